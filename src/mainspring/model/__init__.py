@@ -1,0 +1,1 @@
+"""Nouns: frozen values that every layer shares. No I/O, no behaviour beyond derived properties."""

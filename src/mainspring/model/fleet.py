@@ -1,0 +1,60 @@
+"""The processes: workers and schedulers, each with a lease to live."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from mainspring.model.value import Value
+
+
+class Role(StrEnum):
+    """What a process does."""
+
+    WORKER = "worker"
+    SCHEDULER = "scheduler"
+
+
+class Member(Value):
+    """One start of one process. The id is random, never a host name."""
+
+    id: int
+    role: Role
+    name: str
+    queues: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    version: str = ""
+    tzdata: str = ""
+
+
+class MemberInfo(Value):
+    """A member as the store sees it."""
+
+    id: int
+    role: Role
+    name: str
+    queues: tuple[str, ...]
+    tasks: tuple[str, ...]
+    version: str
+    tzdata: str
+    started_at: datetime
+    lease_until: datetime
+    alive: bool
+
+
+class Beat(Value):
+    """The store's answer to a heartbeat."""
+
+    alive: bool
+    """False: the lease has ended, and every claim under it is void."""
+    lost: tuple[int, ...] = ()
+    """Jobs named in the beat whose claim is no longer ours (cancelled, or taken away)."""
+
+
+class Reaped(Value):
+    """What one reaping pass did."""
+
+    members: tuple[str, ...] = ()
+    """Names of the processes whose lease had ended."""
+    jobs: int = 0
+    """Claims of theirs that went back to the queue."""

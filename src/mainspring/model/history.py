@@ -1,0 +1,75 @@
+"""The read side: runs, dead letters, counts and pages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mainspring.model.failure import Failure
+from mainspring.model.job import JobState
+from mainspring.model.settlement import Verdict
+from mainspring.model.value import Value
+
+
+class Run(Value):
+    """One attempt at a job, or the record that one never came to be (`started_at` is None)."""
+
+    job_id: int
+    task: str
+    queue: str
+    attempt: int
+    verdict: Verdict
+    worker_id: int | None
+    fence: int
+    started_at: datetime | None
+    finished_at: datetime
+    failure: Failure | None = None
+    result: bytes | None = None
+
+
+class DeadJob(Value):
+    """A dead letter: the job, why it died, and every error it reported."""
+
+    id: int
+    task: str
+    queue: str
+    priority: int
+    payload: bytes
+    enqueued_at: datetime
+    died_at: datetime
+    max_attempts: int
+    failures: int
+    crashes: int
+    schedule_id: int | None
+    slot_at: datetime | None
+    reason: str
+    errors: tuple[Failure, ...]
+
+
+class JobFilter(Value):
+    """Which live or finished jobs to list, newest first; `before` is the last id of the page above."""
+
+    state: JobState | None = None
+    task: str | None = None
+    queue: str | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+class DeadFilter(Value):
+    """Which dead letters; an empty filter means all of them."""
+
+    ids: tuple[int, ...] | None = None
+    task: str | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+class QueueDepth(Value):
+    """What stands in one queue for one task."""
+
+    queue: str
+    task: str
+    ready: int
+    delayed: int
+    running: int
+    oldest_ready_at: datetime | None

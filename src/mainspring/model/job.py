@@ -1,0 +1,94 @@
+"""Jobs: what is put into a queue, what is read back, and what a worker holds."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from mainspring.model.failure import Failure
+from mainspring.model.value import Value
+
+DEFAULT_QUEUE = "default"
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
+
+
+class JobState(StrEnum):
+    """Where a job stands. The first three live in the queue; the last three are final."""
+
+    DELAYED = "delayed"
+    READY = "ready"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+LIVE_STATES = (JobState.DELAYED, JobState.READY, JobState.RUNNING)
+
+
+class NewJob(Value):
+    """A job to be put into the queue. `run_at` is an instant; `delay` counts from the store's now."""
+
+    task: str
+    payload: bytes
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    run_at: datetime | None = None
+    delay: timedelta = timedelta()
+    max_attempts: int = 1
+
+
+class Job(Value):
+    """A job as it is on record, wherever it now stands."""
+
+    id: int
+    task: str
+    queue: str
+    priority: int
+    state: JobState
+    run_at: datetime
+    enqueued_at: datetime
+    payload: bytes
+    max_attempts: int
+    failures: int = 0
+    crashes: int = 0
+    fence: int = 0
+    worker_id: int | None = None
+    schedule_id: int | None = None
+    slot_at: datetime | None = None
+    finished_at: datetime | None = None
+    result: bytes | None = None
+    errors: tuple[Failure, ...] = ()
+
+
+class Claim(Value):
+    """A job handed to one worker. (worker_id, fence) names this claim and no other, for ever.
+
+    The worker's id is random per start, so a fence number that is granted twice, because a
+    failover or an unsynced commit lost the first grant, still never matches.
+    """
+
+    job_id: int
+    worker_id: int
+    fence: int
+    task: str
+    queue: str
+    payload: bytes
+    failures: int
+    max_attempts: int
+    run_at: datetime
+    enqueued_at: datetime
+    schedule_id: int | None = None
+    slot_at: datetime | None = None
+
+    @property
+    def attempt(self) -> int:
+        """Counted from 1. Lost claims and crashes do not count: only reported failures do."""
+        return self.failures + 1
+
+
+class Cancelled(Value):
+    """What a cancel did to one job: the state it was taken out of, or None when it was not live."""
+
+    job_id: int
+    was: JobState | None

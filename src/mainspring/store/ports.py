@@ -1,0 +1,198 @@
+"""The store seam, cut by who calls it. The engine never sees a cursor, a row or a driver's error.
+
+Every method is one transaction. Batches go in and come out, in model values. `at` is the clock's
+stamp: None means the database's own clock decides. The seam is internal: it may change in any
+release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.job import Cancelled, Claim, Job, NewJob
+from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, Slot, Spec
+from mainspring.model.settlement import Settlement
+
+Stamp = datetime | None
+
+
+class JobQueue(Protocol):
+    """The hot path."""
+
+    async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
+        """Put jobs into their queues; answer their ids, in order. Durable on return.
+
+        A broken connection is resolved inside: either all jobs are there once, or the call raises
+        StoreUnavailable (none is) or AnswerLost (nobody could be asked; it names the ids).
+        """
+
+    async def claim(
+        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+    ) -> list[Claim]:
+        """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
+
+        Best first: highest priority, then earliest `run_at`, then lowest id. Nothing is handed to
+        a worker whose lease has ended. No attempt is counted. May be lost in a database crash:
+        the job is then simply due again.
+        """
+
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        """Every claim the store has under this worker: for after an answer to `claim` was lost."""
+
+    async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
+        """Write how runs ended; answer the ids of the jobs refused, because the claim named is no
+        longer the job's. Durable on return. SUCCEEDED and DEAD take the job out of the queue;
+        FAILED counts one failure, keeps the error and waits `delay`; RELEASED costs nothing.
+        """
+
+    async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
+        """Ids of those jobs whose run under exactly this claim is in history: for after an answer
+        to `settle` was lost."""
+
+    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
+        """Take live jobs out of the queue for good. A running one is taken from its worker: its
+        settlement will be refused, and the next heartbeat tells it to stop."""
+
+    async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Make waiting (delayed) jobs due now; answer the ids that were."""
+
+    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop history (runs and ledger) of the whole UTC days that ended `keep` ago or earlier, and
+        see to it that there is room for the days ahead. Dead letters are never touched. Answers
+        how many rows or partitions went: zero means there was nothing."""
+
+
+class DeadLetters(Protocol):
+    """Jobs that failed for the last time. They leave only by these two doors."""
+
+    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Put dead jobs back into their queue under the same id, with all attempts restored;
+        answer the ids that were."""
+
+    async def purge(self, job_ids: Sequence[int]) -> int:
+        """Delete dead letters for good; answer how many."""
+
+
+class ScheduleStore(Protocol):
+    """Specs, fires and the ledger."""
+
+    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
+        """Write schedules by name; answer the names that were new or changed. A schedule that is
+        the same is left alone, so that any number of processes may declare it."""
+
+    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
+        """The store's now, and the specs whose `next_at` has come, earliest first."""
+
+    async def unplanned_specs(self, *, limit: int) -> list[Spec]:
+        """Specs whose `following_at` is not yet known."""
+
+    async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        """Fill in `following_at`, where the spec still stands at the same `next_at`."""
+
+    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        """Move specs on and open a fire for each slot, where the spec still stands at `expected`.
+        Answers how many were ours."""
+
+    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
+        """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs,
+        and the fire's cursor, in one transaction. None when no fire is open to us."""
+
+    async def next_due(self, *, at: Stamp) -> timedelta | None:
+        """How long until the earliest spec is due (not negative), by the store's clock."""
+
+
+class FleetStore(Protocol):
+    """Leases of processes."""
+
+    async def join(self, member: Member, *, lease: timedelta, at: Stamp) -> None:
+        """Enter a process start, alive until now + lease."""
+
+    async def beat(
+        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+    ) -> Beat:
+        """Renew the lease if it has not ended, and say which of the (job, fence) pairs are no
+        longer this member's."""
+
+    async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
+        """End the lease now. `clean` promises that no claim is left under it."""
+
+    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
+        """Give back the claims of members whose lease has ended, at most `limit` jobs a pass;
+        each counts as a crash of the job, not as a failure."""
+
+
+class HistoryStore(Protocol):
+    """The read side."""
+
+    async def job(self, job_id: int, *, at: Stamp) -> Job | None:
+        """One job, wherever it stands: live, dead or finished."""
+
+    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
+        """Live jobs, and finished ones if the filter's state asks for them; newest id first."""
+
+    async def runs(self, job_id: int) -> list[Run]:
+        """Every run of one job, oldest first."""
+
+    async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        """Dead letters, newest id first."""
+
+    async def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+
+    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
+        """The ledger of one schedule, newest slot first."""
+
+    async def members(self, *, at: Stamp) -> list[MemberInfo]:
+        """Every process on record, oldest start first."""
+
+    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
+        """Live jobs by queue and task."""
+
+
+class Admin(Protocol):
+    """Schema and life of the store itself."""
+
+    async def now(self, *, at: Stamp) -> datetime:
+        """The store's clock, or the stamp."""
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
+        in two places at once, and again after being killed."""
+
+    async def verify(self) -> None:
+        """Raise SchemaMismatch unless the schema is exactly this code's."""
+
+    async def facts(self) -> dict[str, str]:
+        """What an operator wants to know about the engine: its version and relevant settings."""
+
+    async def close(self) -> None:
+        """Send pending hints and let go of every connection and thread."""
+
+
+class Waker(Protocol):
+    """Keeps hints coming; runs as a loop. Losing a hint costs latency only."""
+
+    name: str
+
+    async def tick(self) -> timedelta:
+        """One pass: listen or look; answer how long to wait."""
+
+    async def close(self) -> None:
+        """Stop listening."""
+
+
+class Wakeups(Protocol):
+    """Hints that work may exist."""
+
+    def waker(self, on_hint: Callable[[], None]) -> Waker:
+        """A loop that calls `on_hint`, on the running event loop, when jobs may have come in."""
+
+
+class Store(
+    JobQueue, DeadLetters, ScheduleStore, FleetStore, HistoryStore, Admin, Wakeups, Protocol
+):
+    """Everything an adapter provides."""

@@ -1,0 +1,30 @@
+-- name: now
+SELECT coalesce(:at::timestamptz, now()) AS now;
+
+-- name: begin_migrations
+CREATE SCHEMA IF NOT EXISTS mainspring;
+CREATE TABLE IF NOT EXISTS mainspring.migrations (
+    version    int         NOT NULL PRIMARY KEY,
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: lock_migrations
+SELECT pg_advisory_xact_lock(5278430121);
+
+-- name: migrations_exist
+SELECT to_regclass('mainspring.migrations') IS NOT NULL AS yes;
+
+-- name: applied_migrations
+SELECT version, checksum FROM mainspring.migrations;
+
+-- name: record_migration
+INSERT INTO mainspring.migrations (version, name, checksum) VALUES (:version, :name, :checksum);
+
+-- name: notify
+SELECT pg_notify('mainspring', '');
+
+-- name: facts
+SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS synchronous_commit,
+       current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";

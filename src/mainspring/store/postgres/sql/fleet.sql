@@ -1,0 +1,77 @@
+-- name: join_fleet
+INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until)
+VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata,
+        coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) + :lease::interval);
+
+-- name: beat
+WITH me AS (
+    UPDATE mainspring.members SET lease_until = coalesce(:at::timestamptz, now()) + :lease::interval
+    WHERE id = :id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
+    RETURNING id
+)
+SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(
+    SELECT c.job_id FROM unnest(:job_ids::bigint[], :fences::int[]) AS c (job_id, fence)
+    WHERE NOT EXISTS (SELECT 1 FROM mainspring.jobs j WHERE j.id = c.job_id AND j.worker_id = :id AND j.fence = c.fence)
+) AS lost;
+
+-- name: leave_clean
+DELETE FROM mainspring.members WHERE id = :id;
+
+-- name: leave_claims
+-- Claims may be left: the row stays, dead, until the reaper has given them back.
+UPDATE mainspring.members SET dead = true WHERE id = :id;
+
+-- name: bury_members
+-- FOR UPDATE conflicts with a claim's KEY SHARE: no claim is under way while we pass judgement.
+WITH ended AS (
+    SELECT id FROM mainspring.members
+    WHERE NOT dead AND lease_until <= coalesce(:at::timestamptz, now())
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE mainspring.members m SET dead = true FROM ended WHERE m.id = ended.id RETURNING m.name;
+
+-- name: dead_members
+SELECT id FROM mainspring.members WHERE dead ORDER BY id;
+
+-- name: reap_jobs
+-- No index on worker_id, for that would end HOT claims. What a dead worker held was due before
+-- its lease ended, so the scan of each lane stops there and never walks jobs that wait.
+WITH gone AS MATERIALIZED (
+    SELECT array_agg(id) AS ids, max(lease_until) AS ended FROM mainspring.members WHERE dead
+), lost AS MATERIALIZED (
+    SELECT held.id, held.worker_id FROM gone CROSS JOIN mainspring.lanes l
+    CROSS JOIN LATERAL (
+        SELECT j.id, j.worker_id FROM mainspring.jobs j
+        WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= gone.ended
+          AND j.worker_id <> 0 AND j.worker_id = ANY (gone.ids)
+        FOR UPDATE SKIP LOCKED
+    ) held
+    LIMIT :limit
+), back AS (
+    UPDATE mainspring.jobs j SET worker_id = 0, crashes = j.crashes + 1
+    FROM lost WHERE j.id = lost.id
+    RETURNING j.*, lost.worker_id AS by_worker
+), noted AS (
+    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                                 task_id, fence, priority, max_attempts, failures, crashes, verdict)
+    SELECT id, coalesce(:at::timestamptz, now()), claimed_at, enqueued_at, run_at, by_worker, schedule_id, slot_at, queue_id,
+           task_id, fence, priority, max_attempts, failures, crashes, 4
+    FROM back
+)
+SELECT queue_id, count(*)::int AS jobs FROM back GROUP BY queue_id;
+
+-- name: forget_members
+-- Only once a plain read finds no claim of theirs, not even one that another session has locked.
+DELETE FROM mainspring.members m
+WHERE m.dead AND NOT EXISTS (
+    SELECT 1 FROM mainspring.lanes l CROSS JOIN LATERAL (
+        SELECT 1 FROM mainspring.jobs j
+        WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= m.lease_until AND j.worker_id = m.id
+        LIMIT 1
+    ) held
+);
+
+-- name: members
+SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until,
+       NOT dead AND lease_until > coalesce(:at::timestamptz, now()) AS alive
+FROM mainspring.members ORDER BY started_at, id;

@@ -1,0 +1,50 @@
+-- name: live_job
+SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+FROM mainspring.jobs WHERE id = :id;
+
+-- name: dead_job
+SELECT * FROM mainspring.dead_jobs WHERE id = :id;
+
+-- name: ended_job
+-- The run that ended it: succeeded or cancelled. The newest, should an operator have replayed it.
+SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5) ORDER BY finished_at DESC LIMIT 1;
+
+-- name: live_jobs
+SELECT * FROM (
+    SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+    FROM mainspring.jobs
+) j
+WHERE (:state::text IS NULL OR state = :state) AND (:task_id::int IS NULL OR task_id = :task_id)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: ended_jobs
+SELECT * FROM mainspring.runs
+WHERE verdict = :verdict AND (:task_id::int IS NULL OR task_id = :task_id)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR job_id < :before)
+ORDER BY job_id DESC LIMIT :limit;
+
+-- name: runs
+SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
+
+-- name: dead_jobs
+SELECT * FROM mainspring.dead_jobs
+WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: schedules
+SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id ORDER BY s.name;
+
+-- name: slots
+SELECT s.name AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at
+FROM mainspring.slots l JOIN mainspring.schedules s ON s.id = l.schedule_id
+WHERE s.name = :schedule ORDER BY l.slot_at DESC LIMIT :limit;
+
+-- name: depth
+SELECT queue_id, task_id,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()))::int AS delayed,
+       count(*) FILTER (WHERE worker_id <> 0)::int AS running,
+       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at
+FROM mainspring.jobs GROUP BY queue_id, task_id;
