@@ -81,10 +81,12 @@ class StoreUnavailable(StoreError):
 class AnswerLost(StoreError):
     """The connection broke after the call was sent: it may or may not have happened."""
 
-    def __init__(self, what: str, ids: tuple[int, ...] = ()) -> None:
+    def __init__(self, what: str, *, ids: tuple[int, ...] = (), session: object = None) -> None:
         shown_ids = f" (ids {ids[0]}..{ids[-1]})" if ids else ""
         super().__init__(f"{what}{shown_ids}: the answer was lost; it may or may not have happened")
         self.what, self.ids = what, ids
+        self.session = session
+        """The database session that was at it, as its adapter names it."""
 
 
 class SchemaMismatch(StoreError):

@@ -7,7 +7,7 @@ from datetime import datetime
 from mainspring.model.value import Value
 
 
-class Failure(Value, omit_defaults=True):
+class Failure(Value, frozen=True, kw_only=True, omit_defaults=True):
     """What a handler raised. `attempt` and `at` are set by the store when it is written."""
 
     type: str

@@ -15,7 +15,7 @@ class Role(StrEnum):
     SCHEDULER = "scheduler"
 
 
-class Member(Value):
+class Member(Value, frozen=True, kw_only=True):
     """One start of one process. The id is random, never a host name."""
 
     id: int
@@ -27,7 +27,7 @@ class Member(Value):
     tzdata: str = ""
 
 
-class MemberInfo(Value):
+class MemberInfo(Value, frozen=True, kw_only=True):
     """A member as the store sees it."""
 
     id: int
@@ -42,7 +42,7 @@ class MemberInfo(Value):
     alive: bool
 
 
-class Beat(Value):
+class Beat(Value, frozen=True, kw_only=True):
     """The store's answer to a heartbeat."""
 
     alive: bool
@@ -51,7 +51,7 @@ class Beat(Value):
     """Jobs named in the beat whose claim is no longer ours (cancelled, or taken away)."""
 
 
-class Reaped(Value):
+class Reaped(Value, frozen=True, kw_only=True):
     """What one reaping pass did."""
 
     members: tuple[str, ...] = ()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.model.failure import Failure
-from mainspring.model.job import JobState
+from mainspring.model.job import Job, JobState
 from mainspring.model.settlement import Verdict
 from mainspring.model.value import Value
 
 
-class Run(Value):
+class Run(Value, frozen=True, kw_only=True):
     """One attempt at a job, or the record that one never came to be (`started_at` is None)."""
 
     job_id: int
@@ -26,7 +26,7 @@ class Run(Value):
     result: bytes | None = None
 
 
-class DeadJob(Value):
+class DeadJob(Value, frozen=True, kw_only=True):
     """A dead letter: the job, why it died, and every error it reported."""
 
     id: int
@@ -34,18 +34,41 @@ class DeadJob(Value):
     queue: str
     priority: int
     payload: bytes
+    run_at: datetime
     enqueued_at: datetime
     died_at: datetime
     max_attempts: int
     failures: int
     crashes: int
+    fence: int
     schedule_id: int | None
     slot_at: datetime | None
     reason: str
     errors: tuple[Failure, ...]
 
+    def as_job(self) -> Job:
+        """The same, seen as a job among others."""
+        return Job(
+            id=self.id,
+            task=self.task,
+            queue=self.queue,
+            priority=self.priority,
+            state=JobState.DEAD,
+            run_at=self.run_at,
+            enqueued_at=self.enqueued_at,
+            payload=self.payload,
+            max_attempts=self.max_attempts,
+            failures=self.failures,
+            crashes=self.crashes,
+            fence=self.fence,
+            schedule_id=self.schedule_id,
+            slot_at=self.slot_at,
+            finished_at=self.died_at,
+            errors=self.errors,
+        )
 
-class JobFilter(Value):
+
+class JobFilter(Value, frozen=True, kw_only=True):
     """Which live or finished jobs to list, newest first; `before` is the last id of the page above."""
 
     state: JobState | None = None
@@ -55,16 +78,17 @@ class JobFilter(Value):
     limit: int = 50
 
 
-class DeadFilter(Value):
+class DeadFilter(Value, frozen=True, kw_only=True):
     """Which dead letters; an empty filter means all of them."""
 
     ids: tuple[int, ...] | None = None
     task: str | None = None
+    queue: str | None = None
     before: int | None = None
     limit: int = 50
 
 
-class QueueDepth(Value):
+class QueueDepth(Value, frozen=True, kw_only=True):
     """What stands in one queue for one task."""
 
     queue: str

@@ -26,7 +26,7 @@ class JobState(StrEnum):
 LIVE_STATES = (JobState.DELAYED, JobState.READY, JobState.RUNNING)
 
 
-class NewJob(Value):
+class NewJob(Value, frozen=True, kw_only=True):
     """A job to be put into the queue. `run_at` is an instant; `delay` counts from the store's now."""
 
     task: str
@@ -38,7 +38,7 @@ class NewJob(Value):
     max_attempts: int = 1
 
 
-class Job(Value):
+class Job(Value, frozen=True, kw_only=True):
     """A job as it is on record, wherever it now stands."""
 
     id: int
@@ -61,7 +61,7 @@ class Job(Value):
     errors: tuple[Failure, ...] = ()
 
 
-class Claim(Value):
+class Claim(Value, frozen=True, kw_only=True):
     """A job handed to one worker. (worker_id, fence) names this claim and no other, for ever.
 
     The worker's id is random per start, so a fence number that is granted twice, because a
@@ -87,7 +87,7 @@ class Claim(Value):
         return self.failures + 1
 
 
-class Cancelled(Value):
+class Cancelled(Value, frozen=True, kw_only=True):
     """What a cancel did to one job: the state it was taken out of, or None when it was not live."""
 
     job_id: int

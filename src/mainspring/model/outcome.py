@@ -6,19 +6,19 @@ from mainspring.model.failure import Failure
 from mainspring.model.value import Value
 
 
-class Succeeded(Value):
+class Succeeded(Value, frozen=True, kw_only=True):
     """The handler returned; `result` is its JSON, or None for nothing."""
 
     result: bytes | None = None
 
 
-class Failed(Value):
+class Failed(Value, frozen=True, kw_only=True):
     """The handler raised, timed out, or returned what cannot be kept."""
 
     failure: Failure
 
 
-class Stopped(Value):
+class Stopped(Value, frozen=True, kw_only=True):
     """We ended the run ourselves, at shutdown: it costs no attempt. `started` is false for a
     claim whose handler never began."""
 

@@ -23,7 +23,7 @@ class Disposition(StrEnum):
     SKIPPED = "skipped"
 
 
-class NewSchedule(Value):
+class NewSchedule(Value, frozen=True, kw_only=True):
     """A schedule to be written. `trigger` is its canonical JSON: equal triggers share one spec."""
 
     name: str
@@ -40,7 +40,7 @@ class NewSchedule(Value):
     following_at: datetime | None = None
 
 
-class Schedule(Value):
+class Schedule(Value, frozen=True, kw_only=True):
     """A schedule as it is on record."""
 
     id: int
@@ -59,17 +59,19 @@ class Schedule(Value):
     next_at: datetime | None
 
 
-class Spec(Value):
+class Spec(Value, frozen=True, kw_only=True):
     """A trigger that falls due, for every schedule that shares it."""
 
     id: int
     trigger: str
     next_at: datetime
     following_at: datetime | None
-    """The slot after `next_at`, computed ahead; None when unknown or when there is none."""
+    """The slot after `next_at`, computed ahead; None when there is none or it is not yet known."""
+    planned: bool = True
+    """Whether `following_at` is known."""
 
 
-class Opening(Value):
+class Opening(Value, frozen=True, kw_only=True):
     """A decision to open one slot of a spec, valid only while the spec still stands at `expected`."""
 
     spec_id: int
@@ -81,7 +83,7 @@ class Opening(Value):
     following_at: datetime | None
 
 
-class Chunk(Value):
+class Chunk(Value, frozen=True, kw_only=True):
     """What one firing statement did to one part of one fire."""
 
     slot_at: datetime
@@ -90,7 +92,7 @@ class Chunk(Value):
     late: timedelta
 
 
-class Slot(Value):
+class Slot(Value, frozen=True, kw_only=True):
     """One row of the ledger."""
 
     schedule: str

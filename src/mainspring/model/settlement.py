@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     """Taken away by an operator."""
 
 
-class Settlement(Value):
+class Settlement(Value, frozen=True, kw_only=True):
     """One fenced write: it applies only while (worker_id, fence) still names the job's claim."""
 
     job_id: int

@@ -1,7 +1,8 @@
-"""The base of every value: frozen, slotted, keyword-only.
+"""The base of every value.
 
 msgspec structs are built about ten times faster than frozen dataclasses, which counts for values
-made once per job, and they encode themselves to JSON.
+made once per job, and they encode themselves to JSON. `frozen` and `kw_only` hold only for the class
+that says so, so every value says so.
 """
 
 from __future__ import annotations

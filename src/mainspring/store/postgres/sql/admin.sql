@@ -28,3 +28,12 @@ SELECT pg_notify('mainspring', '');
 -- name: facts
 SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";
+
+-- name: session
+SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
+
+-- name: end_session
+-- A session we lost may still be at work: it must be gone before its work can be judged. Its start
+-- is part of its name, for process ids come round again.
+SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
+FROM pg_stat_activity WHERE pid = :pid AND backend_start = :started;

@@ -17,13 +17,6 @@ SELECT id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]);
 
--- name: end_backend
--- A session we lost may still be at work. It must be gone before its work can be judged.
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = :pid AND usename = current_user;
-
--- name: backend_lives
-SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = :pid AND usename = current_user) AS lives;
-
 -- name: claim_jobs
 -- KEY SHARE on our own row excludes the reaper: either it sees our claims or we see its verdict.
 -- The array fences the subquery: it runs once, and the update is a TID scan.
@@ -60,8 +53,7 @@ WHERE ctid = ANY (ARRAY(
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at;
 
 -- name: held_jobs
-SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at
-FROM mainspring.lanes l
+SELECT held.* FROM mainspring.lanes l
 CROSS JOIN LATERAL (
     SELECT * FROM mainspring.jobs j
     WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.worker_id = :worker_id

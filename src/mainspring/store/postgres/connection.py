@@ -1,0 +1,228 @@
+"""Sessions with PostgreSQL: two pools, named statements, and the one place that reads driver errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from mainspring.errors import AnswerLost, SchemaMismatch, StoreError, StoreFull, StoreUnavailable
+from mainspring.model.value import Value
+from mainspring.store.sqlfile import load, numbered
+
+if TYPE_CHECKING:
+    Record = asyncpg.Record
+    Connection = PoolConnectionProxy[asyncpg.Record]
+    Pool = asyncpg.Pool[asyncpg.Record]
+
+FILES = ("names.sql", "jobs.sql", "fleet.sql", "schedules.sql", "history.sql", "admin.sql")
+SQL = {name: numbered(text) for name, text in load("mainspring.store.postgres", *FILES).items()}
+
+CONNECT_WITHIN = timedelta(seconds=5)
+_SETTINGS = {
+    "application_name": "mainspring",
+    "timezone": "UTC",
+    # Plans must not flip with the size of the backlog: always the index, always the same plan.
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+    # Nothing of ours may hold a lock or a snapshot for long.
+    "statement_timeout": "60s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "30s",
+}
+_NOT_TAKEN = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
+_BROKEN = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+    TimeoutError,
+    OSError,
+)
+_NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
+
+
+class Session(Value, frozen=True, kw_only=True):
+    """One server process, for as long as it lives."""
+
+    pid: int
+    started: datetime
+
+
+class Database:
+    """Runs named statements. Relaxed ones may be lost if the server crashes: claims and beats,
+    whose loss only means that a job is due again."""
+
+    def __init__(self, url: str, *, timeout: timedelta, size: int) -> None:
+        self._url = url
+        self._timeout = timeout
+        self._size = size
+        self._pools: dict[bool, Pool] = {}
+        self._opening = asyncio.Lock()
+        self._sessions: dict[int, Session] = {}
+        self._closed = False
+
+    async def fetch(self, statement: str, **params: object) -> list[Record]:
+        """Run one statement in its own transaction, durable on return, and answer its rows."""
+        async with self._connection(relaxed=False) as connection:
+            return await self._run(connection, statement, params)
+
+    async def relaxed(self, statement: str, **params: object) -> list[Record]:
+        """The same for what may be lost in a crash of the server."""
+        async with self._connection(relaxed=True) as connection:
+            return await self._run(connection, statement, params)
+
+    @asynccontextmanager
+    async def transaction(self, what: str) -> AsyncIterator[Transaction]:
+        """Several statements that happen together or not at all."""
+        async with self._connection(relaxed=False) as connection:
+            with _translated(what, self._session(connection)):
+                async with connection.transaction():
+                    yield Transaction(self, connection)
+
+    async def end_session(self, session: object) -> None:
+        """See to it that a session we lost contact with does nothing more."""
+        if isinstance(session, Session):
+            await self.fetch("end_session", pid=session.pid, started=session.started)
+
+    async def connect(self) -> asyncpg.Connection[Record]:
+        """A session of its own, outside the pools, for notifications."""
+        with _connecting():
+            return await asyncpg.connect(self._url, timeout=CONNECT_WITHIN.total_seconds())
+
+    async def close(self) -> None:
+        """Let go of every session; running statements get the time of one connect to end."""
+        self._closed = True
+        for pool in self._pools.values():
+            try:
+                async with asyncio.timeout(CONNECT_WITHIN.total_seconds()):
+                    await pool.close()
+            except (TimeoutError, *_BROKEN):
+                pool.terminate()
+
+    @asynccontextmanager
+    async def _connection(self, relaxed: bool) -> AsyncIterator[Connection]:
+        pool = await self._pool(relaxed)
+        with _connecting():
+            connection = await pool.acquire(timeout=self._timeout.total_seconds())
+        try:
+            yield connection
+        finally:
+            with _released():
+                await pool.release(connection)
+
+    async def _pool(self, relaxed: bool) -> Pool:
+        if self._closed:
+            raise StoreUnavailable("the store has been closed")
+        if relaxed not in self._pools:
+            async with self._opening:
+                if relaxed not in self._pools:
+                    self._pools[relaxed] = await self._open(relaxed)
+        return self._pools[relaxed]
+
+    async def _open(self, relaxed: bool) -> Pool:
+        commit = "off" if relaxed else "on"
+        with _connecting():
+            return await asyncpg.create_pool(
+                self._url,
+                min_size=0,
+                max_size=self._size,
+                timeout=CONNECT_WITHIN.total_seconds(),
+                command_timeout=self._timeout.total_seconds(),
+                server_settings={**_SETTINGS, "synchronous_commit": commit},
+                init=self._remember,
+                reset=_keep,
+            )
+
+    async def _remember(self, connection: asyncpg.Connection[Record]) -> None:
+        sql, _ = SQL["session"]
+        row = await connection.fetchrow(sql)
+        if row is not None:
+            self._sessions[row["pid"]] = Session(pid=row["pid"], started=row["backend_start"])
+
+    def _session(self, connection: Connection) -> Session | None:
+        return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
+
+    async def _run(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
+        sql, names = SQL[statement]
+        with _translated(statement, self._session(connection)):
+            return await connection.fetch(sql, *[params[name] for name in names])
+
+
+class Transaction:
+    """Named statements on one connection, inside one transaction."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._database = database
+        self._connection = connection
+
+    async def fetch(self, statement: str, **params: object) -> list[Record]:
+        """Run one statement and answer its rows."""
+        return await self._database._run(self._connection, statement, params)
+
+    async def script(self, sql: str) -> None:
+        """Run a text of several statements, as migrations are."""
+        await self._connection.execute(sql)
+
+    async def copy(self, table: str, columns: list[str], records: Iterator[tuple[object, ...]]) -> None:
+        """Stream rows into a table: the fast way in for many."""
+        await self._connection.copy_records_to_table(
+            table, schema_name="mainspring", columns=columns, records=records
+        )
+
+
+async def _keep(_connection: object) -> None:
+    """Instead of the pool's reset: our sessions keep no state, and a reset costs a round trip."""
+
+
+@contextmanager
+def _connecting() -> Iterator[None]:
+    try:
+        yield
+    except (asyncpg.PostgresError, *_BROKEN) as error:
+        raise StoreUnavailable(f"cannot connect to PostgreSQL: {_said(error)}") from error
+
+
+@contextmanager
+def _released() -> Iterator[None]:
+    # The session is broken and the pool has dropped it; what matters was said by the statement.
+    try:
+        yield
+    except _BROKEN:
+        return
+
+
+@contextmanager
+def _translated(what: str, session: Session | None) -> Iterator[None]:
+    try:
+        yield
+    except _NOT_TAKEN as error:
+        raise StoreUnavailable(f"{what}: {_said(error)}") from error
+    except asyncpg.DiskFullError as error:
+        raise StoreFull(f"{what}: PostgreSQL has no room left: {_said(error)}") from error
+    except _NO_SCHEMA as error:
+        raise SchemaMismatch(0, 1, _said(error)) from error
+    except _BROKEN as error:
+        raise AnswerLost(what, session=session) from error
+    except asyncpg.PostgresError as error:
+        raise StoreError(f"{what}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

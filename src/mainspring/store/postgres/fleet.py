@@ -1,0 +1,64 @@
+"""Leases of processes on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres import rows
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.wake import Notifier
+
+
+class PostgresFleet:
+    """FleetStore on PostgreSQL."""
+
+    def __init__(self, database: Database, notifier: Notifier) -> None:
+        self._database = database
+        self._notifier = notifier
+
+    async def join(self, member: Member, *, lease: timedelta, at: Stamp) -> None:
+        await self._database.fetch(
+            "join_fleet",
+            id=member.id,
+            role=member.role,
+            name=member.name,
+            queues=list(member.queues),
+            tasks=list(member.tasks),
+            version=member.version,
+            tzdata=member.tzdata,
+            lease=lease,
+            at=at,
+        )
+
+    async def beat(
+        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+    ) -> Beat:
+        [row] = await self._database.relaxed(
+            "beat",
+            id=member_id,
+            lease=lease,
+            job_ids=[job_id for job_id, _ in claims],
+            fences=[fence for _, fence in claims],
+            at=at,
+        )
+        return Beat(alive=row["alive"], lost=tuple(row["lost"]))
+
+    async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
+        await self._database.fetch("leave_clean" if clean else "leave_claims", id=member_id)
+
+    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
+        buried = await self._database.relaxed("bury_members", at=at)
+        if not await self._database.relaxed("dead_members"):
+            return Reaped()
+        back = await self._database.relaxed("reap_jobs", limit=limit, at=at)
+        if back:
+            self._notifier.poke()
+        else:
+            await self._database.relaxed("forget_members")
+        return Reaped(members=tuple(row["name"] for row in buried), jobs=sum(row["jobs"] for row in back))
+
+    async def members(self, *, at: Stamp) -> list[MemberInfo]:
+        return [rows.member(row) for row in await self._database.fetch("members", at=at)]

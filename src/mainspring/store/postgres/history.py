@@ -1,0 +1,93 @@
+"""The read side on PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.job import LIVE_STATES, Job, JobState
+from mainspring.model.schedule import Schedule, Slot
+from mainspring.store.codes import FINAL_CODE
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres import rows
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.names import Names
+
+if TYPE_CHECKING:
+    from mainspring.store.postgres.connection import Record
+
+
+class PostgresHistory:
+    """HistoryStore on PostgreSQL, but for `members`, which the fleet answers."""
+
+    def __init__(self, database: Database, names: Names) -> None:
+        self._database = database
+        self._names = names
+
+    async def job(self, job_id: int, *, at: Stamp) -> Job | None:
+        if found := await self._fetch("live_job", id=job_id, at=at):
+            return rows.live_job(found[0], self._names)
+        if found := await self._fetch("dead_job", id=job_id):
+            return rows.dead_job(found[0], self._names).as_job()
+        if found := await self._fetch("ended_job", id=job_id):
+            return rows.ended_job(found[0], self._names)
+        return None
+
+    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
+        if which.state is JobState.DEAD:
+            filtered = DeadFilter(task=which.task, queue=which.queue, before=which.before, limit=which.limit)
+            return [dead.as_job() for dead in await self.dead(filtered)]
+        params = await self._filter(which)
+        if params is None:
+            return []
+        if which.state is None or which.state in LIVE_STATES:
+            live = await self._fetch("live_jobs", **params, state=which.state, at=at)
+            return [rows.live_job(row, self._names) for row in live]
+        ended = await self._fetch("ended_jobs", **params, verdict=FINAL_CODE[which.state])
+        return [rows.ended_job(row, self._names) for row in ended]
+
+    async def runs(self, job_id: int) -> list[Run]:
+        return [rows.run(row, self._names) for row in await self._fetch("runs", job_id=job_id)]
+
+    async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        params = await self._filter(which)
+        if params is None:
+            return []
+        ids = None if which.ids is None else list(which.ids)
+        return [rows.dead_job(row, self._names) for row in await self._fetch("dead_jobs", **params, ids=ids)]
+
+    async def schedules(self) -> list[Schedule]:
+        return [rows.schedule(row, self._names) for row in await self._fetch("schedules")]
+
+    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
+        found = await self._database.fetch("slots", schedule=schedule, limit=limit)
+        return [rows.slot(row) for row in found]
+
+    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
+        found = [
+            QueueDepth(
+                queue=self._names.queue(row["queue_id"]),
+                task=self._names.task(row["task_id"]),
+                ready=row["ready"],
+                delayed=row["delayed"],
+                running=row["running"],
+                oldest_ready_at=row["oldest_ready_at"],
+            )
+            for row in await self._fetch("depth", at=at)
+        ]
+        return sorted(found, key=lambda depth: (depth.queue, depth.task))
+
+    async def _fetch(self, statement: str, **params: object) -> list[Record]:
+        """Rows that name a queue and a task, both learnt."""
+        found = await self._database.fetch(statement, **params)
+        await self._names.learn({row["queue_id"] for row in found}, {row["task_id"] for row in found})
+        return found
+
+    async def _filter(self, which: JobFilter | DeadFilter) -> dict[str, object] | None:
+        """None when it names a queue or task that has never been seen: nothing can match."""
+        await self._names.refresh()
+        task_id = self._names.known_task(which.task)
+        queue_id = self._names.known_queue(which.queue)
+        if (which.task and task_id is None) or (which.queue and queue_id is None):
+            return None
+        return {"task_id": task_id, "queue_id": queue_id, "before": which.before, "limit": which.limit}

@@ -1,0 +1,260 @@
+"""The hot path on PostgreSQL: insert, claim, settle."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, assert_never
+
+from mainspring.clock import Clock
+from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring.model.job import Cancelled, Claim, JobState, NewJob
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.hints import Hints
+from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.rows import to_claim, written
+from mainspring.store.postgres.wake import Notifier
+from mainspring.waiting import pause
+
+if TYPE_CHECKING:
+    from mainspring.store.postgres.connection import Record
+
+COPY_FROM = 1000
+"""From this many rows on, COPY is faster than INSERT … unnest."""
+ID_BLOCK = 100
+RESOLVE_WITHIN = timedelta(seconds=20)
+RESOLVE_EVERY = timedelta(milliseconds=250)
+
+_COPIED = ["id", "queue_id", "task_id", "priority", "run_at", "enqueued_at", "max_attempts", "payload"]
+
+
+class PostgresJobs:
+    """JobQueue and DeadLetters on PostgreSQL."""
+
+    def __init__(
+        self, database: Database, names: Names, notifier: Notifier, hints: Hints, clock: Clock
+    ) -> None:
+        self._database = database
+        self._names = names
+        self._notifier = notifier
+        self._hints = hints
+        self._clock = clock
+        self._spare_ids: list[int] = []
+        self._lost_sessions: list[object] = []
+
+    async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
+        if not jobs:
+            return []
+        ids = await self._take_ids(len(jobs))
+        batch = await self._batch(jobs)
+        give_up = self._clock.monotonic() + RESOLVE_WITHIN.total_seconds()
+        while True:
+            try:
+                await self._insert(ids, jobs, batch, at)
+                break
+            except AnswerLost as lost:
+                if await self._arrived(ids, lost, give_up):
+                    break
+        if any(job.run_at is None and not job.delay for job in jobs):
+            self._notifier.poke()
+        return ids
+
+    async def claim(
+        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+    ) -> list[Claim]:
+        queue_ids = await self._names.queue_ids(queues)
+        task_ids = await self._names.task_ids(tasks)
+
+        async def look(from_head: bool, limit: int) -> list[Record]:
+            places = {} if from_head else self._hints.places()
+            began = self._clock.monotonic()
+            rows = await self._relaxed(
+                "claim_jobs",
+                worker_id=worker_id,
+                queue_ids=queue_ids,
+                task_ids=task_ids,
+                limit=limit,
+                hint_queue_ids=[queue for queue, _ in places],
+                hint_priorities=[priority for _, priority in places],
+                hint_run_ats=[run_at for run_at, _ in places.values()],
+                hint_ids=[job_id for _, job_id in places.values()],
+                at=at,
+            )
+            if not places:
+                self._hints.swept(began)
+            self._hints.note(((r["queue_id"], r["priority"]), (r["run_at"], r["id"])) for r in rows)
+            return rows
+
+        hinted = bool(self._hints.places())
+        rows = await look(False, limit)
+        if hinted and len(rows) < limit and self._hints.may_sweep():
+            rows += await look(True, limit - len(rows))
+        place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
+        rows.sort(key=lambda r: (-r["priority"], place[r["queue_id"]], r["run_at"], r["id"]))
+        return [to_claim(row, worker_id, self._names) for row in rows]
+
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        while self._lost_sessions:
+            await self._database.end_session(self._lost_sessions[-1])
+            self._lost_sessions.pop()
+        rows = await self._database.fetch("held_jobs", worker_id=worker_id)
+        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
+        return [to_claim(row, worker_id, self._names) for row in rows]
+
+    async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
+        by_verdict: dict[Verdict, list[Settlement]] = defaultdict(list)
+        for settlement in settlements:
+            by_verdict[settlement.verdict].append(settlement)
+        if len(by_verdict) == 1:
+            [(verdict, batch)] = by_verdict.items()
+            settled = await _settle(self._database.fetch, verdict, batch, at)
+        else:
+            settled = set()
+            async with self._database.transaction("settle") as transaction:
+                for verdict, batch in by_verdict.items():
+                    settled |= await _settle(transaction.fetch, verdict, batch, at)
+        if by_verdict.keys() & {Verdict.FAILED, Verdict.RELEASED}:
+            self._hints.forget()
+            self._notifier.poke()
+        return [s.job_id for s in settlements if s.job_id not in settled]
+
+    async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
+        rows = await self._database.fetch("recorded_runs", **_named(settlements))
+        return [row["job_id"] for row in rows]
+
+    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
+        rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
+        was = {row["id"]: _state(row) for row in rows}
+        return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
+
+    async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        return await self._back("hasten_jobs", job_ids, at)
+
+    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        return await self._back("replay_dead", job_ids, at)
+
+    async def purge(self, job_ids: Sequence[int]) -> int:
+        return len(await self._database.fetch("purge_dead", ids=list(job_ids)))
+
+    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
+        async with self._database.transaction("prune") as transaction:
+            await transaction.fetch("lock_migrations")
+            await transaction.fetch("add_partitions", at=at)
+        async with self._database.transaction("prune") as transaction:
+            await transaction.fetch("lock_migrations")
+            [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
+        gone: int = row["gone"]
+        return gone
+
+    async def _take_ids(self, count: int) -> list[int]:
+        while len(self._spare_ids) < count:
+            rows = await self._database.fetch("reserve_ids", count=max(count, ID_BLOCK))
+            self._spare_ids += [row["id"] for row in rows]
+        taken, self._spare_ids = self._spare_ids[:count], self._spare_ids[count:]
+        return taken
+
+    async def _batch(self, jobs: Sequence[NewJob]) -> tuple[list[int], list[int]]:
+        queue_ids = await self._names.queue_ids(job.queue for job in jobs)
+        task_ids = await self._names.task_ids(job.task for job in jobs)
+        await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
+        return queue_ids, task_ids
+
+    async def _insert(
+        self, ids: list[int], jobs: Sequence[NewJob], batch: tuple[list[int], list[int]], at: Stamp
+    ) -> None:
+        queue_ids, task_ids = batch
+        if len(jobs) >= COPY_FROM:
+            async with self._database.transaction("insert_jobs") as transaction:
+                [row] = await transaction.fetch("now", at=at)
+                await transaction.copy("jobs", _COPIED, _records(ids, jobs, batch, row["now"]))
+            return
+        await self._database.fetch(
+            "insert_jobs",
+            ids=ids,
+            queue_ids=queue_ids,
+            task_ids=task_ids,
+            priorities=[job.priority for job in jobs],
+            run_ats=[job.run_at for job in jobs],
+            delays=[job.delay for job in jobs],
+            max_attempts=[job.max_attempts for job in jobs],
+            payloads=[job.payload for job in jobs],
+            at=at,
+        )
+
+    async def _arrived(self, ids: list[int], lost: AnswerLost, give_up: float) -> bool:
+        """Whether an insert whose answer was lost has happened. Its session is ended first, so
+        that the answer cannot change afterwards; an insert is whole or not at all."""
+        while True:
+            try:
+                await self._database.end_session(lost.session)
+                return bool(await self._database.fetch("known_ids", ids=ids))
+            except (StoreUnavailable, AnswerLost) as error:
+                if self._clock.monotonic() >= give_up:
+                    raise AnswerLost("enqueue", ids=tuple(ids), session=lost.session) from error
+                await pause(RESOLVE_EVERY)
+
+    async def _relaxed(self, statement: str, **params: object) -> list[Record]:
+        try:
+            return await self._database.relaxed(statement, **params)
+        except AnswerLost as lost:
+            self._lost_sessions.append(lost.session)
+            raise
+
+    async def _back(self, statement: str, job_ids: Sequence[int], at: Stamp) -> list[int]:
+        rows = await self._database.fetch(statement, ids=list(job_ids), at=at)
+        if rows:
+            self._hints.forget()
+            self._notifier.poke()
+        back = {row["id"] for row in rows}
+        return [job_id for job_id in job_ids if job_id in back]
+
+
+Fetch = Callable[..., Awaitable["list[Record]"]]
+
+
+async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
+    named = _named(batch)
+    tooks = [s.took for s in batch]
+    match verdict:
+        case Verdict.SUCCEEDED:
+            results = [s.result for s in batch]
+            rows = await fetch("settle_succeeded", **named, tooks=tooks, results=results, at=at)
+        case Verdict.DEAD:
+            errors = [written(s.failure) for s in batch]
+            rows = await fetch("settle_dead", **named, tooks=tooks, errors=errors, at=at)
+        case Verdict.FAILED:
+            errors, delays = [written(s.failure) for s in batch], [s.delay for s in batch]
+            rows = await fetch("settle_failed", **named, tooks=tooks, delays=delays, errors=errors, at=at)
+        case Verdict.RELEASED:
+            rans, delays = [s.ran for s in batch], [s.delay for s in batch]
+            rows = await fetch("settle_released", **named, tooks=tooks, delays=delays, rans=rans, at=at)
+        case Verdict.CRASHED | Verdict.CANCELLED:
+            raise ValueError(f"{verdict} is the store's to write, not a worker's")
+        case _:
+            assert_never(verdict)
+    return {row["job_id"] for row in rows}
+
+
+def _named(settlements: Sequence[Settlement]) -> dict[str, list[int]]:
+    return {
+        "job_ids": [s.job_id for s in settlements],
+        "worker_ids": [s.worker_id for s in settlements],
+        "fences": [s.fence for s in settlements],
+    }
+
+
+def _records(
+    ids: list[int], jobs: Sequence[NewJob], batch: tuple[list[int], list[int]], now: datetime
+) -> Iterator[tuple[object, ...]]:
+    for job_id, job, queue_id, task_id in zip(ids, jobs, *batch, strict=True):
+        run_at = job.run_at or (now + job.delay if job.delay else now)
+        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
+
+
+def _state(row: Record) -> JobState:
+    if row["running"]:
+        return JobState.RUNNING
+    return JobState.DELAYED if row["delayed"] else JobState.READY

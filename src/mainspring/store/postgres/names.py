@@ -1,0 +1,80 @@
+"""Numbers for the names of queues and tasks, and which lanes are known to exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mainspring.store.postgres.connection import Database
+
+
+class Names:
+    """A cache that only grows: a name, once written, keeps its number for ever."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue_ids: dict[str, int] = {}
+        self._task_ids: dict[str, int] = {}
+        self._queues: dict[int, str] = {}
+        self._tasks: dict[int, str] = {}
+        self._lanes: set[tuple[int, int]] = set()
+
+    async def queue_ids(self, names: Iterable[str]) -> list[int]:
+        """Numbers of these queues, made where they are new."""
+        return await self._ids("queues", self._queue_ids, self._queues, list(names))
+
+    async def task_ids(self, names: Iterable[str]) -> list[int]:
+        """Numbers of these tasks, made where they are new."""
+        return await self._ids("tasks", self._task_ids, self._tasks, list(names))
+
+    async def ensure_lanes(self, lanes: set[tuple[int, int]]) -> None:
+        """Make sure a claim will look at these (queue, priority) pairs."""
+        missing = sorted(lanes - self._lanes)
+        if missing:
+            await self._database.fetch(
+                "add_lanes", queue_ids=[q for q, _ in missing], priorities=[p for _, p in missing]
+            )
+            self._lanes.update(missing)
+
+    async def learn(self, queue_ids: Iterable[int], task_ids: Iterable[int]) -> None:
+        """Make sure these numbers, which others may have made, can be read back as names."""
+        if not (self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)):
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Read every name there is."""
+        for row in await self._database.fetch("all_names"):
+            known = (
+                (self._queue_ids, self._queues) if row["kind"] == "queue" else (self._task_ids, self._tasks)
+            )
+            known[0][row["name"]] = row["id"]
+            known[1][row["id"]] = row["name"]
+
+    def queue(self, queue_id: int) -> str:
+        """The name behind a number that has been learnt."""
+        return self._queues[queue_id]
+
+    def task(self, task_id: int) -> str:
+        """The name behind a number that has been learnt."""
+        return self._tasks[task_id]
+
+    def known_queue(self, name: str | None) -> int | None:
+        """The number of a queue, or None when there is no such queue."""
+        return None if name is None else self._queue_ids.get(name)
+
+    def known_task(self, name: str | None) -> int | None:
+        """The number of a task, or None when there is no such task."""
+        return None if name is None else self._task_ids.get(name)
+
+    async def _ids(
+        self, table: str, ids: dict[str, int], names: dict[int, str], wanted: Sequence[str]
+    ) -> list[int]:
+        missing = sorted(set(wanted) - ids.keys())
+        if missing:
+            rows = await self._database.fetch(table, names=missing)
+            if len(rows) < len(missing):
+                await self._database.fetch(f"add_{table}", names=missing)
+                rows = await self._database.fetch(table, names=missing)
+            for row in rows:
+                ids[row["name"]] = row["id"]
+                names[row["id"]] = row["name"]
+        return [ids[name] for name in wanted]

@@ -1,0 +1,192 @@
+"""Rows of PostgreSQL into model values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.history import DeadJob, Run
+from mainspring.model.job import Claim, Job, JobState
+from mainspring.model.schedule import Misfire, Schedule, Slot, Spec
+from mainspring.store.codes import DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.store.postgres.names import Names
+
+if TYPE_CHECKING:
+    from mainspring.store.postgres.connection import Record
+
+_failure = msgspec.json.Decoder(Failure)
+_failures = msgspec.json.Decoder(tuple[Failure, ...])
+
+
+def written(failure: Failure | None) -> str:
+    """A failure as jsonb takes it."""
+    return msgspec.json.encode(failure).decode()
+
+
+def errors(text: str | None) -> tuple[Failure, ...]:
+    """The errors kept with a job."""
+    return () if text is None else _failures.decode(text)
+
+
+def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
+    """A claimed row; its queue and task must have been learnt."""
+    return Claim(
+        job_id=row["id"],
+        worker_id=worker_id,
+        fence=row["fence"],
+        task=names.task(row["task_id"]),
+        queue=names.queue(row["queue_id"]),
+        payload=row["payload"],
+        failures=row["failures"],
+        max_attempts=row["max_attempts"],
+        run_at=row["run_at"],
+        enqueued_at=row["enqueued_at"],
+        schedule_id=row["schedule_id"],
+        slot_at=row["slot_at"],
+    )
+
+
+def live_job(row: Record, names: Names) -> Job:
+    """A row of `jobs`."""
+    return Job(
+        id=row["id"],
+        task=names.task(row["task_id"]),
+        queue=names.queue(row["queue_id"]),
+        priority=row["priority"],
+        state=JobState(row["state"]),
+        run_at=row["run_at"],
+        enqueued_at=row["enqueued_at"],
+        payload=row["payload"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        worker_id=row["worker_id"] or None,
+        schedule_id=row["schedule_id"],
+        slot_at=row["slot_at"],
+        errors=errors(row["errors"]),
+    )
+
+
+def ended_job(row: Record, names: Names) -> Job:
+    """A job as the run that ended it tells."""
+    return Job(
+        id=row["job_id"],
+        task=names.task(row["task_id"]),
+        queue=names.queue(row["queue_id"]),
+        priority=row["priority"],
+        state=FINAL_STATE[row["verdict"]],
+        run_at=row["run_at"],
+        enqueued_at=row["enqueued_at"],
+        payload=row["payload"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        worker_id=row["worker_id"] or None,
+        schedule_id=row["schedule_id"],
+        slot_at=row["slot_at"],
+        finished_at=row["finished_at"],
+        result=row["result"],
+    )
+
+
+def dead_job(row: Record, names: Names) -> DeadJob:
+    """A row of `dead_jobs`."""
+    return DeadJob(
+        id=row["id"],
+        task=names.task(row["task_id"]),
+        queue=names.queue(row["queue_id"]),
+        priority=row["priority"],
+        payload=row["payload"],
+        run_at=row["run_at"],
+        enqueued_at=row["enqueued_at"],
+        died_at=row["died_at"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        schedule_id=row["schedule_id"],
+        slot_at=row["slot_at"],
+        reason=row["reason"],
+        errors=errors(row["errors"]),
+    )
+
+
+def run(row: Record, names: Names) -> Run:
+    """A row of `runs`."""
+    return Run(
+        job_id=row["job_id"],
+        task=names.task(row["task_id"]),
+        queue=names.queue(row["queue_id"]),
+        attempt=row["failures"] + 1,
+        verdict=VERDICT[row["verdict"]],
+        worker_id=row["worker_id"] or None,
+        fence=row["fence"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        failure=None if row["error"] is None else _failure.decode(row["error"]),
+        result=row["result"],
+    )
+
+
+def spec(row: Record) -> Spec:
+    """A row of `specs` that has a slot to come."""
+    return Spec(
+        id=row["id"],
+        trigger=row["trigger"],
+        next_at=row["next_at"],
+        following_at=row["following_at"],
+        planned=row["planned"],
+    )
+
+
+def schedule(row: Record, names: Names) -> Schedule:
+    """A row of `schedules` with its spec."""
+    return Schedule(
+        id=row["id"],
+        name=row["name"],
+        task=names.task(row["task_id"]),
+        trigger=row["trigger"],
+        payload=row["payload"],
+        queue=names.queue(row["queue_id"]),
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        misfire=Misfire(row["misfire"]),
+        catch_up=row["catch_up"],
+        version=row["version"],
+        active_from=row["active_from"],
+        next_at=row["next_at"],
+    )
+
+
+def slot(row: Record) -> Slot:
+    """A row of the ledger."""
+    return Slot(
+        schedule=row["schedule"],
+        slot_at=row["slot_at"],
+        disposition=DISPOSITION[row["disposition"]],
+        reason=row["reason"],
+        since=row["since"],
+        job_id=row["job_id"],
+        decided_at=row["decided_at"],
+    )
+
+
+def member(row: Record) -> MemberInfo:
+    """A row of `members`."""
+    return MemberInfo(
+        id=row["id"],
+        role=Role(row["role"]),
+        name=row["name"],
+        queues=tuple(row["queues"]),
+        tasks=tuple(row["tasks"]),
+        version=row["version"],
+        tzdata=row["tzdata"],
+        started_at=row["started_at"],
+        lease_until=row["lease_until"],
+        alive=row["alive"],
+    )

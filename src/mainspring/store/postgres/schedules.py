@@ -1,0 +1,93 @@
+"""Specs, fires and the ledger on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from mainspring.model.schedule import Chunk, NewSchedule, Opening, Spec
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres import rows
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.wake import Notifier
+
+
+class PostgresSchedules:
+    """ScheduleStore on PostgreSQL."""
+
+    def __init__(self, database: Database, names: Names, notifier: Notifier) -> None:
+        self._database = database
+        self._names = names
+        self._notifier = notifier
+
+    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
+        queue_ids = await self._names.queue_ids(s.queue for s in schedules)
+        task_ids = await self._names.task_ids(s.task for s in schedules)
+        await self._names.ensure_lanes({(q, s.priority) for q, s in zip(queue_ids, schedules, strict=True)})
+        changed: list[str] = []
+        async with self._database.transaction("put_schedules") as transaction:
+            for schedule, queue_id, task_id in zip(schedules, queue_ids, task_ids, strict=True):
+                await transaction.fetch(
+                    "put_spec",
+                    trigger=schedule.trigger,
+                    next_at=schedule.next_at,
+                    following_at=schedule.following_at,
+                )
+                written = await transaction.fetch(
+                    "put_schedule",
+                    name=schedule.name,
+                    trigger=schedule.trigger,
+                    task_id=task_id,
+                    queue_id=queue_id,
+                    priority=schedule.priority,
+                    max_attempts=schedule.max_attempts,
+                    payload=schedule.payload,
+                    misfire=schedule.misfire,
+                    catch_up=schedule.catch_up,
+                    at=at,
+                )
+                changed += [row["name"] for row in written]
+        return changed
+
+    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
+        found = await self._database.relaxed("due_specs", limit=limit, at=at)
+        [row] = await self._database.relaxed("now", at=at)
+        return row["now"], [rows.spec(row) for row in found]
+
+    async def unplanned_specs(self, *, limit: int) -> list[Spec]:
+        return [rows.spec(row) for row in await self._database.relaxed("unplanned_specs", limit=limit)]
+
+    async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        await self._database.relaxed(
+            "plan_specs",
+            ids=[spec.id for spec in specs],
+            next_ats=[spec.next_at for spec in specs],
+            following_ats=[spec.following_at for spec in specs],
+        )
+
+    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        opened = await self._database.fetch(
+            "open_fires",
+            spec_ids=[opening.spec_id for opening in openings],
+            expecteds=[opening.expected for opening in openings],
+            slot_ats=[opening.slot_at for opening in openings],
+            sinces=[opening.since for opening in openings],
+            next_ats=[opening.next_at for opening in openings],
+        )
+        return len(opened)
+
+    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
+        taken = await self._database.fetch("fire", limit=limit, at=at)
+        if not taken:
+            return None
+        [row] = taken
+        if row["fired"]:
+            self._notifier.poke()
+        late: timedelta = row["now"] - row["slot_at"]
+        return Chunk(slot_at=row["slot_at"], fired=row["fired"], skipped=row["skipped"], late=late)
+
+    async def next_due(self, *, at: Stamp) -> timedelta | None:
+        [row] = await self._database.relaxed("next_due", at=at)
+        wait: timedelta | None = row["wait"]
+        return wait

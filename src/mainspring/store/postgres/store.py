@@ -1,0 +1,41 @@
+"""The parts joined into one PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.store.ports import Waker
+from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.fleet import PostgresFleet
+from mainspring.store.postgres.hints import Hints
+from mainspring.store.postgres.history import PostgresHistory
+from mainspring.store.postgres.jobs import PostgresJobs
+from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.schedules import PostgresSchedules
+from mainspring.store.postgres.wake import Notifier, PostgresWaker
+
+POOL_SIZE = 4
+"""Sessions of each kind (durable, relaxed) that one store opens at most."""
+
+
+class PostgresStore(PostgresJobs, PostgresSchedules, PostgresFleet, PostgresHistory, PostgresAdmin):
+    """Everything the engine asks of a store. Each part names its own tables; they share a database."""
+
+    def __init__(
+        self, url: str, clock: Clock, *, timeout: timedelta, size: int = POOL_SIZE, hints: bool = True
+    ) -> None:
+        database = Database(url, timeout=timeout, size=size)
+        names = Names(database)
+        notifier = Notifier(database)
+        PostgresJobs.__init__(self, database, names, notifier, Hints(clock, enabled=hints), clock)
+        self._database, self._names, self._notifier = database, names, notifier
+
+    def waker(self, on_hint: Callable[[], None]) -> Waker:
+        return PostgresWaker(self._database, on_hint)
+
+    async def close(self) -> None:
+        await self._notifier.close()
+        await self._database.close()

@@ -1,0 +1,73 @@
+"""Hints over NOTIFY: at most one per ten milliseconds a process, never inside somebody's transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from mainspring.errors import StoreError
+from mainspring.store.postgres.connection import Database
+from mainspring.waiting import pause
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from mainspring.store.postgres.connection import Record
+
+CHANNEL = "mainspring"
+REST = timedelta(milliseconds=10)
+CHECK_EVERY = timedelta(seconds=2)
+
+
+class Notifier:
+    """Tells listening workers that jobs came in: at once, then once more for all that follow
+    within the rest. A NOTIFY takes a lock on every commit of the database, so it is rationed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wanted = False
+        self._sending: asyncio.Task[None] | None = None
+
+    def poke(self) -> None:
+        """Ask for a hint to be sent. Never waits, never fails: a lost hint costs latency only."""
+        self._wanted = True
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._send())
+
+    async def close(self) -> None:
+        """Send what is still wanted."""
+        if self._sending is not None:
+            await self._sending
+
+    async def _send(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            try:
+                await self._database.relaxed("notify")
+            except StoreError:
+                return  # polling finds the jobs
+            await pause(REST)
+
+
+class PostgresWaker:
+    """Keeps one session listening, and calls `on_hint` for every notification."""
+
+    name = "waker"
+
+    def __init__(self, database: Database, on_hint: Callable[[], None]) -> None:
+        self._database = database
+        self._on_hint = on_hint
+        self._connection: asyncpg.Connection[Record] | None = None
+
+    async def tick(self) -> timedelta:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await self._database.connect()
+            await self._connection.add_listener(CHANNEL, lambda *_: self._on_hint())
+            self._on_hint()  # what was said while nobody listened
+        return CHECK_EVERY
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
