@@ -6,6 +6,8 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
+NOW = timedelta()
+
 
 async def pause(length: timedelta) -> None:
     """Let this much time pass."""

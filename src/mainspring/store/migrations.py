@@ -13,7 +13,7 @@ from mainspring.model.value import Value
 _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 
 
-class Migration(Value):
+class Migration(Value, frozen=True, kw_only=True):
     """One step of the schema. Its checksum is kept in the store, so an edited file is noticed."""
 
     version: int

@@ -192,7 +192,5 @@ class Wakeups(Protocol):
         """A loop that calls `on_hint`, on the running event loop, when jobs may have come in."""
 
 
-class Store(
-    JobQueue, DeadLetters, ScheduleStore, FleetStore, HistoryStore, Admin, Wakeups, Protocol
-):
+class Store(JobQueue, DeadLetters, ScheduleStore, FleetStore, HistoryStore, Admin, Wakeups, Protocol):
     """Everything an adapter provides."""

@@ -88,6 +88,6 @@ class PostgresSchedules:
         return Chunk(slot_at=row["slot_at"], fired=row["fired"], skipped=row["skipped"], late=late)
 
     async def next_due(self, *, at: Stamp) -> timedelta | None:
-        [row] = await self._database.relaxed("next_due", at=at)
-        wait: timedelta | None = row["wait"]
+        found = await self._database.relaxed("next_due", at=at)
+        wait: timedelta | None = found[0]["wait"] if found else None
         return wait

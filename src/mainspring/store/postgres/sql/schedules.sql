@@ -95,4 +95,6 @@ FROM f;
 
 -- name: next_due
 SELECT greatest(min(next_at) - coalesce(:at::timestamptz, now()), interval '0') AS wait
-FROM mainspring.specs WHERE next_at IS NOT NULL;
+FROM mainspring.specs
+WHERE next_at IS NOT NULL
+HAVING min(next_at) IS NOT NULL;

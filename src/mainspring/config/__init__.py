@@ -1,0 +1,26 @@
+"""Settings: typed, frozen, checked when built, each with the place it came from."""
+
+from __future__ import annotations
+
+from mainspring.config.load import load
+from mainspring.config.settings import (
+    DatabaseConfig,
+    LogConfig,
+    RetentionConfig,
+    SchedulerConfig,
+    Settings,
+    WorkerConfig,
+)
+from mainspring.config.url import masked_url, normal_url
+
+__all__ = [
+    "DatabaseConfig",
+    "LogConfig",
+    "RetentionConfig",
+    "SchedulerConfig",
+    "Settings",
+    "WorkerConfig",
+    "load",
+    "masked_url",
+    "normal_url",
+]

@@ -1,0 +1,117 @@
+"""From flags, code, environment and file to one set of settings, and where each came from.
+
+A setting that a source does not give is absent from that source, so no default can hide a value
+further down. Only the value that wins is read and checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from mainspring.config.environment import from_environment
+from mainspring.config.file import from_file
+from mainspring.config.keys import Given, Layer, keys, known_setting, sections
+from mainspring.config.settings import Settings
+from mainspring.duration import duration
+from mainspring.errors import InvalidArgument, InvalidConfig
+
+DEFAULT = "default"
+
+
+def load(
+    *,
+    flags: Mapping[str, object],
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    file: Path | None = None,
+    code_url: str | None = None,
+) -> tuple[Settings, Mapping[str, str]]:
+    """The settings, and the origin of each by dotted name. Flags go by dotted name too; None is unset."""
+    layers: list[Layer] = [
+        _from_flags(flags),
+        {} if code_url is None else {"database.url": Given(code_url, "Mainspring(...)")},
+        # The one place where the environment is read.
+        from_environment(os.environ if environ is None else environ),  # noqa: TID251
+        from_file(cwd if cwd is not None else Path(), file),
+    ]
+    given = {key: layer[key] for layer in reversed(layers) for key in layer}
+    origins = {key: given[key].origin if key in given else DEFAULT for key in keys()}
+    return _built(given, origins), origins
+
+
+def _from_flags(flags: Mapping[str, object]) -> Layer:
+    for key in flags:
+        if key not in keys():
+            raise InvalidConfig(key, key, known_setting(key, keys()), origin="flags")
+    return {key: Given(value, _flag(key)) for key, value in flags.items() if value is not None}
+
+
+def _flag(key: str) -> str:
+    """As it is typed: the worker's flags have no prefix, the others have their section's name."""
+    return f"--{key.removeprefix('worker.').replace('.', '-').replace('_', '-')}"
+
+
+def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
+    parts: dict[str, Any] = {}
+    for section, config in sections().items():
+        values = {
+            key.removeprefix(f"{section}."): _read(key, given[key])
+            for key in given
+            if key.startswith(f"{section}.")
+        }
+        try:
+            parts[section] = config(**values)
+        except InvalidConfig as wrong:
+            raise InvalidConfig(
+                wrong.field, wrong.got, wrong.expected, origin=origins.get(wrong.field, "")
+            ) from None
+    return Settings(**parts)
+
+
+def _read(key: str, given: Given) -> object:
+    try:
+        return _READERS[keys()[key]](key, given.value)
+    except InvalidArgument as wrong:
+        raise InvalidConfig(key, wrong.got, wrong.expected, origin=given.origin) from None
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(key, value, "text")
+    return value
+
+
+def _whole_number(key: str, value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgument(key, value, "a whole number")
+    return value
+
+
+def _length(key: str, value: object) -> timedelta:
+    if not isinstance(value, str | int | float | timedelta):
+        raise InvalidArgument(key, value, 'a duration such as "90s"')
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        # A bare number in a variable is text; it means seconds, as it does in the file.
+        return duration(int(value), key)
+    return duration(value, key)
+
+
+def _names(key: str, value: object) -> tuple[str, ...]:
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise InvalidArgument(key, value, "a list of names")
+    return tuple(parts)
+
+
+_READERS: dict[object, Callable[[str, object], object]] = {
+    str: _text,
+    int: _whole_number,
+    timedelta: _length,
+    tuple[str, ...]: _names,
+}

@@ -1,0 +1,137 @@
+"""What can be set, and what each setting may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from mainspring.config.url import masked_url, normal_url
+from mainspring.duration import written
+from mainspring.errors import InvalidConfig
+
+_SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseConfig:
+    """Where the store is."""
+
+    url: str = "sqlite:///mainspring.db"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", normal_url(self.url))
+
+    def __repr__(self) -> str:
+        return f"DatabaseConfig(url={masked_url(self.url)!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """How one worker process takes and runs jobs."""
+
+    queues: tuple[str, ...] = ("default",)
+    concurrency: int = 32
+    """Jobs in hand at once."""
+    threads: int = 16
+    """Those of them that may be plain functions."""
+    lease: timedelta = 15 * _SECOND
+    """How long the process is thought alive without a heartbeat."""
+    heartbeat: timedelta = 5 * _SECOND
+    poll: timedelta = _SECOND
+    """How long to wait for a hint before looking anyway."""
+    shutdown_timeout: timedelta = 30 * _SECOND
+    """How long jobs may go on after a stop was asked for."""
+    name: str = ""
+    """What people call this process; empty lets the worker choose. Never used to tell two apart."""
+
+    def __post_init__(self) -> None:
+        _check_queues(self.queues)
+        _check_range("worker.concurrency", self.concurrency, 1, 10_000)
+        _check_range("worker.threads", self.threads, 1, 1_000)
+        _check_length("worker.lease", self.lease, least=_SECOND, most=_DAY)
+        _check_length("worker.heartbeat", self.heartbeat, least=_SECOND / 10)
+        _check_length("worker.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
+        _check_length("worker.shutdown_timeout", self.shutdown_timeout, most=_DAY)
+        if self.heartbeat * 3 > self.lease:
+            # One lost beat must not lose the lease.
+            most = f"at most a third of worker.lease ({written(self.lease)})"
+            raise InvalidConfig("worker.heartbeat", written(self.heartbeat), most)
+        if len(self.name) > 100 or not self.name.isprintable():
+            raise InvalidConfig("worker.name", self.name, "at most 100 printable characters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfig:
+    """How a scheduler turns slots into jobs."""
+
+    poll: timedelta = _SECOND
+    """The longest it sleeps when nothing is due."""
+    chunk: int = 2000
+    """Schedules fired in one transaction."""
+
+    def __post_init__(self) -> None:
+        _check_length("scheduler.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
+        _check_range("scheduler.chunk", self.chunk, 1, 100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionConfig:
+    """How long history is kept. Dead letters are kept for ever."""
+
+    history: timedelta = 30 * _DAY
+
+    def __post_init__(self) -> None:
+        _check_length("retention.history", self.history, least=_DAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What the command line writes to stderr."""
+
+    level: str = "info"
+    format: str = "text"
+
+    def __post_init__(self) -> None:
+        # INFO is how the standard library spells it.
+        object.__setattr__(self, "level", self.level.lower())
+        _check_choice("log.level", self.level, LEVELS)
+        _check_choice("log.format", self.format, FORMATS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set; the field names are the sections of the file."""
+
+    database: DatabaseConfig = field(default_factory=DatabaseConfig)
+    worker: WorkerConfig = field(default_factory=WorkerConfig)
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+
+
+def _check_range(name: str, value: int, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidConfig(name, value, f"a whole number from {least} to {most}")
+
+
+def _check_length(
+    name: str, value: timedelta, *, least: timedelta = timedelta(), most: timedelta = 36525 * _DAY
+) -> None:
+    if not isinstance(value, timedelta) or not least <= value <= most:
+        shown = written(value) if isinstance(value, timedelta) else value
+        raise InvalidConfig(name, shown, f"from {written(least)} to {written(most)}")
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidConfig(name, value, f"one of {', '.join(choices)}")
+
+
+def _check_queues(queues: tuple[str, ...]) -> None:
+    fit = isinstance(queues, tuple) and all(
+        isinstance(each, str) and each.split() == [each] for each in queues
+    )
+    if not fit or not queues or len(set(queues)) < len(queues):
+        raise InvalidConfig("worker.queues", queues, "one or more queue names, each once")

@@ -1,0 +1,1 @@
+"""What users write: tasks, schedules and their options, as data."""

@@ -1,0 +1,58 @@
+"""What a handler may ask about the run it is in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+from mainspring.model.value import Value
+
+
+class Log(Protocol):
+    """A logger whose lines carry the job; the standard library's loggers and adapters are such."""
+
+    def debug(self, msg: object, /, *args: object, extra: Mapping[str, object] | None = None) -> None: ...
+    def info(self, msg: object, /, *args: object, extra: Mapping[str, object] | None = None) -> None: ...
+    def warning(self, msg: object, /, *args: object, extra: Mapping[str, object] | None = None) -> None: ...
+    def error(self, msg: object, /, *args: object, extra: Mapping[str, object] | None = None) -> None: ...
+    def exception(self, msg: object, /, *args: object, extra: Mapping[str, object] | None = None) -> None: ...
+
+
+class StopSignal(Protocol):
+    """Set once the run should end; a threading or asyncio Event is such."""
+
+    def is_set(self) -> bool: ...
+
+
+class Context(Value, frozen=True, kw_only=True):
+    """The run a handler is in. It is handed to the parameter annotated with this class."""
+
+    job_id: int
+    task: str
+    queue: str
+    attempt: int
+    """Counted from 1."""
+    max_attempts: int
+    fence: int
+    """Rises with every claim of a job: for `UPDATE … WHERE fence < :fence` in your own tables."""
+    log: Log
+    stop: StopSignal
+    schedule_id: int | None = None
+    slot: datetime | None = None
+    """The nominal instant of the schedule that made this job; None for one put in by hand."""
+
+    @property
+    def token(self) -> str:
+        """An idempotency key: the same for every attempt at this job, and for no other work."""
+        if self.schedule_id is None or self.slot is None:
+            subject = f"job|{self.job_id}"
+        else:
+            subject = f"{self.schedule_id}|{self.slot.astimezone(UTC).isoformat()}"
+        return hashlib.sha256(subject.encode()).hexdigest()
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the run should end: the job was cancelled, its lease was lost, or the worker stops."""
+        return self.stop.is_set()

@@ -1,0 +1,16 @@
+"""What `enqueue` gives back."""
+
+from __future__ import annotations
+
+from mainspring.model.value import Value
+
+
+class JobHandle(Value, frozen=True, kw_only=True):
+    """Names one job in the store; it holds no connection and can be kept or sent anywhere."""
+
+    id: int
+    task: str
+    queue: str
+
+    def __str__(self) -> str:
+        return f"job {self.id} ({self.task} in {self.queue})"

@@ -1,0 +1,137 @@
+"""Arguments and results as JSON. What goes in comes back equal, or it is refused at the door."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import cast
+
+import msgspec
+
+from mainspring.errors import InvalidArgument, shown
+
+LARGEST_PAYLOAD = 256 * 1024
+LARGEST_RESULT = 64 * 1024
+DEEPEST = 64
+LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
+
+_ALLOWED = "a JSON value (str, int, float, bool, None, list, dict with str keys)"
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder().decode
+# What may be a NUL, which PostgreSQL's jsonb refuses, and what may be an integer beyond 64 bits.
+_NUL = rb"\u0000"
+_find_long_number = re.compile(rb"[0-9]{19}").search
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    args: list[object] = []
+    kwargs: dict[str, object] = {}
+
+
+_open = msgspec.json.Decoder(_Envelope).decode
+
+
+def encode(args: Sequence[object], kwargs: Mapping[str, object], *, field: str) -> bytes:
+    """Canonical JSON of a call, without empty parts; `field` is what errors call the whole of it."""
+    parts: dict[str, object] = {}
+    if args:
+        parts["args"] = list(args)
+    if kwargs:
+        parts["kwargs"] = kwargs
+    return _written(parts, field, DEEPEST + 2, LARGEST_PAYLOAD)
+
+
+def decode(payload: bytes) -> tuple[list[object], dict[str, object]]:
+    """The arguments that `encode` was given."""
+    try:
+        envelope = _open(payload)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        raise InvalidArgument("payload", payload, 'JSON such as {"args":[],"kwargs":{}}') from None
+    return envelope.args, envelope.kwargs
+
+
+def encode_result(value: object) -> bytes | None:
+    """A handler's result, under the same rules; None is kept as nothing."""
+    return None if value is None else _written(value, "result", DEEPEST, LARGEST_RESULT)
+
+
+def _written(value: object, path: str, levels: int, largest: int) -> bytes:
+    try:
+        text = _encode(value)
+        faithful: bool = _decode(text) == value
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        _refuse(value, path, levels)
+        raise InvalidArgument(path, type(value), _ALLOWED) from None
+    if len(text) > largest:
+        raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON")
+    if not faithful or _NUL in text or _find_long_number(text) or _is_deeper(value, levels, text):
+        _refuse(value, path, levels)
+    if not faithful:
+        raise InvalidArgument(path, type(value), _ALLOWED)
+    return text
+
+
+def _is_deeper(value: object, levels: int, text: bytes) -> bool:
+    # So many levels need so many brackets, and most payloads have fewer characters.
+    if len(text) <= 2 * levels or text.count(b"[") + text.count(b"{") <= levels:
+        return False
+    level = [value]
+    for _ in range(levels):
+        level = [
+            item
+            for node in level
+            for item in (node.values() if isinstance(node, dict) else cast("list[object]", node))
+            if isinstance(item, list | dict)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _refuse(value: object, path: str, levels: int) -> None:
+    """Walk to the first thing that cannot be kept, and name it."""
+    match value:
+        case list() | dict() if levels == 0:
+            raise InvalidArgument(path, type(value), f"at most {DEEPEST} levels of nesting")
+        case list():
+            for index, item in enumerate(value):
+                _refuse(item, f"{path}[{index}]", levels - 1)
+        case dict():
+            for key, item in value.items():
+                _refuse(item, f"{path}{_step(key, path)}", levels - 1)
+        case _:
+            _refuse_scalar(value, path)
+
+
+def _refuse_scalar(value: object, path: str) -> None:
+    # An enum of plain text or numbers is encoded as its value, which compares equal; msgspec takes no
+    # other subclass.
+    if type(value) not in _SCALARS and not isinstance(value, Enum):
+        raise InvalidArgument(path, type(value), _ALLOWED)
+    if isinstance(value, str):
+        _refuse_text(value, path)
+    elif isinstance(value, int) and not LEAST_INTEGER <= value <= MOST_INTEGER:
+        raise InvalidArgument(path, type(value), "an integer of at most 64 bits")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArgument(path, value, "a finite number: JSON has no other")
+    elif isinstance(value, Enum) and not isinstance(value, int):
+        raise InvalidArgument(path, type(value), _ALLOWED)
+
+
+def _step(key: object, path: str) -> str:
+    if not isinstance(key, str):
+        raise InvalidArgument(path, key, "str keys only: JSON has no other")
+    _refuse_text(key, path)
+    return f".{key}" if key.isidentifier() else f"[{shown(key)}]"
+
+
+def _refuse_text(text: str, path: str) -> None:
+    if "\0" in text:
+        raise InvalidArgument(path, text, "text without NUL characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(path, text, "text without lone surrogates") from None

@@ -1,0 +1,19 @@
+"""The way from a declared task to a store; the app provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mainspring.declare.handle import JobHandle
+from mainspring.model.job import NewJob
+
+
+class Sender(Protocol):
+    """Puts jobs into their queues, all or none; durable when it returns."""
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+        """Block until they are stored; handles in order."""
+
+    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+        """The same on an event loop."""

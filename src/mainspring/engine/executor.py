@@ -1,0 +1,91 @@
+"""One run of one handler: async on the loop, sync in a thread, inside its timeout."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, cast
+
+from mainspring.declare.context import Context, StopSignal
+from mainspring.declare.payload import decode, encode_result
+from mainspring.declare.task import Task
+from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.model.job import Claim
+from mainspring.model.outcome import Failed, Outcome, Succeeded
+
+AnyTask = Task[..., Any]
+
+_log = logging.getLogger("mainspring.job")
+
+
+class Executor:
+    """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
+    through is a cancellation that we asked for ourselves."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
+
+    async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
+        """Call the handler and answer how it ended."""
+        try:
+            if task.timeout is None:
+                returned = await self._call(task, claim, stop)
+            else:
+                async with asyncio.timeout(task.timeout.total_seconds()) as limit:
+                    returned = await self._call(task, claim, stop)
+            return Succeeded(result=None if returned is None else encode_result(returned))
+        except asyncio.CancelledError as error:
+            running = asyncio.current_task()
+            if running is not None and running.cancelling():
+                raise
+            return Failed(failure=failure_of(error))  # the handler's own
+        except TimeoutError as error:
+            if task.timeout is not None and limit.expired():
+                return Failed(failure=timeout_failure(task.timeout.total_seconds()))
+            return Failed(failure=failure_of(error, frames_to_hide=2))
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
+            return Failed(failure=failure_of(error, frames_to_hide=2))
+
+    def close(self) -> None:
+        """Take no further work. Threads still in a handler are left to the process's end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal) -> object:
+        args, kwargs = decode(claim.payload)
+        context = _context(claim, stop) if task.signature.wants_context else None
+        if task.signature.is_async:
+            return await cast("Any", task.signature.call(task.function, context, args, kwargs))
+        call = partial(task.signature.call, task.function, context, args, kwargs)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, contextvars.copy_context().run, _no_stop_iteration, call
+        )
+
+
+def _no_stop_iteration(call: partial[object]) -> object:
+    # A future cannot carry StopIteration; it would hang the job instead of failing it.
+    try:
+        return call()
+    except StopIteration as error:
+        raise RuntimeError("the handler raised StopIteration") from error
+
+
+def _context(claim: Claim, stop: StopSignal) -> Context:
+    about = {"job_id": claim.job_id, "task": claim.task, "attempt": claim.attempt}
+    return Context(
+        job_id=claim.job_id,
+        task=claim.task,
+        queue=claim.queue,
+        attempt=claim.attempt,
+        max_attempts=claim.max_attempts,
+        fence=claim.fence,
+        log=logging.LoggerAdapter(_log, about),
+        stop=stop,
+        schedule_id=claim.schedule_id,
+        slot=claim.slot_at,
+    )

@@ -1,0 +1,121 @@
+"""Heartbeats: keep the lease, and hear what has been taken from us.
+
+Runs on its own thread with its own store, so that neither a busy handler nor an exhausted pool can
+starve it. Everything it says to the worker goes through `Listener`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+import msgspec
+
+from mainspring.clock import Clock
+from mainspring.engine.membership import Membership
+from mainspring.entropy import Entropy
+from mainspring.errors import StoreUnavailable
+from mainspring.model.fleet import Member
+from mainspring.store.ports import FleetStore
+from mainspring.telemetry import ProcessStarted, Telemetry
+
+
+class Listener(Protocol):
+    """Who is told what the heart learns. Called on the heart's thread."""
+
+    def holding(self) -> Sequence[tuple[int, int]]:
+        """The (job, fence) pairs in hand."""
+
+    def joined(self) -> None:
+        """There is a lease; claims may be taken."""
+
+    def lost(self, job_ids: tuple[int, ...]) -> None:
+        """These claims are no longer ours."""
+
+    def ended(self, *, expired: bool) -> None:
+        """The lease is gone (`expired`), or will be before it can be renewed."""
+
+
+class Heart:
+    """One member's lease."""
+
+    name = "heart"
+
+    def __init__(
+        self,
+        fleet: Callable[[], FleetStore],
+        member: Member,
+        membership: Membership,
+        listener: Listener,
+        *,
+        lease: timedelta,
+        every: timedelta,
+        clock: Clock,
+        entropy: Entropy,
+        telemetry: Telemetry,
+    ) -> None:
+        self._fleet = fleet
+        self._member = member
+        self._membership = membership
+        self._listener = listener
+        self._lease = lease
+        self._every = every
+        self._clock = clock
+        self._entropy = entropy
+        self._telemetry = telemetry
+
+    async def tick(self) -> timedelta:
+        if self._membership.id is None:
+            await self._join()
+        else:
+            await self._beat(self._membership.id)
+        return self._every * (0.9 + 0.1 * self._entropy.fraction())
+
+    async def leave(self, *, clean: bool) -> None:
+        """End the lease, so that what is left under it is given back at once."""
+        if self._membership.id is not None:
+            member_id, self._membership.id = self._membership.id, None
+            await self._fleet().leave(member_id, clean=clean, at=self._clock.stamp())
+
+    async def _join(self) -> None:
+        member = msgspec.structs.replace(self._member, id=self._entropy.worker_id())
+        sent_at = self._clock.monotonic()
+        async with asyncio.timeout(self._lease.total_seconds()):
+            await self._fleet().join(member, lease=self._lease, at=self._clock.stamp())
+        self._membership.renewed(member.id, sent_at)
+        self._telemetry.emit(ProcessStarted(role=member.role, name=member.name, member_id=member.id))
+        self._listener.joined()
+
+    async def _beat(self, member_id: int) -> None:
+        sent_at = self._clock.monotonic()
+        left = self._membership.left()
+        try:
+            async with asyncio.timeout(left if left > 0 else self._every.total_seconds()):
+                beat = await self._fleet().beat(
+                    member_id, lease=self._lease, claims=self._listener.holding(), at=self._clock.stamp()
+                )
+        except TimeoutError:
+            self._suspend_if_due()
+            raise StoreUnavailable("no answer to a heartbeat") from None
+        except Exception:
+            self._suspend_if_due()
+            raise
+        if not beat.alive:
+            self._membership.lost()
+            self._listener.ended(expired=True)
+            await self._join()
+            return
+        resumed = self._membership.suspended
+        self._membership.renewed(member_id, sent_at)
+        if beat.lost:
+            self._listener.lost(beat.lost)
+        if resumed:
+            self._listener.joined()
+
+    def _suspend_if_due(self) -> None:
+        # A lease we cannot renew is going to end: stop before it does, while it is still ours.
+        if not self._membership.suspended and self._membership.left() <= self._every.total_seconds() / 2:
+            self._membership.suspended = True
+            self._listener.ended(expired=False)

@@ -1,0 +1,147 @@
+"""The sink that writes log lines. Everything the engine has to say goes through here."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import assert_never
+
+from mainspring.duration import written
+from mainspring.model.settlement import Verdict
+from mainspring.telemetry import (
+    ClaimsLost,
+    Event,
+    HistoryPruned,
+    LeaseEnded,
+    LoopFailed,
+    MembersReaped,
+    ProcessStarted,
+    ProcessStopped,
+    ProcessStopping,
+    RunEnded,
+    RunStarted,
+    SchedulesWritten,
+    SettlementRefused,
+    SlotsFired,
+    StoreRecovered,
+    StoreTrouble,
+    TriggerRefused,
+)
+
+_log = logging.getLogger("mainspring")
+_runs = logging.getLogger("mainspring.runs")
+
+
+def log_event(event: Event) -> None:
+    """One event, at most one line."""
+    match event:
+        case RunStarted():
+            _runs.debug("job %d %s: attempt %d begins", event.job_id, event.task, event.attempt)
+        case RunEnded():
+            _run_ended(event)
+        case ProcessStarted() | ProcessStopping() | ProcessStopped():
+            _process(event)
+        case SettlementRefused() | ClaimsLost() | LeaseEnded() | MembersReaped():
+            _fleet(event)
+        case SlotsFired() | SchedulesWritten() | TriggerRefused():
+            _schedule(event)
+        case HistoryPruned():
+            _log.info("history: %d partitions or rows dropped", event.gone)
+        case StoreTrouble() | StoreRecovered() | LoopFailed():
+            _trouble(event)
+        case _:
+            assert_never(event)
+
+
+def _run_ended(event: RunEnded) -> None:
+    # Successes are the many: nothing is formatted for them unless somebody listens.
+    if event.verdict is Verdict.SUCCEEDED:
+        if _runs.isEnabledFor(logging.INFO):
+            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, _short(event.took))
+        return
+    why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
+    after = f", again in {_short(event.delay)}" if event.verdict is Verdict.FAILED else ""
+    level = logging.ERROR if event.verdict is Verdict.DEAD else logging.WARNING
+    _log.log(
+        level,
+        "job %d %s: attempt %d %s%s%s",
+        event.job_id,
+        event.task,
+        event.attempt,
+        event.verdict,
+        after,
+        why,
+    )
+
+
+def _process(event: ProcessStarted | ProcessStopping | ProcessStopped) -> None:
+    match event:
+        case ProcessStarted():
+            _log.info("%s %s started (member %x)", event.role, event.name, event.member_id)
+        case ProcessStopping():
+            _log.info("stopping: %d running jobs get %s to end", event.running, written(event.grace))
+        case ProcessStopped():
+            _log.info("stopped; %d unfinished jobs were given back", event.released)
+
+
+def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | MembersReaped) -> None:
+    match event:
+        case SettlementRefused():
+            _log.warning(
+                "job %d %s: settlement (%s) refused, claim %d had been lost; the job is somebody else's now",
+                event.job_id,
+                event.task,
+                event.verdict,
+                event.fence,
+            )
+        case ClaimsLost():
+            jobs = ", ".join(map(str, event.job_ids))
+            _log.warning("claims lost (cancelled or taken away), handlers told to stop: jobs %s", jobs)
+        case LeaseEnded(expired=True):
+            _log.warning("lease lost: %s was too late; %d handlers told to stop", event.name, event.running)
+        case LeaseEnded():
+            _log.warning(
+                "lease of %s cannot be renewed; %d handlers told to stop before it ends",
+                event.name,
+                event.running,
+            )
+        case MembersReaped():
+            names = ", ".join(event.members) or "earlier ones"
+            _log.warning("dead processes found (%s): %d jobs given back", names, event.jobs)
+
+
+def _schedule(event: SlotsFired | SchedulesWritten | TriggerRefused) -> None:
+    match event:
+        case SlotsFired():
+            _log.info(
+                "slot %s: %d fired, %d skipped, %s late",
+                event.slot_at.isoformat(),
+                event.fired,
+                event.skipped,
+                _short(event.late),
+            )
+        case SchedulesWritten():
+            _log.info("schedules written: %s", ", ".join(event.names))
+        case TriggerRefused():
+            _log.error("trigger %s cannot be read: %s", event.trigger, event.reason)
+
+
+def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed) -> None:
+    match event:
+        case StoreTrouble():
+            _log.warning("%s: %s; again in %s", event.loop, event.reason, _short(event.again_in))
+        case StoreRecovered():
+            _log.info("%s: the store answers again", event.loop)
+        case LoopFailed():
+            _log.error(
+                "%s: unexpected %s; again in %s",
+                event.loop,
+                type(event.error).__name__,
+                _short(event.again_in),
+                exc_info=event.error,
+            )
+
+
+def _short(length: timedelta) -> str:
+    seconds = length.total_seconds()
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,75 @@
+"""Runs a loop's passes one after another, and waits in between."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Protocol
+
+from mainspring.entropy import Entropy
+from mainspring.errors import StoreError
+from mainspring.telemetry import LoopFailed, StoreRecovered, StoreTrouble, Telemetry
+from mainspring.waiting import until
+
+FIRST_BACKOFF = timedelta(milliseconds=100)
+LONGEST_BACKOFF = timedelta(seconds=2)
+
+
+class Loop(Protocol):
+    """Something that is done over and over."""
+
+    name: str
+
+    async def tick(self) -> timedelta:
+        """Do one pass; answer how long to wait before the next."""
+
+
+class Cycle:
+    """One loop at work, until it is told to stop. No error ends it: trouble with the store is
+    waited out with a jittered, growing pause, and a defect is reported and tried again."""
+
+    def __init__(self, loop: Loop, telemetry: Telemetry, entropy: Entropy) -> None:
+        self._loop = loop
+        self._telemetry = telemetry
+        self._entropy = entropy
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._troubles = 0
+
+    def wake(self) -> None:
+        """Have the next pass now. Call it on the cycle's own event loop."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Have no further pass. Call it on the cycle's own event loop."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Pass after pass."""
+        while not self._stopping:
+            self._wake.clear()
+            rest = await self._pass()
+            if rest and not self._stopping:
+                await until(self._wake, rest)
+
+    async def _pass(self) -> timedelta:
+        try:
+            rest = await self._loop.tick()
+        except StoreError as error:
+            rest = self._back_off()
+            self._telemetry.emit(StoreTrouble(loop=self._loop.name, reason=str(error), again_in=rest))
+            return rest
+        except Exception as error:  # noqa: BLE001 - the loop must outlive our own defects
+            rest = self._back_off()
+            self._telemetry.emit(LoopFailed(loop=self._loop.name, error=error, again_in=rest))
+            return rest
+        if self._troubles:
+            self._troubles = 0
+            self._telemetry.emit(StoreRecovered(loop=self._loop.name))
+        return rest
+
+    def _back_off(self) -> timedelta:
+        longest: timedelta = min(FIRST_BACKOFF * (1 << self._troubles), LONGEST_BACKOFF)
+        self._troubles = min(self._troubles + 1, 10)
+        return longest * (0.5 + 0.5 * self._entropy.fraction())

@@ -1,0 +1,40 @@
+"""This process start's place in the fleet: its id and how long its lease surely lasts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mainspring.clock import Clock
+
+
+class Membership:
+    """Written by the heart, read by everybody else, from any thread."""
+
+    def __init__(self, clock: Clock, lease: timedelta) -> None:
+        self._clock = clock
+        self._lease = lease.total_seconds()
+        self._renewed_at = 0.0
+        self.id: int | None = None
+        """None while we hold no lease."""
+        self.suspended = False
+        """True while a lease that could not be renewed runs out: nothing may be claimed."""
+
+    @property
+    def active(self) -> bool:
+        """Whether claims may be taken."""
+        return self.id is not None and not self.suspended
+
+    def renewed(self, member_id: int, sent_at: float) -> None:
+        """A lease was granted by a call sent at this monotonic moment: it lasts at least from then."""
+        self._renewed_at = sent_at
+        self.suspended = False
+        self.id = member_id
+
+    def lost(self) -> None:
+        """The store has ended our lease."""
+        self.id = None
+
+    def left(self) -> float:
+        """Seconds until the lease must be taken as ended, a fifth of it early: by then our handlers
+        have to be stopped."""
+        return self._renewed_at + self._lease * 0.8 - self._clock.monotonic()

@@ -1,0 +1,142 @@
+"""One process: its loops started, kept going, and brought to a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from mainspring.engine.loop import Cycle, Loop
+from mainspring.engine.pulse import Pulse
+from mainspring.engine.worker import Worker
+from mainspring.entropy import Entropy
+from mainspring.store.ports import Waker, Wakeups
+from mainspring.telemetry import ProcessStopped, ProcessStopping, Telemetry
+from mainspring.waiting import until
+
+CANCEL_WITHIN = timedelta(seconds=5)
+"""How long handlers get to end once they have been cancelled."""
+WRITE_WITHIN = timedelta(seconds=10)
+"""How long the last settlements get to be written."""
+PASS_WITHIN = timedelta(seconds=5)
+ABORT_WITHIN = timedelta(seconds=2)
+
+
+class Process:
+    """Runs until `stop` is called, or, in a burst, until nothing is left to do."""
+
+    def __init__(
+        self,
+        pulse: Pulse,
+        *,
+        worker: Worker | None,
+        loops: Sequence[Loop],
+        grace: timedelta,
+        entropy: Entropy,
+        telemetry: Telemetry,
+    ) -> None:
+        self._pulse = pulse
+        self._worker = worker
+        self._waker: Waker | None = None
+        self._grace = grace
+        self._entropy = entropy
+        self._telemetry = telemetry
+        self._stopping = asyncio.Event()
+        self._aborting = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._burst = False
+        self._others = [Cycle(loop, telemetry, entropy) for loop in loops]
+        self._settling: list[Cycle] = []
+        if worker is not None:
+            self._wire(worker, entropy)
+
+    def listen(self, hints: Wakeups) -> None:
+        """Have hints wake the claimer, rather than polling alone."""
+        self._waker = hints.waker(self._claiming.wake)
+        self._others.append(Cycle(self._waker, self._telemetry, self._entropy))
+
+    def stop(self) -> None:
+        """Drain; a second call aborts. Call it on the process's event loop."""
+        if self._stopping.is_set():
+            self._aborting.set()
+            self._quiet.set()
+        self._stopping.set()
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a second stop cut the drain short."""
+        return self._aborting.is_set()
+
+    async def run(self, *, burst: bool = False) -> None:
+        """Start everything, wait for the end, and see to it that nothing is lost on the way out."""
+        self._burst = burst
+        others = [asyncio.create_task(cycle.run()) for cycle in self._others]
+        settling = [asyncio.create_task(cycle.run()) for cycle in self._settling]
+        self._pulse.start()
+        await self._stopping.wait()
+        # A claim may be under way: its jobs must be in hand before it can be said that none is left.
+        await _end(self._others, others)
+        clean = await self._drain()
+        await _end(self._settling, settling)
+        if self._waker is not None:
+            await self._waker.close()
+        await self._pulse.stop(clean=clean)
+
+    def _wire(self, worker: Worker, entropy: Entropy) -> None:
+        self._claiming = Cycle(worker.claimer, self._telemetry, entropy)
+        settling = Cycle(worker.settler, self._telemetry, entropy)
+        self._settling = [settling]
+        self._others.append(self._claiming)
+        worker.settler.on_arrival = settling.wake
+        worker.settler.on_written = self._moved
+        worker.crew.on_freed = self._moved
+        worker.on_joined = self._claiming.wake
+        worker.claimer.on_idle = self._idle
+
+    def _moved(self) -> None:
+        """A hand was freed or a settlement written."""
+        worker = self._worker
+        if worker is None:
+            return
+        if worker.claimer.wants_more or self._burst:
+            self._claiming.wake()
+        if worker.crew.quiet:
+            self._quiet.set()
+
+    def _idle(self) -> None:
+        if self._burst:
+            self._stopping.set()
+
+    async def _drain(self) -> bool:
+        """Let runs end, then end them; answer whether no claim of ours is left in the store."""
+        worker = self._worker
+        if worker is None:
+            return True
+        worker.claimer.stop()
+        self._telemetry.emit(ProcessStopping(running=worker.crew.running, grace=self._grace))
+        await self._until_quiet(worker, self._grace)
+        released = worker.crew.release_all()
+        if released:
+            await self._until_quiet(worker, ABORT_WITHIN if self.aborted else CANCEL_WITHIN)
+            worker.crew.abandon()
+        await self._until_quiet(worker, ABORT_WITHIN if self.aborted else WRITE_WITHIN)
+        worker.executor.close()
+        self._telemetry.emit(ProcessStopped(released=released))
+        return worker.crew.quiet and not worker.claimer.in_doubt
+
+    async def _until_quiet(self, worker: Worker, at_most: timedelta) -> None:
+        self._quiet.clear()
+        if not worker.crew.quiet:
+            await until(self._quiet, at_most)
+
+
+async def _end(cycles: Sequence[Cycle], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Let the pass under way end, but do not wait for a store that no longer answers."""
+    for cycle in cycles:
+        cycle.stop()
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=PASS_WITHIN.total_seconds())
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,77 @@
+"""The heart's own thread, with its own event loop and its own store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+
+from mainspring.engine.heart import Heart
+from mainspring.engine.loop import Cycle
+from mainspring.entropy import Entropy
+from mainspring.errors import StoreError
+from mainspring.store.ports import FleetStore, Store
+from mainspring.telemetry import StoreTrouble, Telemetry
+from mainspring.waiting import NOW
+
+STOP_WITHIN_SECONDS = 10
+
+
+class Pulse:
+    """Beats for one or more members until it is stopped, then ends their leases."""
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        hearts: Callable[[Callable[[], FleetStore]], Sequence[Heart]],
+        entropy: Entropy,
+        telemetry: Telemetry,
+        *,
+        owns_store: bool = True,
+    ) -> None:
+        self._open_store = open_store
+        self._owns_store = owns_store
+        self._make_hearts = hearts
+        self._entropy = entropy
+        self._telemetry = telemetry
+        self._thread = threading.Thread(target=self._run, name="mainspring-heart", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._cycles: list[Cycle] = []
+        self._ready = threading.Event()
+        self._clean = False
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+        self._ready.wait()
+
+    async def stop(self, *, clean: bool) -> None:
+        """End the leases; `clean` promises that no claim is left under them. If the store does not
+        answer, they run out by themselves."""
+        self._clean = clean
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop_cycles)
+        await asyncio.to_thread(self._thread.join, STOP_WITHIN_SECONDS)
+
+    def _stop_cycles(self) -> None:
+        for cycle in self._cycles:
+            cycle.stop()
+
+    def _run(self) -> None:
+        asyncio.run(self._beat())
+
+    async def _beat(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        store = self._open_store()
+        hearts = self._make_hearts(lambda: store)
+        self._cycles = [Cycle(heart, self._telemetry, self._entropy) for heart in hearts]
+        self._ready.set()
+        try:
+            await asyncio.gather(*(cycle.run() for cycle in self._cycles))
+            for heart in hearts:
+                await heart.leave(clean=self._clean)
+        except StoreError as error:
+            self._telemetry.emit(StoreTrouble(loop="heart", reason=str(error), again_in=NOW))
+        finally:
+            if self._owns_store:
+                await store.close()

@@ -1,0 +1,33 @@
+"""Finds processes whose lease has ended and gives their jobs back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.entropy import Entropy
+from mainspring.store.ports import FleetStore
+from mainspring.telemetry import MembersReaped, Telemetry
+
+BATCH = 1000
+EVERY = timedelta(milliseconds=500)
+
+
+class Reaper:
+    """Every process runs one; whoever looks first does the work."""
+
+    name = "reaper"
+
+    def __init__(self, fleet: FleetStore, clock: Clock, entropy: Entropy, telemetry: Telemetry) -> None:
+        self._fleet = fleet
+        self._clock = clock
+        self._entropy = entropy
+        self._telemetry = telemetry
+
+    async def tick(self) -> timedelta:
+        reaped = await self._fleet.reap(limit=BATCH, at=self._clock.stamp())
+        if reaped.members or reaped.jobs:
+            self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
+        if reaped.jobs == BATCH:
+            return timedelta()
+        return EVERY * (0.75 + 0.5 * self._entropy.fraction())

@@ -1,0 +1,82 @@
+"""Turns due slots into jobs. It runs no user code and needs none: what falls due is in the store.
+
+Any number of these run, and none leads. A spec is moved on by compare-and-set, a fire is taken by a
+row lock inside one statement, and the ledger's key refuses a slot's second row; so a scheduler that
+dies or freezes between two statements holds nothing, and another goes on from the fire's cursor.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from mainspring.clock import Clock
+from mainspring.errors import UsageError
+from mainspring.model.schedule import Opening, Spec
+from mainspring.store.ports import ScheduleStore
+from mainspring.telemetry import SlotsFired, Telemetry, TriggerRefused
+from mainspring.trigger.codec import decode
+from mainspring.trigger.misfire import open_spec
+
+BATCH = 500
+"""Specs looked at in one pass: a bounded window, however many there are."""
+AFTER = timedelta(milliseconds=1)
+
+
+class Scheduler:
+    """One pass: open what is due, fire what is open, then plan ahead while there is time."""
+
+    name = "scheduler"
+
+    def __init__(
+        self, store: ScheduleStore, clock: Clock, telemetry: Telemetry, *, poll: timedelta, chunk: int
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._telemetry = telemetry
+        self._poll = poll
+        self._chunk = chunk
+
+    async def tick(self) -> timedelta:
+        now, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
+        openings = [opening for spec in due if (opening := self._open(spec, now)) is not None]
+        if openings:
+            await self._store.open_fires(openings, at=self._clock.stamp())
+        await self._fire()
+        await self._plan()
+        if len(openings) == BATCH:
+            return timedelta()
+        wait = await self._store.next_due(at=self._clock.stamp())
+        return self._poll if wait is None else min(wait + AFTER, self._poll)
+
+    def _open(self, spec: Spec, now: datetime) -> Opening | None:
+        try:
+            return open_spec(spec, decode(spec.trigger), now)
+        except UsageError as error:
+            # Written by a newer version, perhaps: its schedules wait for a scheduler that can.
+            self._telemetry.emit(TriggerRefused(trigger=spec.trigger, reason=str(error)))
+            return None
+
+    async def _fire(self) -> None:
+        while chunk := await self._store.fire(limit=self._chunk, at=self._clock.stamp()):
+            if chunk.fired or chunk.skipped:
+                self._telemetry.emit(
+                    SlotsFired(
+                        slot_at=chunk.slot_at, fired=chunk.fired, skipped=chunk.skipped, late=chunk.late
+                    )
+                )
+
+    async def _plan(self) -> None:
+        unplanned = await self._store.unplanned_specs(limit=BATCH)
+        planned = [plan for spec in unplanned if (plan := _planned(spec)) is not None]
+        if planned:
+            await self._store.plan_specs(planned)
+
+
+def _planned(spec: Spec) -> Spec | None:
+    try:
+        following_at = decode(spec.trigger).next_after(spec.next_at)
+    except UsageError:
+        return None  # told when it falls due
+    return msgspec.structs.replace(spec, following_at=following_at, planned=True)

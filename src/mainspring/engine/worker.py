@@ -1,0 +1,108 @@
+"""The worker: claimer, crew and settler joined on one event loop, and what the heart tells them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from mainspring.clock import Clock
+from mainspring.config import WorkerConfig
+from mainspring.declare.registry import Registry
+from mainspring.engine.claimer import Claimer
+from mainspring.engine.crew import Crew
+from mainspring.engine.executor import Executor
+from mainspring.engine.membership import Membership
+from mainspring.engine.settler import Settler
+from mainspring.entropy import Entropy
+from mainspring.store.ports import JobQueue
+from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
+
+
+class Worker:
+    """Everything that happens to jobs in this process. Also the heart's listener."""
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        registry: Registry,
+        config: WorkerConfig,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        telemetry: Telemetry,
+    ) -> None:
+        self._name = config.name
+        self._telemetry = telemetry
+        self.membership = Membership(clock, config.lease)
+        self.executor = Executor(config.threads)
+        self.settler = Settler(queue, clock, telemetry)
+        self.crew = Crew(
+            config.concurrency,
+            registry,
+            self.executor,
+            self.settler,
+            clock=clock,
+            entropy=entropy,
+            telemetry=telemetry,
+        )
+        self.claimer = Claimer(
+            queue,
+            self.crew,
+            self.membership,
+            clock,
+            queues=config.queues,
+            tasks=lambda: tuple(registry.tasks),
+            poll=config.poll,
+        )
+        self.on_joined: Callable[[], None] = lambda: None
+
+    def holding(self) -> Sequence[tuple[int, int]]:
+        return self.crew.holding()
+
+    def joined(self) -> None:
+        self.on_joined()
+
+    def lost(self, job_ids: tuple[int, ...]) -> None:
+        # Those that ended meanwhile are not lost: they are settled or about to be.
+        if dropped := self.crew.drop(job_ids):
+            self._telemetry.emit(ClaimsLost(job_ids=dropped))
+
+    def ended(self, *, expired: bool) -> None:
+        running = self.crew.drop_all() if expired else self.crew.release_all()
+        self._telemetry.emit(LeaseEnded(name=self._name, running=running, expired=expired))
+
+
+class Bridge:
+    """Carries the heart's words from its thread to the worker's event loop."""
+
+    def __init__(self, worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
+        self._worker = worker
+        self._loop = loop
+
+    def holding(self) -> Sequence[tuple[int, int]]:
+        return self._worker.holding()
+
+    def joined(self) -> None:
+        self._loop.call_soon_threadsafe(self._worker.joined)
+
+    def lost(self, job_ids: tuple[int, ...]) -> None:
+        self._loop.call_soon_threadsafe(self._worker.lost, job_ids)
+
+    def ended(self, *, expired: bool) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._worker.ended(expired=expired))
+
+
+class NobodyListens:
+    """For members that hold no claims: schedulers."""
+
+    def holding(self) -> Sequence[tuple[int, int]]:
+        return ()
+
+    def joined(self) -> None:
+        """Nothing waits for it."""
+
+    def lost(self, job_ids: tuple[int, ...]) -> None:
+        """Nothing is held."""
+
+    def ended(self, *, expired: bool) -> None:
+        """What a scheduler does is safe without a lease; the lease only shows that it lives."""

@@ -1,0 +1,75 @@
+"""Every legal move of a job, as a table. What is not in it cannot happen."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from mainspring.model.job import JobState
+
+
+class Verb(StrEnum):
+    """What moves a job."""
+
+    ENQUEUE = "enqueue"
+    DUE = "run_at comes"
+    """Nobody's act: a delayed job is ready once the store's clock has reached its `run_at`."""
+    HASTEN = "hasten"
+    CLAIM = "claim"
+    SUCCEED = "settle: succeeded"
+    FAIL = "settle: failed"
+    DIE = "settle: dead"
+    RELEASE = "settle: released"
+    REAP = "reap"
+    CANCEL = "cancel"
+    REPLAY = "replay"
+    PURGE = "purge"
+
+
+class Move(NamedTuple):
+    """One legal move. No source: the job comes into being. No target: it leaves the record."""
+
+    source: JobState | None
+    verb: Verb
+    target: JobState | None
+
+
+MOVES = (
+    Move(None, Verb.ENQUEUE, JobState.READY),
+    Move(None, Verb.ENQUEUE, JobState.DELAYED),
+    Move(JobState.DELAYED, Verb.DUE, JobState.READY),
+    Move(JobState.DELAYED, Verb.HASTEN, JobState.READY),
+    Move(JobState.READY, Verb.CLAIM, JobState.RUNNING),
+    Move(JobState.RUNNING, Verb.SUCCEED, JobState.SUCCEEDED),
+    Move(JobState.RUNNING, Verb.FAIL, JobState.DELAYED),
+    Move(JobState.RUNNING, Verb.FAIL, JobState.READY),
+    Move(JobState.RUNNING, Verb.DIE, JobState.DEAD),
+    Move(JobState.RUNNING, Verb.RELEASE, JobState.READY),
+    Move(JobState.RUNNING, Verb.REAP, JobState.READY),
+    Move(JobState.DELAYED, Verb.CANCEL, JobState.CANCELLED),
+    Move(JobState.READY, Verb.CANCEL, JobState.CANCELLED),
+    Move(JobState.RUNNING, Verb.CANCEL, JobState.CANCELLED),
+    Move(JobState.DEAD, Verb.REPLAY, JobState.READY),
+    Move(JobState.DEAD, Verb.PURGE, None),
+)
+
+
+def targets(source: JobState | None, verb: Verb) -> frozenset[JobState | None]:
+    """Where this verb may take a job that stands at `source`; empty when it may not act on it."""
+    return frozenset(move.target for move in MOVES if (move.source, move.verb) == (source, verb))
+
+
+def mermaid() -> str:
+    """The table as a Mermaid state diagram, for the docs."""
+    lines = [f"    {_node(move.source)} --> {_node(move.target)}: {_label(move.verb)}" for move in MOVES]
+    finals = [f"    {state} --> [*]" for state in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    return "\n".join(["stateDiagram-v2", *lines, *finals])
+
+
+def _node(state: JobState | None) -> str:
+    return "[*]" if state is None else state.value
+
+
+def _label(verb: Verb) -> str:
+    # A second colon would end the label.
+    return verb.value.replace(":", "")

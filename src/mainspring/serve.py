@@ -1,0 +1,111 @@
+"""Wires one process of an app: a worker, a scheduler, or both."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+
+from mainspring.app import Mainspring
+from mainspring.engine.heart import Heart, Listener
+from mainspring.engine.loop import Loop
+from mainspring.engine.membership import Membership
+from mainspring.engine.process import Process
+from mainspring.engine.pruner import Pruner
+from mainspring.engine.pulse import Pulse
+from mainspring.engine.reaper import Reaper
+from mainspring.engine.scheduler import Scheduler
+from mainspring.engine.worker import Bridge, NobodyListens, Worker
+from mainspring.model.fleet import Member, Role
+from mainspring.store.opener import open_store
+from mainspring.store.ports import FleetStore, Store
+from mainspring.trigger.zones import tzdata_version
+from mainspring.version import __version__
+
+
+async def serve(
+    app: Mainspring,
+    *,
+    worker: bool = True,
+    scheduler: bool = True,
+    burst: bool = False,
+    on_start: Callable[[Process], None] = lambda process: None,
+) -> Process:
+    """Run until the process is stopped (`on_start` is given the handle), or until a burst is done."""
+    store = await app.store()
+    if scheduler:
+        await app.write_schedules()
+    process = _assemble(app, store, worker=worker, scheduler=scheduler)
+    on_start(process)
+    await process.run(burst=burst)
+    return process
+
+
+def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -> Process:
+    settings, clock, entropy, telemetry = app.settings, app.clock, app.entropy, app.telemetry
+    members: list[tuple[Member, Membership, Listener]] = []
+    loops: list[Loop] = [
+        Reaper(store, clock, entropy, telemetry),
+        Pruner(store, settings.retention.history, clock, entropy, telemetry),
+    ]
+    crew = None
+    if worker:
+        crew = Worker(store, app.registry, settings.worker, clock=clock, entropy=entropy, telemetry=telemetry)
+        bridge = Bridge(crew, asyncio.get_running_loop())
+        members.append((_member(app, Role.WORKER), crew.membership, bridge))
+    if scheduler:
+        poll, chunk = settings.scheduler.poll, settings.scheduler.chunk
+        loops.append(Scheduler(store, clock, telemetry, poll=poll, chunk=chunk))
+        place = Membership(clock, settings.worker.lease)
+        members.append((_member(app, Role.SCHEDULER), place, NobodyListens()))
+    process = Process(
+        _pulse(app, members),
+        worker=crew,
+        loops=loops,
+        grace=settings.worker.shutdown_timeout,
+        entropy=entropy,
+        telemetry=telemetry,
+    )
+    if crew is not None:
+        process.listen(store)
+    return process
+
+
+def _pulse(app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]]) -> Pulse:
+    config, shared = app.settings.worker, app.in_memory
+
+    def open_own() -> Store:
+        url = app.settings.database.url
+        return shared or open_store(url, clock=app.clock, timeout=config.lease)
+
+    def hearts(fleet: Callable[[], FleetStore]) -> list[Heart]:
+        return [
+            Heart(
+                fleet,
+                member,
+                membership,
+                listener,
+                lease=config.lease,
+                every=config.heartbeat,
+                clock=app.clock,
+                entropy=app.entropy,
+                telemetry=app.telemetry,
+            )
+            for member, membership, listener in members
+        ]
+
+    return Pulse(open_own, hearts, app.entropy, app.telemetry, owns_store=shared is None)
+
+
+def _member(app: Mainspring, role: Role) -> Member:
+    works = role is Role.WORKER
+    return Member(
+        id=0,  # given anew with every lease
+        role=role,
+        name=app.settings.worker.name or f"{socket.gethostname()}:{os.getpid()}",
+        queues=app.settings.worker.queues if works else (),
+        tasks=tuple(app.registry.tasks) if works else (),
+        version=__version__,
+        tzdata=tzdata_version(),
+    )

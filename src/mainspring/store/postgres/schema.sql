@@ -1,0 +1,205 @@
+CREATE SEQUENCE mainspring.job_ids AS bigint START 1 INCREMENT 1 CACHE 1;
+CREATE TABLE mainspring.dead_jobs (
+    id bigint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    enqueued_at timestamp with time zone NOT NULL,
+    died_at timestamp with time zone NOT NULL,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    queue_id integer NOT NULL,
+    task_id integer NOT NULL,
+    fence integer NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint NOT NULL,
+    failures smallint NOT NULL,
+    crashes smallint NOT NULL,
+    reason text NOT NULL,
+    payload bytea NOT NULL,
+    errors jsonb NOT NULL,
+    CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.fires (
+    spec_id bigint NOT NULL,
+    slot_at timestamp with time zone NOT NULL,
+    since timestamp with time zone,
+    last_id bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at)
+) WITH (
+    fillfactor=50
+);
+CREATE TABLE mainspring.jobs (
+    id bigint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    enqueued_at timestamp with time zone NOT NULL,
+    claimed_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    worker_id bigint DEFAULT 0 NOT NULL,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    queue_id integer NOT NULL,
+    task_id integer NOT NULL,
+    fence integer DEFAULT 0 NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint NOT NULL,
+    failures smallint DEFAULT 0 NOT NULL,
+    crashes smallint DEFAULT 0 NOT NULL,
+    payload bytea NOT NULL,
+    errors jsonb,
+    CONSTRAINT jobs_pkey PRIMARY KEY (id)
+) WITH (
+    autovacuum_analyze_scale_factor=0,
+    autovacuum_analyze_threshold=20000,
+    autovacuum_vacuum_cost_delay=0,
+    autovacuum_vacuum_insert_scale_factor=0,
+    autovacuum_vacuum_insert_threshold=50000,
+    autovacuum_vacuum_scale_factor=0,
+    autovacuum_vacuum_threshold=2000,
+    fillfactor=50,
+    vacuum_truncate=off,
+    toast.autovacuum_vacuum_scale_factor=0,
+    toast.autovacuum_vacuum_threshold=2000,
+    toast.vacuum_truncate=off
+);
+CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, id) WITH (fillfactor='90', deduplicate_items=off);
+CREATE TABLE mainspring.lanes (
+    queue_id integer NOT NULL,
+    priority smallint NOT NULL,
+    CONSTRAINT lanes_pkey PRIMARY KEY (queue_id, priority)
+);
+CREATE TABLE mainspring.members (
+    id bigint NOT NULL,
+    role text NOT NULL,
+    name text NOT NULL,
+    queues text[] NOT NULL,
+    tasks text[] NOT NULL,
+    version text NOT NULL,
+    tzdata text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    dead boolean DEFAULT false NOT NULL,
+    CONSTRAINT members_pkey PRIMARY KEY (id)
+) WITH (
+    fillfactor=50
+);
+CREATE TABLE mainspring.migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT migrations_pkey PRIMARY KEY (version)
+);
+CREATE TABLE mainspring.queues (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    CONSTRAINT queues_name_key UNIQUE (name),
+    CONSTRAINT queues_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.runs (
+    job_id bigint NOT NULL,
+    finished_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    enqueued_at timestamp with time zone NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    worker_id bigint NOT NULL,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    queue_id integer NOT NULL,
+    task_id integer NOT NULL,
+    fence integer NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint NOT NULL,
+    failures smallint NOT NULL,
+    crashes smallint NOT NULL,
+    verdict smallint NOT NULL,
+    payload bytea,
+    result bytea,
+    error jsonb
+) PARTITION BY RANGE (finished_at);
+CREATE INDEX runs_job ON ONLY mainspring.runs USING btree (job_id);
+CREATE TABLE mainspring.runs_default PARTITION OF mainspring.runs DEFAULT;
+CREATE INDEX runs_default_job_id_idx ON mainspring.runs_default USING btree (job_id);
+CREATE TABLE mainspring.schedules (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    spec_id bigint NOT NULL,
+    task_id integer NOT NULL,
+    queue_id integer NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint NOT NULL,
+    payload bytea NOT NULL,
+    misfire text NOT NULL,
+    catch_up interval NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    active_from timestamp with time zone NOT NULL,
+    CONSTRAINT schedules_name_key UNIQUE (name),
+    CONSTRAINT schedules_pkey PRIMARY KEY (id)
+);
+CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, id);
+CREATE TABLE mainspring.slots (
+    schedule_id bigint NOT NULL,
+    slot_at timestamp with time zone NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    since timestamp with time zone,
+    job_id bigint,
+    disposition smallint NOT NULL,
+    reason text,
+    CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, slot_at)
+) PARTITION BY RANGE (slot_at);
+CREATE TABLE mainspring.slots_default PARTITION OF mainspring.slots DEFAULT;
+CREATE TABLE mainspring.specs (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    trigger text NOT NULL,
+    next_at timestamp with time zone,
+    following_at timestamp with time zone,
+    planned boolean NOT NULL,
+    CONSTRAINT specs_pkey PRIMARY KEY (id),
+    CONSTRAINT specs_trigger_key UNIQUE (trigger)
+) WITH (
+    fillfactor=70
+);
+CREATE INDEX specs_due ON mainspring.specs USING btree (next_at);
+CREATE INDEX specs_unplanned ON mainspring.specs USING btree (id) WHERE (NOT planned);
+CREATE TABLE mainspring.tasks (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    CONSTRAINT tasks_name_key UNIQUE (name),
+    CONSTRAINT tasks_pkey PRIMARY KEY (id)
+);
+CREATE FUNCTION mainspring.add_partitions(parent text, key text, first_day date, days integer) RETURNS integer
+LANGUAGE plpgsql SET search_path=pg_catalog AS $$
+DECLARE
+    day date;
+    part text;
+    made int := 0;
+BEGIN
+    FOR i IN 0 .. days - 1 LOOP
+        day := first_day + i;
+        part := parent || '_' || to_char(day, 'YYYYMMDD');
+        CONTINUE WHEN to_regclass(format('mainspring.%I', part)) IS NOT NULL;
+        EXECUTE format('CREATE TABLE mainspring.%I (LIKE mainspring.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part, parent);
+        EXECUTE format('WITH moved AS (DELETE FROM mainspring.%I WHERE %I >= %L AND %I < %L RETURNING *) INSERT INTO mainspring.%I SELECT * FROM moved',
+                       parent || '_default', key, day::timestamp AT TIME ZONE 'UTC', key, (day + 1)::timestamp AT TIME ZONE 'UTC', part);
+        EXECUTE format('ALTER TABLE mainspring.%I ATTACH PARTITION mainspring.%I FOR VALUES FROM (%L) TO (%L)',
+                       parent, part, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');
+        made := made + 1;
+    END LOOP;
+    RETURN made;
+END $$;
+CREATE FUNCTION mainspring.drop_partitions(parent text, key text, keep_from timestamp with time zone) RETURNS integer
+LANGUAGE plpgsql SET search_path=pg_catalog AS $$
+DECLARE
+    part text;
+    gone int := 0;
+    rows int;
+BEGIN
+    FOR part IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = to_regclass(format('mainspring.%I', parent)) AND c.relname ~ '_[0-9]{8}$'
+          AND (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' <= keep_from
+    LOOP
+        EXECUTE format('DROP TABLE mainspring.%I', part);
+        gone := gone + 1;
+    END LOOP;
+    EXECUTE format('DELETE FROM mainspring.%I WHERE %I < %L', parent || '_default', key, keep_from);
+    GET DIAGNOSTICS rows = ROW_COUNT;
+    RETURN gone + rows;
+END $$;

@@ -1,0 +1,1 @@
+"""The SQLite adapter: one file, any number of processes on one host, or `:memory:` for tests."""

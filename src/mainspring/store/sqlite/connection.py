@@ -1,0 +1,240 @@
+"""Connections to SQLite: opening, pragmas, named statements, and the one place that reads driver errors."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable, shown
+from mainspring.store.migrations import migrations
+from mainspring.store.ports import Stamp
+from mainspring.store.sqlfile import load
+from mainspring.store.sqlite.rows import micros
+
+PACKAGE = "mainspring.store.sqlite"
+FILES = ("jobs.sql", "fleet.sql", "schedules.sql", "history.sql", "admin.sql")
+SQL = load(PACKAGE, *FILES)
+MIGRATIONS = migrations(PACKAGE)
+
+MEMORY = ":memory:"
+OLDEST = (3, 37, 0)
+"""The first SQLite with STRICT tables; RETURNING is older."""
+WAL_RESET_FIXED = (3, 51, 3)
+
+BUSY_TIMEOUT = timedelta(seconds=5)
+WAL_TRIES = 20
+CHECKPOINT_ABOVE = 8 * 1024 * 1024
+CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
+CHECKPOINT_REST = timedelta(seconds=1)
+
+_PRAGMAS = (
+    # SQLite before 3.51.3 may lose commits when one connection resets the WAL while another
+    # checkpoints. Automatic checkpoints are PASSIVE: they leave the write lock free, so a commit may
+    # reset the WAL under them. Ours (see Checkpoints) hold it.
+    "PRAGMA wal_autocheckpoint = 0",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",
+)
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+_NO_SCHEMA = ("no such table", "no such column", "has no column")
+
+
+class Session:
+    """Named statements on one connection, inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.hinted = False
+
+    def rows(self, statement: str, **params: object) -> list[sqlite3.Row]:
+        """Every row the statement answers."""
+        return self._connection.execute(SQL[statement], params).fetchall()
+
+    def row(self, statement: str, **params: object) -> sqlite3.Row:
+        """The row of a statement that always answers exactly one."""
+        [row] = self.rows(statement, **params)
+        return row
+
+    def change(self, statement: str, **params: object) -> int:
+        """Run a statement that answers no rows; say how many it changed."""
+        return self._connection.execute(SQL[statement], params).rowcount
+
+    def each(self, statement: str, batch: Iterable[Sequence[object] | Mapping[str, object]]) -> None:
+        """Run a statement once for each set of parameters."""
+        self._connection.executemany(SQL[statement], batch)
+
+    def script(self, text: str) -> None:
+        """Run the statements of a script inside this transaction; `executescript` would commit it."""
+        statement = ""
+        for line in text.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                self._connection.execute(statement)
+                statement = ""
+        if statement.strip():
+            self._connection.execute(statement)
+
+    def now(self, at: Stamp) -> int:
+        """The stamp, or else the database's clock."""
+        now: int = self.row("now", at=micros(at))["now"]
+        return now
+
+    def hint(self) -> None:
+        """Say that jobs may be due once this transaction has committed."""
+        self.hinted = True
+
+
+class Checkpoints:
+    """Moves the WAL back into the database once it has grown, from the writer's own thread.
+
+    TRUNCATE holds the write lock, so that no commit can reset the WAL meanwhile (see _PRAGMAS).
+    """
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        self._wal = f"{path}-wal"
+        self._clock = clock
+        self._not_before = clock.monotonic()
+
+    def keep(self, connection: sqlite3.Connection) -> None:
+        """Checkpoint if it is time. A busy one is no error: it is tried again after a rest."""
+        with suppress(OSError):
+            if os.stat(self._wal).st_size > CHECKPOINT_ABOVE and self._clock.monotonic() >= self._not_before:
+                self._not_before = self._clock.monotonic()
+                if self._is_busy(connection):
+                    self._not_before += CHECKPOINT_REST.total_seconds()
+
+    def _is_busy(self, connection: sqlite3.Connection) -> bool:
+        _wait_for_locks(connection, CHECKPOINT_TIMEOUT)
+        try:
+            [busy, _, _] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return bool(busy)
+        except sqlite3.Error:
+            return True  # whatever it was, the next call meets it and tells its caller
+        finally:
+            _wait_for_locks(connection, BUSY_TIMEOUT)
+
+
+def open_writer(path: str) -> sqlite3.Connection:
+    """The connection that writes; it makes the file if there is none."""
+    connection = _open(path)
+    try:
+        for _ in range(WAL_TRIES):
+            if _switched_to_wal(connection):
+                break
+            # The switch fails at once where it should wait; beginning to write does wait.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: str) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    connection = _open(path)
+    connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def set_durable(connection: sqlite3.Connection, durable: bool) -> None:
+    """Whether commits wait for the disk; only outside a transaction."""
+    connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
+
+
+def translated(error: Exception, connection: sqlite3.Connection | None) -> Exception:
+    """The error as callers know it; one that is not the driver's stays what it is."""
+    if not isinstance(error, sqlite3.Error):
+        return error
+    told = _told(error, connection)
+    told.__cause__ = error
+    return told
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether there was no room on the disk."""
+    return _code(error) in _NO_ROOM
+
+
+def is_io_error(error: sqlite3.Error) -> bool:
+    """Whether the disk itself failed."""
+    return _code(error) & 0xFF == sqlite3.SQLITE_IOERR
+
+
+def _told(error: sqlite3.Error, connection: sqlite3.Connection | None) -> StoreError:
+    if is_full(error):
+        return StoreFull(f"the disk of the SQLite database is full ({error}); nothing was written")
+    match _code(error) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreUnavailable(f"the SQLite database stayed locked by another connection ({error})")
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
+            return StoreUnavailable(f"the SQLite database cannot be reached ({error})")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return StoreError(
+                f"the file is damaged or is no SQLite database ({error}); restore it from a backup"
+            )
+        case sqlite3.SQLITE_ERROR if any(words in str(error) for words in _NO_SCHEMA):
+            return SchemaMismatch(_version(connection), len(MIGRATIONS), str(error))
+        case _:
+            return StoreError(f"SQLite refused the call: {error}")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Zero for errors of the driver itself, which carry none."""
+    return getattr(error, "sqlite_errorcode", 0)
+
+
+def _version(connection: sqlite3.Connection | None) -> int:
+    if connection is not None:
+        with suppress(sqlite3.Error):
+            return max((version for version, _ in connection.execute(SQL["applied_migrations"])), default=0)
+    return 0
+
+
+def _open(path: str) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
+    if path != MEMORY:
+        _create(path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    try:
+        _wait_for_locks(connection, BUSY_TIMEOUT)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _switched_to_wal(connection: sqlite3.Connection) -> bool:
+    """Switch to WAL; false when another process, which may be at the same, is in the way."""
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if _code(error) & 0xFF == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
+
+
+def _create(path: str) -> None:
+    """A new file is its owner's alone: payloads may be private. The -wal and -shm take its mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except FileNotFoundError as error:
+        folder = os.path.dirname(os.path.abspath(path))
+        raise StoreUnavailable(f"database: the directory {shown(folder)} does not exist") from error
+    except OSError as error:
+        raise StoreUnavailable(f"database: {shown(path)} cannot be made ({error.strerror})") from error
+
+
+def _wait_for_locks(connection: sqlite3.Connection, at_most: timedelta) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {at_most // timedelta(milliseconds=1)}")

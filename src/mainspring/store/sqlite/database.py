@@ -1,0 +1,53 @@
+"""One database: a thread that writes and, for a file, a second that reads beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from mainspring.clock import Clock
+from mainspring.store.sqlite.connection import MEMORY, Checkpoints, Session, open_reader, open_writer
+from mainspring.store.sqlite.thread import ConnectionThread
+
+T = TypeVar("T")
+
+
+class Database:
+    """Takes work to the right thread. Nothing is opened before the first call."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        self.path = path
+        # IMMEDIATE takes the write lock at once: a transaction that began as a reader could not
+        # wait for it, and would fail as soon as another process had written.
+        self._writer = ConnectionThread(
+            "mainspring-sqlite-writer",
+            lambda: open_writer(path),
+            begin="BEGIN IMMEDIATE",
+            afterwards=None if path == MEMORY else Checkpoints(path, clock).keep,
+        )
+        # A database in memory belongs to its connection.
+        self._reader = (
+            self._writer
+            if path == MEMORY
+            else ConnectionThread("mainspring-sqlite-reader", lambda: open_reader(path), begin="BEGIN")
+        )
+
+    @property
+    def hints(self) -> int:
+        """Rises whenever this store may have made jobs due."""
+        return self._writer.hints
+
+    async def write(self, work: Callable[[Session], T], *, durable: bool = True) -> T:
+        """One transaction, on the disk before this returns; not `durable` means that a crash of
+        the machine may undo it."""
+        return await self._writer.run(work, durable=durable)
+
+    async def read(self, work: Callable[[Session], T]) -> T:
+        """One snapshot, which has every write that was answered before this call."""
+        return await self._reader.run(work, durable=False)
+
+    async def close(self) -> None:
+        """Finish what was asked for and let go. The writer goes last: the last one to leave moves
+        the WAL into the database, and a reader may not."""
+        await self._reader.close()
+        await self._writer.close()

@@ -1,0 +1,34 @@
+"""Dead letters on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mainspring.store.ports import Stamp
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import listed
+
+
+class SQLiteDeadLetters:
+    """DeadLetters on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        def work(session: Session) -> list[int]:
+            back = {
+                row["id"] for row in session.rows("replay_dead", ids=listed(job_ids), now=session.now(at))
+            }
+            if back:
+                session.rows("purge_dead", ids=listed(back))
+                session.hint()
+            return [job_id for job_id in job_ids if job_id in back]
+
+        return await self._database.write(work)
+
+    async def purge(self, job_ids: Sequence[int]) -> int:
+        return await self._database.write(
+            lambda session: len(session.rows("purge_dead", ids=listed(job_ids)))
+        )

@@ -1,0 +1,75 @@
+"""Leases of processes on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
+from mainspring.store.ports import Stamp
+from mainspring.store.sqlite import rows
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import listed, span
+
+
+class SQLiteFleet:
+    """FleetStore on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def join(self, member: Member, *, lease: timedelta, at: Stamp) -> None:
+        def work(session: Session) -> None:
+            session.change(
+                "join_fleet",
+                id=member.id,
+                role=member.role,
+                name=member.name,
+                queues=listed(member.queues),
+                tasks=listed(member.tasks),
+                version=member.version,
+                tzdata=member.tzdata,
+                lease=span(lease),
+                now=session.now(at),
+            )
+
+        await self._database.write(work)
+
+    async def beat(
+        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+    ) -> Beat:
+        def work(session: Session) -> Beat:
+            alive = session.change("beat", id=member_id, lease=span(lease), now=session.now(at))
+            lost = session.rows("lost_claims", id=member_id, claims=listed(claims)) if claims else []
+            return Beat(alive=bool(alive), lost=tuple(row["job_id"] for row in lost))
+
+        return await self._database.write(work, durable=False)
+
+    async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
+        def work(session: Session) -> None:
+            session.change("leave_clean" if clean else "leave_claims", id=member_id)
+
+        await self._database.write(work)
+
+    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
+        def work(session: Session) -> Reaped:
+            now = session.now(at)
+            buried = session.rows("bury_members", now=now)
+            if not session.rows("dead_members"):
+                return Reaped()
+            back = [row["id"] for row in session.rows("reap_jobs", now=now, limit=limit)]
+            if back:
+                session.change("give_back_jobs", ids=listed(back))
+                session.hint()
+            else:
+                session.change("forget_members")
+            return Reaped(members=tuple(row["name"] for row in buried), jobs=len(back))
+
+        return await self._database.write(work, durable=False)
+
+    async def members(self, *, at: Stamp) -> list[MemberInfo]:
+        def work(session: Session) -> list[MemberInfo]:
+            return [rows.member(row) for row in session.rows("members", now=session.now(at))]
+
+        return await self._database.read(work)

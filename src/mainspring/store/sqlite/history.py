@@ -1,0 +1,81 @@
+"""The read side on SQLite."""
+
+from __future__ import annotations
+
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.job import LIVE_STATES, Job, JobState
+from mainspring.model.schedule import Schedule, Slot
+from mainspring.store.codes import FINAL_CODE
+from mainspring.store.ports import Stamp
+from mainspring.store.sqlite import rows
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import listed
+
+
+class SQLiteHistory:
+    """HistoryStore on SQLite, but for `members`, which the fleet answers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def job(self, job_id: int, *, at: Stamp) -> Job | None:
+        def work(session: Session) -> Job | None:
+            if found := session.rows("live_job", id=job_id, now=session.now(at)):
+                return rows.live_job(found[0])
+            if found := session.rows("dead_job", id=job_id):
+                return rows.dead_job(found[0]).as_job()
+            if found := session.rows("ended_job", id=job_id):
+                return rows.ended_job(found[0])
+            return None
+
+        return await self._database.read(work)
+
+    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
+        def work(session: Session) -> list[Job]:
+            params = _filter(which)
+            if which.state is JobState.DEAD:
+                dead = session.rows("dead_jobs", **params, ids=None)
+                return [rows.dead_job(row).as_job() for row in dead]
+            if which.state is None or which.state in LIVE_STATES:
+                live = session.rows("live_jobs", **params, state=which.state, now=session.now(at))
+                return [rows.live_job(row) for row in live]
+            ended = session.rows("ended_jobs", **params, verdict=FINAL_CODE[which.state])
+            return [rows.ended_job(row) for row in ended]
+
+        return await self._database.read(work)
+
+    async def runs(self, job_id: int) -> list[Run]:
+        def work(session: Session) -> list[Run]:
+            return [rows.run(row) for row in session.rows("runs", job_id=job_id)]
+
+        return await self._database.read(work)
+
+    async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        def work(session: Session) -> list[DeadJob]:
+            ids = None if which.ids is None else listed(which.ids)
+            return [rows.dead_job(row) for row in session.rows("dead_jobs", **_filter(which), ids=ids)]
+
+        return await self._database.read(work)
+
+    async def schedules(self) -> list[Schedule]:
+        def work(session: Session) -> list[Schedule]:
+            return [rows.schedule(row) for row in session.rows("schedules")]
+
+        return await self._database.read(work)
+
+    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
+        def work(session: Session) -> list[Slot]:
+            return [rows.slot(row) for row in session.rows("slots", schedule=schedule, limit=limit)]
+
+        return await self._database.read(work)
+
+    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
+        def work(session: Session) -> list[QueueDepth]:
+            return [rows.depth(row) for row in session.rows("depth", now=session.now(at))]
+
+        return await self._database.read(work)
+
+
+def _filter(which: JobFilter | DeadFilter) -> dict[str, object]:
+    return {"task": which.task, "queue": which.queue, "before": which.before, "limit": which.limit}

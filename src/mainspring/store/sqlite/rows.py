@@ -1,0 +1,249 @@
+"""Times, JSON and rows of SQLite, into model values and back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import overload
+
+import msgspec
+
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.history import DeadJob, QueueDepth, Run
+from mainspring.model.job import Claim, Job, JobState
+from mainspring.model.schedule import Misfire, Schedule, Slot, Spec
+from mainspring.store.codes import DISPOSITION, FINAL_STATE, VERDICT
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+_failure = msgspec.json.Decoder(Failure)
+_failures = msgspec.json.Decoder(tuple[Failure, ...])
+_names = msgspec.json.Decoder(tuple[str, ...])
+
+
+@overload
+def micros(value: datetime) -> int: ...
+@overload
+def micros(value: datetime | None) -> int | None: ...
+def micros(value: datetime | None) -> int | None:
+    """A moment as the database keeps it."""
+    return None if value is None else (value - EPOCH) // MICROSECOND
+
+
+def span(value: timedelta) -> int:
+    """A length of time as the database keeps it."""
+    return value // MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """A moment out of the database."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+def maybe_moment(value: int | None) -> datetime | None:
+    """A moment that may be missing."""
+    return None if value is None else moment(value)
+
+
+def listed(values: Iterable[object]) -> str:
+    """A list for json_each()."""
+    return msgspec.json.encode(list(values)).decode()
+
+
+def written(failure: Failure) -> str:
+    """A failure as a run keeps it."""
+    return msgspec.json.encode(failure).decode()
+
+
+def errors(text: str | None) -> tuple[Failure, ...]:
+    """The errors kept with a job."""
+    return () if text is None else _failures.decode(text)
+
+
+def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
+    """A claimed row."""
+    (
+        job_id,
+        fence,
+        queue,
+        task,
+        payload,
+        failures,
+        max_attempts,
+        run_at,
+        enqueued_at,
+        schedule_id,
+        slot_at,
+    ) = row
+    return Claim(
+        job_id=job_id,
+        worker_id=worker_id,
+        fence=fence,
+        task=task,
+        queue=queue,
+        payload=payload,
+        failures=failures,
+        max_attempts=max_attempts,
+        run_at=moment(run_at),
+        enqueued_at=moment(enqueued_at),
+        schedule_id=schedule_id,
+        slot_at=maybe_moment(slot_at),
+    )
+
+
+def live_job(row: sqlite3.Row) -> Job:
+    """A row of `jobs`."""
+    return Job(
+        id=row["id"],
+        task=row["task"],
+        queue=row["queue"],
+        priority=row["priority"],
+        state=JobState(row["state"]),
+        run_at=moment(row["run_at"]),
+        enqueued_at=moment(row["enqueued_at"]),
+        payload=row["payload"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        worker_id=row["worker_id"] or None,
+        schedule_id=row["schedule_id"],
+        slot_at=maybe_moment(row["slot_at"]),
+        errors=errors(row["errors"]),
+    )
+
+
+def ended_job(row: sqlite3.Row) -> Job:
+    """A job as the run that ended it tells."""
+    return Job(
+        id=row["job_id"],
+        task=row["task"],
+        queue=row["queue"],
+        priority=row["priority"],
+        state=FINAL_STATE[row["verdict"]],
+        run_at=moment(row["run_at"]),
+        enqueued_at=moment(row["enqueued_at"]),
+        payload=row["payload"],
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        worker_id=row["worker_id"] or None,
+        schedule_id=row["schedule_id"],
+        slot_at=maybe_moment(row["slot_at"]),
+        finished_at=moment(row["finished_at"]),
+        result=row["result"],
+    )
+
+
+def dead_job(row: sqlite3.Row) -> DeadJob:
+    """A row of `dead_jobs`."""
+    return DeadJob(
+        id=row["id"],
+        task=row["task"],
+        queue=row["queue"],
+        priority=row["priority"],
+        payload=row["payload"],
+        run_at=moment(row["run_at"]),
+        enqueued_at=moment(row["enqueued_at"]),
+        died_at=moment(row["died_at"]),
+        max_attempts=row["max_attempts"],
+        failures=row["failures"],
+        crashes=row["crashes"],
+        fence=row["fence"],
+        schedule_id=row["schedule_id"],
+        slot_at=maybe_moment(row["slot_at"]),
+        reason=row["reason"],
+        errors=errors(row["errors"]),
+    )
+
+
+def run(row: sqlite3.Row) -> Run:
+    """A row of `runs`."""
+    return Run(
+        job_id=row["job_id"],
+        task=row["task"],
+        queue=row["queue"],
+        attempt=row["failures"] + 1,
+        verdict=VERDICT[row["verdict"]],
+        worker_id=row["worker_id"] or None,
+        fence=row["fence"],
+        started_at=maybe_moment(row["started_at"]),
+        finished_at=moment(row["finished_at"]),
+        failure=None if row["error"] is None else _failure.decode(row["error"]),
+        result=row["result"],
+    )
+
+
+def depth(row: sqlite3.Row) -> QueueDepth:
+    """What stands in one queue for one task."""
+    return QueueDepth(
+        queue=row["queue"],
+        task=row["task"],
+        ready=row["ready"],
+        delayed=row["delayed"],
+        running=row["running"],
+        oldest_ready_at=maybe_moment(row["oldest_ready_at"]),
+    )
+
+
+def spec(row: sqlite3.Row) -> Spec:
+    """A row of `specs` that has a slot to come."""
+    return Spec(
+        id=row["id"],
+        trigger=row["trigger"],
+        next_at=moment(row["next_at"]),
+        following_at=maybe_moment(row["following_at"]),
+        planned=bool(row["planned"]),
+    )
+
+
+def schedule(row: sqlite3.Row) -> Schedule:
+    """A row of `schedules` with its spec."""
+    return Schedule(
+        id=row["id"],
+        name=row["name"],
+        task=row["task"],
+        trigger=row["trigger"],
+        payload=row["payload"],
+        queue=row["queue"],
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        misfire=Misfire(row["misfire"]),
+        catch_up=timedelta(microseconds=row["catch_up"]),
+        version=row["version"],
+        active_from=moment(row["active_from"]),
+        next_at=maybe_moment(row["next_at"]),
+    )
+
+
+def slot(row: sqlite3.Row) -> Slot:
+    """A row of the ledger."""
+    return Slot(
+        schedule=row["schedule"],
+        slot_at=moment(row["slot_at"]),
+        disposition=DISPOSITION[row["disposition"]],
+        reason=row["reason"],
+        since=maybe_moment(row["since"]),
+        job_id=row["job_id"],
+        decided_at=moment(row["decided_at"]),
+    )
+
+
+def member(row: sqlite3.Row) -> MemberInfo:
+    """A row of `members`."""
+    return MemberInfo(
+        id=row["id"],
+        role=Role(row["role"]),
+        name=row["name"],
+        queues=_names.decode(row["queues"]),
+        tasks=_names.decode(row["tasks"]),
+        version=row["version"],
+        tzdata=row["tzdata"],
+        started_at=moment(row["started_at"]),
+        lease_until=moment(row["lease_until"]),
+        alive=bool(row["alive"]),
+    )

@@ -1,0 +1,125 @@
+"""Specs, fires and the ledger on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from mainspring.model.schedule import Chunk, NewSchedule, Opening, Spec
+from mainspring.store.ports import Stamp
+from mainspring.store.sqlite import rows
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import micros, moment, span
+
+
+class SQLiteSchedules:
+    """ScheduleStore on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
+        def work(session: Session) -> list[str]:
+            now = session.now(at)
+            return [name for schedule in schedules for name in _put(session, schedule, now)]
+
+        return await self._database.write(work)
+
+    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
+        def work(session: Session) -> tuple[datetime, list[Spec]]:
+            now = session.now(at)
+            return moment(now), [rows.spec(row) for row in session.rows("due_specs", now=now, limit=limit)]
+
+        return await self._database.read(work)
+
+    async def unplanned_specs(self, *, limit: int) -> list[Spec]:
+        def work(session: Session) -> list[Spec]:
+            return [rows.spec(row) for row in session.rows("unplanned_specs", limit=limit)]
+
+        return await self._database.read(work)
+
+    async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        batch = [
+            {"id": spec.id, "next_at": micros(spec.next_at), "following_at": micros(spec.following_at)}
+            for spec in specs
+        ]
+        await self._database.write(lambda session: session.each("plan_specs", batch))
+
+    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        return await self._database.write(
+            lambda session: sum(_open(session, opening) for opening in openings)
+        )
+
+    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
+        def work(session: Session) -> Chunk | None:
+            found = session.rows("oldest_fire")
+            return _fire(session, found[0], limit, session.now(at)) if found else None
+
+        return await self._database.write(work)
+
+    async def next_due(self, *, at: Stamp) -> timedelta | None:
+        def work(session: Session) -> timedelta | None:
+            wait = session.row("next_due", now=session.now(at))["wait"]
+            return None if wait is None else timedelta(microseconds=wait)
+
+        return await self._database.read(work)
+
+
+def _put(session: Session, schedule: NewSchedule, now: int) -> list[str]:
+    session.change("add_lanes", queue=schedule.queue, priority=schedule.priority)
+    session.change(
+        "put_spec",
+        trigger=schedule.trigger,
+        next_at=micros(schedule.next_at),
+        following_at=micros(schedule.following_at),
+    )
+    changed = session.rows(
+        "put_schedule",
+        name=schedule.name,
+        trigger=schedule.trigger,
+        task=schedule.task,
+        queue=schedule.queue,
+        priority=schedule.priority,
+        max_attempts=schedule.max_attempts,
+        payload=schedule.payload,
+        misfire=schedule.misfire,
+        catch_up=span(schedule.catch_up),
+        now=now,
+    )
+    return [row["name"] for row in changed]
+
+
+def _open(session: Session, opening: Opening) -> int:
+    moved = session.change(
+        "move_spec",
+        spec_id=opening.spec_id,
+        expected=micros(opening.expected),
+        next_at=micros(opening.next_at),
+    )
+    if not moved:
+        return 0
+    return session.change(
+        "open_fires",
+        spec_id=opening.spec_id,
+        slot_at=micros(opening.slot_at),
+        since=micros(opening.since),
+    )
+
+
+def _fire(session: Session, fire: sqlite3.Row, limit: int, now: int) -> Chunk:
+    herd = session.row("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
+    which = {"spec_id": fire["spec_id"], "slot_at": fire["slot_at"]}
+    part = {**which, "last_id": fire["last_id"], "herd_end": herd["last_id"], "now": now}
+    last_job_id = session.row("reserve_ids")["id"]
+    decided = session.change("write_ledger", **part, since=fire["since"], last_job_id=last_job_id)
+    fired = session.change("fire", **part, last_job_id=last_job_id)
+    if herd["taken"] == limit:
+        session.change("forward_fire", **which, herd_end=herd["last_id"])
+    else:
+        session.change("close_fire", **which)
+    if fired:
+        session.hint()
+    late = timedelta(microseconds=now - fire["slot_at"])
+    return Chunk(slot_at=moment(fire["slot_at"]), fired=fired, skipped=decided - fired, late=late)

@@ -1,0 +1,131 @@
+"""How runs end on SQLite: each verdict's rows, inside one transaction that has the write lock."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from mainspring.model.failure import Failure
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.store.codes import VERDICT_CODE
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.rows import errors, listed, moment, span, written
+
+Standing = list[tuple[Settlement, sqlite3.Row]]
+"""Settlements whose claim is still the job's, with what the job says of itself."""
+
+
+def named(settlement: Settlement) -> tuple[int, int, int]:
+    """The claim that a settlement names."""
+    return settlement.job_id, settlement.worker_id, settlement.fence
+
+
+def settle(session: Session, settlements: Sequence[Settlement], now: int) -> set[int]:
+    """Write them; answer the ids of the jobs that were settled."""
+    by_verdict: dict[Verdict, dict[tuple[int, int, int], Settlement]] = defaultdict(dict)
+    for settlement in settlements:
+        by_verdict[settlement.verdict][named(settlement)] = settlement
+    settled: set[int] = set()
+    for verdict, batch in by_verdict.items():
+        settled |= _settle(session, verdict, list(batch.values()), now)
+    if by_verdict.keys() & {Verdict.FAILED, Verdict.RELEASED}:
+        session.hint()
+    return settled
+
+
+def _settle(session: Session, verdict: Verdict, batch: list[Settlement], now: int) -> set[int]:
+    match verdict:
+        case Verdict.SUCCEEDED:
+            return _succeeded(session, batch, now)
+        case Verdict.DEAD:
+            return _dead(session, _standing(session, batch), now)
+        case Verdict.FAILED:
+            return _failed(session, _standing(session, batch), now)
+        case Verdict.RELEASED:
+            return _released(session, _standing(session, batch), now)
+        case Verdict.CRASHED | Verdict.CANCELLED:
+            raise ValueError(f"{verdict} is the store's to write, not a worker's")
+        case _:
+            assert_never(verdict)
+
+
+def _standing(session: Session, batch: list[Settlement]) -> Standing:
+    found = {row["id"]: row for row in session.rows("standing_claims", claims=listed(map(named, batch)))}
+    return [(s, found[s.job_id]) for s in batch if s.job_id in found]
+
+
+def _succeeded(session: Session, batch: list[Settlement], now: int) -> set[int]:
+    plain = [(*named(s), span(s.took)) for s in batch if s.result is None]
+    ended = {row["job_id"] for row in session.rows("settle_succeeded", claims=listed(plain), now=now)}
+    standing = _standing(session, [s for s in batch if s.result is not None])
+    session.each("note_run", [_run(s, None, now) for s, _ in standing])
+    ended |= _ids(standing)
+    session.change("remove_jobs", ids=listed(ended))
+    return ended
+
+
+def _dead(session: Session, standing: Standing, now: int) -> set[int]:
+    failures = [_failure(s, job, now) for s, job in standing]
+    session.each(
+        "settle_dead",
+        [
+            {"id": s.job_id, "errors": _appended(job, failure), "now": now}
+            for (s, job), failure in zip(standing, failures, strict=True)
+        ],
+    )
+    session.each("note_run", [_run(s, f, now) for (s, _), f in zip(standing, failures, strict=True)])
+    session.change("remove_jobs", ids=listed(_ids(standing)))
+    return _ids(standing)
+
+
+def _failed(session: Session, standing: Standing, now: int) -> set[int]:
+    failures = [_failure(s, job, now) for s, job in standing]
+    session.each("note_run", [_run(s, f, now) for (s, _), f in zip(standing, failures, strict=True)])
+    session.each(
+        "settle_failed",
+        [
+            {"id": s.job_id, "errors": _appended(job, failure), "run_at": now + span(s.delay)}
+            for (s, job), failure in zip(standing, failures, strict=True)
+        ],
+    )
+    return _ids(standing)
+
+
+def _released(session: Session, standing: Standing, now: int) -> set[int]:
+    session.each("note_run", [_run(s, None, now) for s, _ in standing if s.ran])
+    session.each(
+        "settle_released",
+        [{"id": s.job_id, "run_at": now + span(s.delay) if s.delay else None} for s, _ in standing],
+    )
+    return _ids(standing)
+
+
+def _run(settlement: Settlement, failure: Failure | None, now: int) -> dict[str, object]:
+    return {
+        "id": settlement.job_id,
+        "now": now,
+        "started_at": now - span(settlement.took),
+        "verdict": VERDICT_CODE[settlement.verdict],
+        "result": settlement.result,
+        "error": None if failure is None else written(failure),
+    }
+
+
+def _failure(settlement: Settlement, job: sqlite3.Row, now: int) -> Failure | None:
+    """What was reported, with the attempt it ended and the moment it was written."""
+    if settlement.failure is None:
+        return None
+    return msgspec.structs.replace(settlement.failure, attempt=job["failures"] + 1, at=moment(now))
+
+
+def _appended(job: sqlite3.Row, failure: Failure | None) -> str:
+    kept = errors(job["errors"])
+    return listed(kept if failure is None else (*kept, failure))
+
+
+def _ids(standing: Standing) -> set[int]:
+    return {settlement.job_id for settlement, _ in standing}

@@ -1,0 +1,47 @@
+-- name: join_fleet
+INSERT INTO members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until)
+VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata, :now, :now + :lease);
+
+-- name: beat
+UPDATE members SET lease_until = :now + :lease WHERE id = :id AND NOT dead AND lease_until > :now;
+
+-- name: lost_claims
+SELECT json_extract(c.value, '$[0]') AS job_id FROM json_each(:claims) c
+WHERE NOT EXISTS (
+    SELECT 1 FROM jobs j
+    WHERE j.id = json_extract(c.value, '$[0]') AND j.worker_id = :id AND j.fence = json_extract(c.value, '$[1]')
+)
+ORDER BY c.key;
+
+-- name: leave_clean
+DELETE FROM members WHERE id = :id;
+
+-- name: leave_claims
+-- Claims may be left: the row stays, dead, until the reaper has given them back.
+UPDATE members SET dead = 1 WHERE id = :id;
+
+-- name: bury_members
+UPDATE members SET dead = 1 WHERE NOT dead AND lease_until <= :now RETURNING name;
+
+-- name: dead_members
+SELECT id FROM members WHERE dead ORDER BY id;
+
+-- name: reap_jobs
+INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+                  task, fence, priority, max_attempts, failures, crashes, verdict)
+SELECT id, :now, claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+       task, fence, priority, max_attempts, failures, crashes + 1, 4
+FROM jobs WHERE worker_id <> 0 AND worker_id IN (SELECT id FROM members WHERE dead)
+LIMIT :limit
+RETURNING job_id AS id;
+
+-- name: give_back_jobs
+UPDATE jobs SET worker_id = 0, crashes = crashes + 1 WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: forget_members
+DELETE FROM members
+WHERE dead AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.worker_id <> 0 AND jobs.worker_id = members.id);
+
+-- name: members
+SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, NOT dead AND lease_until > :now AS alive
+FROM members ORDER BY started_at, id;

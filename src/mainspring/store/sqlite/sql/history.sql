@@ -1,0 +1,50 @@
+-- name: live_job
+SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+FROM jobs WHERE id = :id;
+
+-- name: dead_job
+SELECT * FROM dead_jobs WHERE id = :id;
+
+-- name: ended_job
+-- The run that ended it: succeeded or cancelled. The newest, should an operator have replayed it.
+SELECT * FROM runs WHERE job_id = :id AND verdict IN (0, 5) ORDER BY finished_at DESC LIMIT 1;
+
+-- name: live_jobs
+SELECT * FROM (
+    SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+    FROM jobs
+)
+WHERE (:state IS NULL OR state = :state) AND (:task IS NULL OR task = :task)
+  AND (:queue IS NULL OR queue = :queue) AND (:before IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: ended_jobs
+SELECT * FROM runs
+WHERE verdict = :verdict AND (:task IS NULL OR task = :task)
+  AND (:queue IS NULL OR queue = :queue) AND (:before IS NULL OR job_id < :before)
+ORDER BY job_id DESC LIMIT :limit;
+
+-- name: runs
+SELECT * FROM runs WHERE job_id = :job_id ORDER BY finished_at, fence;
+
+-- name: dead_jobs
+SELECT * FROM dead_jobs
+WHERE (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND (:task IS NULL OR task = :task)
+  AND (:queue IS NULL OR queue = :queue) AND (:before IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: schedules
+SELECT s.*, p.trigger, p.next_at FROM schedules s JOIN specs p ON p.id = s.spec_id ORDER BY s.name;
+
+-- name: slots
+SELECT s.name AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at
+FROM slots l JOIN schedules s ON s.id = l.schedule_id
+WHERE s.name = :schedule ORDER BY l.slot_at DESC LIMIT :limit;
+
+-- name: depth
+SELECT queue, task,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS ready,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at > :now) AS delayed,
+       count(*) FILTER (WHERE worker_id <> 0) AS running,
+       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS oldest_ready_at
+FROM jobs GROUP BY queue, task ORDER BY queue, task;

@@ -1,0 +1,29 @@
+"""The parts joined into one SQLite store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mainspring.clock import Clock
+from mainspring.store.ports import Waker
+from mainspring.store.sqlite.admin import SQLiteAdmin
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.dead import SQLiteDeadLetters
+from mainspring.store.sqlite.fleet import SQLiteFleet
+from mainspring.store.sqlite.history import SQLiteHistory
+from mainspring.store.sqlite.jobs import SQLiteJobs
+from mainspring.store.sqlite.schedules import SQLiteSchedules
+from mainspring.store.sqlite.wake import SQLiteWaker
+
+
+class SQLiteStore(SQLiteJobs, SQLiteDeadLetters, SQLiteSchedules, SQLiteFleet, SQLiteHistory, SQLiteAdmin):
+    """Everything the engine asks of a store. Each part names its own tables; they share a database."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        super().__init__(Database(path, clock))
+
+    def waker(self, on_hint: Callable[[], None]) -> Waker:
+        return SQLiteWaker(self._database, on_hint)
+
+    async def close(self) -> None:
+        await self._database.close()

@@ -1,0 +1,221 @@
+"""A thread that owns one connection, takes calls from any event loop and commits them in groups."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring.store.sqlite.connection import Session, is_full, is_io_error, set_durable, translated
+
+T = TypeVar("T")
+
+GROUP = 256
+"""Calls that share one commit at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Work for the thread, and who waits for it."""
+
+    work: Callable[[Session], object]
+    durable: bool
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    last: bool = False
+    """Not to be worked on: the thread ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one call."""
+
+    value: object = None
+    error: Exception | None = None
+
+
+class ConnectionThread:
+    """Runs calls in the order they came, each whole or not at all.
+
+    `begin` opens a transaction. `afterwards` is called with the connection after each group, when
+    the callers have their answers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        begin: str,
+        afterwards: Callable[[sqlite3.Connection], None] | None = None,
+    ) -> None:
+        self._name = name
+        self._connect = connect
+        self._begin = begin
+        self._afterwards = afterwards
+        self._calls: SimpleQueue[Call] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._connection: sqlite3.Connection | None = None
+        self._durable: bool | None = None
+        self.hints = 0
+        """How many transactions so far may have made jobs due."""
+
+    async def run(self, work: Callable[[Session], T], *, durable: bool) -> T:
+        """Have the work done in a transaction. A caller that is cancelled does not stop it."""
+        loop = asyncio.get_running_loop()
+        call = Call(work, durable, loop, loop.create_future())
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("the store is closed")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+                self._thread.start()
+            self._calls.put(call)
+        answer: T = await call.future
+        return answer
+
+    async def close(self) -> None:
+        """Finish what was asked for, then let go of the connection and the thread."""
+        loop = asyncio.get_running_loop()
+        stop = Call(lambda session: None, False, loop, loop.create_future(), last=True)
+        with self._lock:
+            thread, already, self._closed = self._thread, self._closed, True
+            if thread is None or already:
+                return
+            self._calls.put(stop)
+        await stop.future
+        thread.join()
+
+    def _serve(self) -> None:
+        stop: Call | None = None
+        while stop is None:
+            group, stop = self._take()
+            if group:
+                _answer(group, self._perform(group))
+                self._after()
+        self._drop()
+        _answer([stop], [Outcome()])
+
+    def _take(self) -> tuple[list[Call], Call | None]:
+        group: list[Call] = []
+        call = self._calls.get()
+        while not call.last:
+            group.append(call)
+            if len(group) == GROUP:
+                return group, None
+            try:
+                call = self._calls.get_nowait()
+            except Empty:
+                return group, None
+        return group, call
+
+    def _perform(self, group: list[Call]) -> list[Outcome]:
+        together = self._together(group) if len(group) > 1 else None
+        return [self._alone(call) for call in group] if together is None else together
+
+    def _alone(self, call: Call) -> Outcome:
+        try:
+            with self._transaction(durable=call.durable) as session:
+                return Outcome(value=call.work(session))
+        except Exception as error:  # noqa: BLE001  not swallowed: the caller gets it
+            return Outcome(error=translated(error, self._connection))
+
+    def _together(self, group: list[Call]) -> list[Outcome] | None:
+        """All in one transaction, or None when it ran out of room: then one big call must not cost
+        the others theirs, and each is tried alone."""
+        try:
+            with self._transaction(durable=any(call.durable for call in group)) as session:
+                return [self._one_of_many(call, session) for call in group]
+        except Exception as error:  # noqa: BLE001  not swallowed: the callers get it
+            if isinstance(error, sqlite3.Error) and is_full(error):
+                return None
+            return [Outcome(error=translated(error, self._connection)) for _ in group]
+
+    def _one_of_many(self, call: Call, session: Session) -> Outcome:
+        connection = self._open()
+        connection.execute("SAVEPOINT call")
+        try:
+            outcome = Outcome(value=call.work(session))
+        except Exception as error:
+            if not connection.in_transaction:
+                raise  # SQLite has undone the whole group
+            connection.execute("ROLLBACK TO call")
+            outcome = Outcome(error=translated(error, connection))
+        connection.execute("RELEASE call")
+        return outcome
+
+    @contextmanager
+    def _transaction(self, *, durable: bool) -> Iterator[Session]:
+        connection = self._open()
+        if durable is not self._durable:
+            set_durable(connection, durable)
+            self._durable = durable
+        connection.execute(self._begin)
+        session = Session(connection)
+        try:
+            yield session
+            _commit(connection)
+        except BaseException:
+            self._undo(connection)
+            raise
+        self.hints += session.hinted
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        # On some errors SQLite has rolled back already; a second ROLLBACK would hide the first error.
+        if connection.in_transaction:
+            try:
+                connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                self._drop()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._durable = None
+
+    def _after(self) -> None:
+        if self._afterwards is not None and self._connection is not None:
+            self._afterwards(self._connection)
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if is_io_error(error) and not is_full(error):
+            # The frames may be on the disk or not: after a crash, recovery decides.
+            raise AnswerLost("commit") from error
+        raise
+
+
+def _answer(calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
+    """Wake each event loop once for all its callers. A loop may be gone by now; its work is done."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Call, Outcome]]] = {}
+    for call, outcome in zip(calls, outcomes, strict=True):
+        by_loop.setdefault(call.loop, []).append((call, outcome))
+    for loop, answers in by_loop.items():
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve, answers)
+
+
+def _resolve(answers: list[tuple[Call, Outcome]]) -> None:
+    for call, outcome in answers:
+        if call.future.done():
+            continue  # its caller was cancelled
+        if outcome.error is not None:
+            call.future.set_exception(outcome.error)
+        else:
+            call.future.set_result(outcome.value)

@@ -1,0 +1,165 @@
+"""What happened, as typed events; sinks decide who hears of it. The log is one sink (engine/log.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from mainspring.model.failure import Failure
+from mainspring.model.settlement import Verdict
+from mainspring.model.value import Value
+
+
+class ProcessStarted(Value, frozen=True, kw_only=True):
+    """A worker or scheduler has joined the fleet."""
+
+    role: str
+    name: str
+    member_id: int
+
+
+class ProcessStopping(Value, frozen=True, kw_only=True):
+    """A stop was asked for; `running` jobs are given `grace` to end."""
+
+    running: int
+    grace: timedelta
+
+
+class ProcessStopped(Value, frozen=True, kw_only=True):
+    """All loops have ended; `released` jobs went back unfinished."""
+
+    released: int
+
+
+class RunStarted(Value, frozen=True, kw_only=True):
+    """A handler begins."""
+
+    job_id: int
+    task: str
+    attempt: int
+
+
+class RunEnded(Value, frozen=True, kw_only=True):
+    """A run has been settled."""
+
+    job_id: int
+    task: str
+    attempt: int
+    verdict: Verdict
+    took: timedelta
+    delay: timedelta
+    failure: Failure | None
+
+
+class SettlementRefused(Value, frozen=True, kw_only=True):
+    """A run ended after its claim had been lost: what it did not commit elsewhere is dropped."""
+
+    job_id: int
+    task: str
+    fence: int
+    verdict: Verdict
+
+
+class ClaimsLost(Value, frozen=True, kw_only=True):
+    """The store says that these claims are no longer ours; their handlers are told to stop."""
+
+    job_ids: tuple[int, ...]
+
+
+class LeaseEnded(Value, frozen=True, kw_only=True):
+    """This process lost its lease (`expired`), or could not renew it in time and stops its handlers
+    before it ends."""
+
+    name: str
+    running: int
+    expired: bool
+
+
+class MembersReaped(Value, frozen=True, kw_only=True):
+    """Other processes were found dead, and their jobs given back."""
+
+    members: tuple[str, ...]
+    jobs: int
+
+
+class SlotsFired(Value, frozen=True, kw_only=True):
+    """Ledger rows and jobs were written for one slot."""
+
+    slot_at: datetime
+    fired: int
+    skipped: int
+    late: timedelta
+
+
+class TriggerRefused(Value, frozen=True, kw_only=True):
+    """A stored trigger that this version cannot read; its schedules wait."""
+
+    trigger: str
+    reason: str
+
+
+class SchedulesWritten(Value, frozen=True, kw_only=True):
+    """Schedules declared in code were new or changed."""
+
+    names: tuple[str, ...]
+
+
+class HistoryPruned(Value, frozen=True, kw_only=True):
+    """Old history was dropped."""
+
+    gone: int
+
+
+class StoreTrouble(Value, frozen=True, kw_only=True):
+    """A pass failed on the store; it is tried again."""
+
+    loop: str
+    reason: str
+    again_in: timedelta
+
+
+class StoreRecovered(Value, frozen=True, kw_only=True):
+    """The store answers again."""
+
+    loop: str
+
+
+class LoopFailed(Value, frozen=True, kw_only=True):
+    """A pass raised what nobody expected: a defect. The loop goes on."""
+
+    loop: str
+    error: BaseException
+    again_in: timedelta
+
+
+Event = (
+    ProcessStarted
+    | ProcessStopping
+    | ProcessStopped
+    | RunStarted
+    | RunEnded
+    | SettlementRefused
+    | ClaimsLost
+    | LeaseEnded
+    | MembersReaped
+    | SlotsFired
+    | TriggerRefused
+    | SchedulesWritten
+    | HistoryPruned
+    | StoreTrouble
+    | StoreRecovered
+    | LoopFailed
+)
+Sink = Callable[[Event], None]
+
+
+class Telemetry:
+    """Hands every event to every sink, in order, on the caller's thread."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = sinks
+
+    def emit(self, event: Event) -> None:
+        """Tell the sinks."""
+        for sink in self._sinks:
+            sink(event)

@@ -1,0 +1,1 @@
+"""Doubles and helpers for the tests of programs that use Mainspring."""

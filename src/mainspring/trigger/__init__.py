@@ -1,0 +1,1 @@
+"""When: pure calendar arithmetic. Nothing here reads a clock."""

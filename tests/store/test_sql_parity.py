@@ -1,0 +1,95 @@
+"""Both dialects must name the same statements, file by file, but for the few below and their reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mainspring.store.sqlfile import load, numbered
+from tests.support.schema import STORES
+
+#: Statements that only PostgreSQL needs, by file.
+ONLY_POSTGRES = {
+    "names.sql": {
+        # Queues and tasks are numbers there; SQLite keeps their names in the row.
+        "add_queues",
+        "queues",
+        "add_tasks",
+        "tasks",
+        "all_names",
+        # In SQLite's jobs.sql, for it has no names.sql.
+        "add_lanes",
+    },
+    "jobs.sql": {
+        # A lost answer is resolved by asking; a call into SQLite has no answer to lose.
+        "known_ids",
+        # History is partitioned there; SQLite deletes by day.
+        "add_partitions",
+        "drop_partitions",
+    },
+    "admin.sql": {
+        # Sessions of a server, and its notifications.
+        "notify",
+        "session",
+        "end_session",
+        # BEGIN IMMEDIATE is SQLite's lock.
+        "lock_migrations",
+    },
+}
+#: Statements that only SQLite needs: without writable CTEs, one of PostgreSQL's statements is several.
+ONLY_SQLITE = {
+    "fleet.sql": {"lost_claims", "give_back_jobs"},
+    "jobs.sql": {
+        "add_lanes",
+        "claim_lanes",
+        "standing_claims",
+        "note_run",
+        "remove_jobs",
+        "prune_runs",
+        "prune_slots",
+    },
+    "schedules.sql": {"move_spec", "oldest_fire", "herd", "write_ledger", "forward_fire", "close_fire"},
+    # PRAGMAs in place of notifications and settings.
+    "admin.sql": {"data_version", "journal_mode"},
+}
+
+
+def files(dialect: str) -> set[str]:
+    return {path.name for path in (STORES / dialect / "sql").glob("*.sql")}
+
+
+def statements(dialect: str, filename: str) -> set[str]:
+    if filename not in files(dialect):
+        return set()
+    return set(load(f"mainspring.store.{dialect}", filename))
+
+
+@pytest.mark.parametrize("filename", sorted(files("postgres") | files("sqlite")))
+def test_dialects_name_the_same_statements(filename):
+    postgres, sqlite = statements("postgres", filename), statements("sqlite", filename)
+
+    assert postgres - sqlite == ONLY_POSTGRES.get(filename, set())
+    assert sqlite - postgres == ONLY_SQLITE.get(filename, set())
+
+
+def test_dialects_have_the_same_files():
+    assert files("postgres") - files("sqlite") == {"names.sql"}
+    assert files("sqlite") - files("postgres") == set()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_every_statement_is_used_by_its_adapter(dialect):
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(STORES / dialect).glob("*.py"))
+    named = {name for filename in files(dialect) for name in statements(dialect, filename)}
+
+    unused = {name for name in named if f'"{name}"' not in source}
+
+    # Asked for by a name put together: f"add_{table}".
+    assert unused - {"add_queues", "add_tasks"} == set()
+
+
+def test_parameters_are_bound_by_name_and_never_put_into_the_text():
+    text, names = numbered("SELECT :a::int, :b, :a")
+
+    assert (text, names) == ("SELECT $1::int, $2, $1", ("a", "b"))

@@ -1,0 +1,1 @@
+"""Helpers of the tests and the benchmarks. Nothing here imports pytest."""

@@ -1,0 +1,243 @@
+"""A store, a clock and a loop behind short words, for tests that tell stories about jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
+from mainspring.model.job import Claim, Job, NewJob
+from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, Slot, Spec
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.store.ports import Store
+from mainspring.testing.clock import ManualClock
+
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+LEASE = timedelta(seconds=15)
+BOOM = Failure(type="ValueError", message="boom", traceback="line 1\nline 2")
+
+
+def settlement(claim: Claim, verdict: Verdict, **fields: Any) -> Settlement:
+    """How one claim ended; a failing verdict gets a failure if none is given."""
+    if verdict in (Verdict.FAILED, Verdict.DEAD):
+        fields.setdefault("failure", BOOM)
+    return Settlement(
+        job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, verdict=verdict, **fields
+    )
+
+
+class Desk:
+    """Every call is stamped with the clock and run to its end."""
+
+    def __init__(self, store: Store, clock: ManualClock, run: Callable[[Any], Any]) -> None:
+        self.store, self.clock, self.run = store, clock, run
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def advance(self, by: timedelta) -> None:
+        self.clock.advance(by)
+
+    # Jobs.
+
+    def put(self, task: str = "t", payload: bytes = b"{}", **fields: Any) -> int:
+        """Insert one job; answer its id."""
+        [job_id] = self.put_all(NewJob(task=task, payload=payload, **fields))
+        return job_id
+
+    def put_all(self, *jobs: NewJob) -> list[int]:
+        return list(self.run(self.store.insert(jobs, at=self.clock.stamp())))
+
+    def claim(
+        self,
+        worker: int = 1,
+        *,
+        queues: Sequence[str] = ("default",),
+        tasks: Sequence[str] = ("t",),
+        limit: int = 10,
+    ) -> list[Claim]:
+        """Claim under a lease the worker already has."""
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.claim(worker, queues=queues, tasks=tasks, limit=limit, at=stamp)))
+
+    def take(self, worker: int = 1, **fields: Any) -> Claim:
+        """Join if need be, and claim exactly one job."""
+        if worker not in [member.id for member in self.members()]:
+            self.join(worker)
+        [claim] = self.claim(worker, limit=1, **fields)
+        return claim
+
+    def started(self, worker: int = 1, **fields: Any) -> Claim:
+        """Insert a job and claim it."""
+        job_id = self.put(**fields)
+        claim = self.take(worker, tasks=(fields.get("task", "t"),), queues=(fields.get("queue", "default"),))
+        assert claim.job_id == job_id
+        return claim
+
+    def held(self, worker: int = 1) -> list[Claim]:
+        return list(self.run(self.store.held(worker, at=self.clock.stamp())))
+
+    def settle(self, *settlements: Settlement) -> list[int]:
+        return list(self.run(self.store.settle(settlements, at=self.clock.stamp())))
+
+    def end(self, claim: Claim, verdict: Verdict, **fields: Any) -> None:
+        """Settle one claim, which must be accepted."""
+        assert self.settle(settlement(claim, verdict, **fields)) == []
+
+    def bury(self, **fields: Any) -> int:
+        """Insert a job and let it die of its first run; answer its id."""
+        claim = self.started(**fields)
+        self.end(claim, Verdict.DEAD)
+        return claim.job_id
+
+    def recorded(self, *settlements: Settlement) -> list[int]:
+        return list(self.run(self.store.recorded(settlements)))
+
+    def cancel(self, *job_ids: int) -> dict[int, str | None]:
+        done = self.run(self.store.cancel(job_ids, at=self.clock.stamp()))
+        return {cancelled.job_id: cancelled.was for cancelled in done}
+
+    def hasten(self, *job_ids: int) -> list[int]:
+        return list(self.run(self.store.hasten(job_ids, at=self.clock.stamp())))
+
+    def replay(self, *job_ids: int) -> list[int]:
+        return list(self.run(self.store.replay(job_ids, at=self.clock.stamp())))
+
+    def purge(self, *job_ids: int) -> int:
+        return int(self.run(self.store.purge(job_ids)))
+
+    def prune(self, keep: timedelta) -> int:
+        return int(self.run(self.store.prune(keep=keep, at=self.clock.stamp())))
+
+    # Fleet.
+
+    def join(self, worker: int = 1, *, lease: timedelta = LEASE, role: Role = Role.WORKER, **fields: Any) -> None:
+        fields.setdefault("name", f"{role}-{worker}")
+        member = Member(id=worker, role=role, **fields)
+        self.run(self.store.join(member, lease=lease, at=self.clock.stamp()))
+
+    def beat(self, worker: int = 1, *claims: Claim, lease: timedelta = LEASE) -> Beat:
+        named = [(claim.job_id, claim.fence) for claim in claims]
+        return self.run(self.store.beat(worker, lease=lease, claims=named, at=self.clock.stamp()))
+
+    def leave(self, worker: int = 1, *, clean: bool = True) -> None:
+        self.run(self.store.leave(worker, clean=clean, at=self.clock.stamp()))
+
+    def reap(self, limit: int = 100) -> Reaped:
+        return self.run(self.store.reap(limit=limit, at=self.clock.stamp()))
+
+    def reap_all(self) -> list[Reaped]:
+        """Reap until a pass finds nothing."""
+        passes = []
+        while (done := self.reap()) != Reaped():
+            passes.append(done)
+        return passes
+
+    def lose(self, worker: int = 1) -> None:
+        """Let the worker's lease run out, and reap it."""
+        self.advance(LEASE)
+        self.reap_all()
+
+    # Schedules.
+
+    def schedule(self, name: str = "s", **fields: Any) -> list[str]:
+        """Put one schedule; by default minutely, from the next minute on."""
+        return self.schedule_all(self.new_schedule(name, **fields))
+
+    def new_schedule(self, name: str = "s", **fields: Any) -> NewSchedule:
+        given = {
+            "task": "t",
+            "trigger": "every minute",
+            "payload": b"{}",
+            "next_at": self.now + MINUTE,
+            "following_at": self.now + 2 * MINUTE,
+        }
+        return NewSchedule(name=name, **{**given, **fields})
+
+    def schedule_all(self, *schedules: NewSchedule) -> list[str]:
+        return list(self.run(self.store.put_schedules(schedules, at=self.clock.stamp())))
+
+    def due(self, limit: int = 10) -> list[Spec]:
+        now, specs = self.run(self.store.due_specs(limit=limit, at=self.clock.stamp()))
+        assert now == self.now
+        return list(specs)
+
+    def unplanned(self, limit: int = 10) -> list[Spec]:
+        return list(self.run(self.store.unplanned_specs(limit=limit)))
+
+    def plan(self, *specs: Spec) -> None:
+        self.run(self.store.plan_specs(specs))
+
+    def open(self, spec: Spec, **fields: Any) -> int:
+        """Open the spec's next slot; by default the one after it is a minute later."""
+        return self.open_all(self.opening(spec, **fields))
+
+    def opening(self, spec: Spec, **fields: Any) -> Opening:
+        given = {
+            "expected": spec.next_at,
+            "slot_at": spec.next_at,
+            "since": None,
+            "next_at": spec.next_at + MINUTE,
+            "following_at": None,
+        }
+        return Opening(spec_id=spec.id, **{**given, **fields})
+
+    def open_all(self, *openings: Opening) -> int:
+        return int(self.run(self.store.open_fires(openings, at=self.clock.stamp())))
+
+    def fire(self, limit: int = 100) -> Chunk | None:
+        return self.run(self.store.fire(limit=limit, at=self.clock.stamp()))
+
+    def fire_all(self, limit: int = 100) -> list[Chunk]:
+        """Fire until no fire is open."""
+        chunks = []
+        while (chunk := self.fire(limit)) is not None:
+            chunks.append(chunk)
+        return chunks
+
+    def fire_due(self, limit: int = 100) -> list[Chunk]:
+        """Open every due spec's next slot and fire them all."""
+        for spec in self.due():
+            assert self.open(spec) == 1
+        return self.fire_all(limit)
+
+    def next_due(self) -> timedelta | None:
+        return self.run(self.store.next_due(at=self.clock.stamp()))
+
+    # History.
+
+    def job(self, job_id: int) -> Job:
+        found = self.find(job_id)
+        assert found is not None
+        return found
+
+    def find(self, job_id: int) -> Job | None:
+        return self.run(self.store.job(job_id, at=self.clock.stamp()))
+
+    def jobs(self, **which: Any) -> list[Job]:
+        return list(self.run(self.store.jobs(JobFilter(**which), at=self.clock.stamp())))
+
+    def runs(self, job_id: int) -> list[Run]:
+        return list(self.run(self.store.runs(job_id)))
+
+    def dead(self, **which: Any) -> list[DeadJob]:
+        return list(self.run(self.store.dead(DeadFilter(**which))))
+
+    def schedules(self) -> list[Schedule]:
+        return list(self.run(self.store.schedules()))
+
+    def slots(self, schedule: str = "s", limit: int = 100) -> list[Slot]:
+        return list(self.run(self.store.slots(schedule, limit=limit)))
+
+    def members(self) -> list[MemberInfo]:
+        return list(self.run(self.store.members(at=self.clock.stamp())))
+
+    def depth(self) -> list[Any]:
+        return list(self.run(self.store.depth(at=self.clock.stamp())))

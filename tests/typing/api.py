@@ -1,0 +1,102 @@
+"""How users write tasks, for the type checker: every `type: ignore` below is a mistake it must catch."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any, assert_type
+
+from mainspring.declare.context import Context
+from mainspring.declare.decorator import TaskDecorator
+from mainspring.declare.handle import JobHandle
+from mainspring.declare.options import Retry
+from mainspring.declare.registry import Registry
+from mainspring.declare.schedule import declare_schedule
+from mainspring.declare.sender import Sender
+from mainspring.model.job import NewJob
+
+
+def bare_and_configured(task: TaskDecorator) -> None:
+    @task
+    def bare(a: int) -> str:
+        return str(a)
+
+    @task()
+    def called(a: int, *, b: str = "") -> None: ...
+
+    @task(retry=Retry(attempts=5), timeout="2m", name="other", queue="mail", priority=10)
+    def configured(a: int) -> float:
+        return a / 2
+
+    assert_type(bare(1), str)
+    assert_type(bare.enqueue(1), JobHandle)
+    assert_type(bare.job(a=1), NewJob)
+    assert_type(configured(1), float)
+    called.enqueue(1, b="x")
+    configured.enqueue(1)
+
+    bare.enqueue("1")  # type: ignore[arg-type]
+    bare.enqueue()  # type: ignore[call-arg]
+    bare.enqueue(1, 2)  # type: ignore[call-arg]
+    bare.job(b=1)  # type: ignore[call-arg]
+    called.enqueue(1, b=2)  # type: ignore[arg-type]
+    configured.enqueue("1")  # type: ignore[arg-type]
+
+
+async def with_a_context(task: TaskDecorator) -> None:
+    @task
+    async def bill(ctx: Context, tenant: str, month: str) -> int:
+        ctx.log.info("billing %s", tenant, extra={"token": ctx.token})
+        return 0 if ctx.cancelled else ctx.attempt
+
+    @task(queue="slow")
+    def sweep(ctx: Context) -> None: ...
+
+    running: Coroutine[Any, Any, int] = bill(ctx=..., tenant="acme", month="2026-10")
+    assert_type(await running, int)
+    bill.enqueue("acme", month="2026-10")
+    assert_type(await bill.aenqueue("acme", "2026-10"), JobHandle)
+    sweep.enqueue()
+
+    bill.enqueue("acme")  # type: ignore[call-arg]
+    bill.enqueue("acme", month=10)  # type: ignore[arg-type]
+    bill.enqueue("acme", mouth="2026-10")  # type: ignore[call-arg]
+    await bill.aenqueue("acme", "2026-10", "more")  # type: ignore[call-arg]
+    sweep.enqueue("acme")  # type: ignore[call-arg]
+
+
+def options_of_one_call(task: TaskDecorator) -> None:
+    @task
+    def send(address: str) -> None: ...
+
+    send.using(delay="10m", priority=5).enqueue("a@example.com")
+    send.using(run_at=datetime(2027, 1, 1, tzinfo=UTC), attempts=1, queue="mail").job("a@example.com")
+
+    send.using(delay="10m").enqueue(5)  # type: ignore[arg-type]
+    send.using(run_at="tomorrow")  # type: ignore[arg-type]
+    send.using("10m")  # type: ignore[call-arg]
+
+
+def unknown_options(task: TaskDecorator) -> None:
+    task(retries=5)  # type: ignore[call-overload]
+    task(retry=5)  # type: ignore[call-overload]
+    Retry(attempts="5")  # type: ignore[arg-type]
+
+
+def any_task_can_be_scheduled_and_registered(task: TaskDecorator, registry: Registry) -> None:
+    @task
+    def report(ctx: Context, tenant: str) -> int:
+        return len(tenant)
+
+    registry.add_schedule(declare_schedule("nightly", report, cron="@daily", args=["acme"]))
+
+    declare_schedule("nightly", "report", cron="@daily")  # type: ignore[arg-type]
+
+
+class NotASender:
+    def enqueue(self, jobs: list[NewJob]) -> JobHandle: ...  # type: ignore[empty-body]
+
+
+def a_sender_has_both_colours(registry: Registry, sender: Sender) -> None:
+    TaskDecorator(registry, sender)
+    TaskDecorator(registry, NotASender())  # type: ignore[arg-type]

@@ -1,0 +1,51 @@
+"""Which slot of a due spec is opened."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from mainspring.model.schedule import Opening, Spec
+from mainspring.trigger.interval import Every
+from mainspring.trigger.misfire import open_spec
+
+HOUR = timedelta(hours=1)
+HOURLY = Every(HOUR)
+SLOT = datetime(2026, 11, 15, 7, tzinfo=UTC)
+
+
+def spec(following: datetime | None, *, planned: bool = True) -> Spec:
+    return Spec(id=7, trigger=HOURLY.encode(), next_at=SLOT, following_at=following, planned=planned)
+
+
+def opening(slot: datetime, since: datetime | None, next_at: datetime | None) -> Opening:
+    return Opening(spec_id=7, expected=SLOT, slot_at=slot, since=since, next_at=next_at, following_at=None)
+
+
+def test_a_due_slot_is_opened_and_the_spec_moves_to_the_one_planned() -> None:
+    opened = open_spec(spec(SLOT + HOUR), HOURLY, SLOT + HOUR / 2)
+
+    assert opened == opening(SLOT, None, SLOT + HOUR)
+
+
+def test_an_unplanned_spec_computes_what_follows() -> None:
+    opened = open_spec(spec(None, planned=False), HOURLY, SLOT)
+
+    assert opened == opening(SLOT, None, SLOT + HOUR)
+
+
+def test_a_spec_planned_to_have_no_more_slots_ends() -> None:
+    opened = open_spec(spec(None), HOURLY, SLOT + 5 * HOUR)
+
+    assert opened == opening(SLOT, None, None)
+
+
+def test_missed_slots_are_gathered_into_the_newest() -> None:
+    opened = open_spec(spec(SLOT + HOUR), HOURLY, SLOT + 5.5 * HOUR)
+
+    assert opened == opening(SLOT + 5 * HOUR, SLOT, SLOT + 6 * HOUR)
+
+
+def test_a_slot_that_falls_due_this_instant_counts_as_passed() -> None:
+    opened = open_spec(spec(SLOT + HOUR), HOURLY, SLOT + HOUR)
+
+    assert opened == opening(SLOT + HOUR, SLOT, SLOT + 2 * HOUR)
