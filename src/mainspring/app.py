@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ class Mainspring:
         self._stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
         self._stores = weakref.WeakKeyDictionary()
         self._in_memory: Store | None = None
+        self._opening = threading.Lock()
 
     @property
     def settings(self) -> Settings:
@@ -180,10 +182,12 @@ class Mainspring:
     async def _open(self) -> Store:
         url = self.settings.database.url
         if url == "sqlite://:memory:":
-            if self._in_memory is None:
-                self._in_memory = open_store(url, clock=self.clock)
-                await self._in_memory.migrate()
-            return self._in_memory
+            with self._opening:  # two event loops must not make two databases
+                if self._in_memory is None:
+                    self._in_memory = open_store(url, clock=self.clock)
+                store = self._in_memory
+            await store.migrate()  # by each, for the other may still be at it
+            return store
         store = open_store(url, clock=self.clock)
         if url.startswith("sqlite:"):
             await store.migrate()

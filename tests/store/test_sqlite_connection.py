@@ -10,7 +10,6 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import NewJob
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.sqlite import connection as connection_module
-from mainspring.store.sqlite.connection import SQL, Session
+from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.store import SQLiteStore
 from mainspring.testing.clock import ManualClock
 
@@ -356,40 +355,6 @@ def test_several_processes_on_one_file_lose_and_double_nothing(
     left = depth[0].ready if depth else 0
     assert len(settled) == len(set(settled))
     assert len(settled) + left == 400
-
-
-def test_the_schema_snapshot_is_what_the_migrations_make(opened: Any, path: str) -> None:
-    opened()
-
-    made = schema_snapshot(path)
-
-    kept = (resources.files("mainspring.store.sqlite") / "schema.sql").read_text(encoding="utf-8")
-    assert made == kept, "write schema_snapshot() of a fresh store to store/sqlite/schema.sql"
-
-
-def test_every_claim_walks_the_ready_index(opened: Any, path: str) -> None:
-    opened()
-    connection = sqlite3.connect(path)
-    names = ("worker_id", "now", "queue", "priority", "tasks", "limit")
-
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {SQL['claim_jobs']}", dict.fromkeys(names, 1)).fetchall()
-
-    connection.close()
-    steps = [row[3] for row in plan]
-    assert any("jobs_ready (queue=? AND priority=? AND run_at<?)" in step for step in steps)
-    assert not any("TEMP B-TREE" in step or step.startswith("SCAN jobs") for step in steps)
-
-
-def schema_snapshot(path: str) -> str:
-    """The schema as SQLite keeps it, one statement after another."""
-    connection = sqlite3.connect(path)
-    rows = connection.execute(
-        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
-        " ORDER BY tbl_name, type DESC, name"
-    )
-    text = "".join(f"{sql};\n" for (sql,) in rows)
-    connection.close()
-    return text
 
 
 def _process(path: str, number: int) -> list[int]:

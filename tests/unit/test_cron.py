@@ -96,7 +96,7 @@ MONTH = st.sampled_from(["*", "1", "2-10", "*/3"])
 DAY = st.sampled_from(["*", "0", "1-5", "5L", "1#2"])
 EXPRESSION = st.tuples(FIELD, HOUR, FIELD, MONTH, DAY).map(" ".join)
 ZONE = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"])
-MOMENT = st.datetimes(datetime(2010, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
+MOMENT = st.datetimes(datetime(2010, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  bounds are naive
 
 
 @given(EXPRESSION, ZONE, MOMENT, st.floats(0, 1, exclude_max=True))

@@ -32,7 +32,7 @@ REAL = ["*/15 * * * *", "0 */2 * * *", "30 * * * *", "* 2 * * *", "0 */3 * * *",
 
 @cache
 def fields(expression: str) -> CronSim:
-    return CronSim(expression, datetime(2026, 1, 1))
+    return CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def matches(expression: str, wall: datetime) -> bool:

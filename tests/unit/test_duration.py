@@ -34,8 +34,8 @@ def test_a_duration_is_read(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["-5m", "5 m", "m", "99999999999h", "\u0663m", "P1Y", "PT", "1_000s", "0x5s", "5mm", "inf", "nan", "", "5",
-     1e308, float("nan"), float("inf"), True, None, [], timedelta.max],
+    ["-5m", "5 m", "m", "99999999999h", "\u0663m", "P1Y", "PT", "1_000s", "0x5s", "5mm", "inf", "nan", "",
+     "5", 1e308, float("nan"), float("inf"), True, None, [], timedelta.max],
 )  # fmt: skip
 def test_what_is_not_a_duration_is_refused_by_name(text: object) -> None:
     with pytest.raises(InvalidArgument) as refusal:

@@ -13,7 +13,7 @@ from mainspring.trigger.codec import decode
 from mainspring.trigger.interval import EPOCH, Every
 
 PERIOD = st.timedeltas(timedelta(seconds=1), timedelta(days=400))
-MOMENT = st.datetimes(datetime(1960, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+MOMENT = st.datetimes(datetime(1960, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  bounds are naive
 
 
 @given(PERIOD, MOMENT, MOMENT)
@@ -49,7 +49,9 @@ def test_there_is_nothing_after_the_end_of_time() -> None:
     assert Every(timedelta(days=1)).next_after(datetime.max.replace(tzinfo=UTC)) is None
 
 
-@pytest.mark.parametrize("period", [timedelta(), timedelta(seconds=-5), timedelta(milliseconds=999), timedelta.max, 5])
+@pytest.mark.parametrize(
+    "period", [timedelta(), timedelta(seconds=-5), timedelta(milliseconds=999), timedelta.max, 5]
+)
 def test_a_period_below_a_second_or_beyond_a_century_is_refused(period: timedelta) -> None:
     with pytest.raises(InvalidArgument, match="every"):
         Every(period)
@@ -57,4 +59,4 @@ def test_a_period_below_a_second_or_beyond_a_century_is_refused(period: timedelt
 
 def test_an_anchor_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="anchor"):
-        Every(timedelta(hours=1), datetime(2026, 1, 1))
+        Every(timedelta(hours=1), datetime(2026, 1, 1))  # noqa: DTZ001

@@ -23,7 +23,7 @@ TRIGGERS = [
     Cron("*/30 * * * *", "Australia/Lord_Howe"),
     Cron("0 0 29 2 *"),
 ]
-MOMENT = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
+MOMENT = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  bounds are naive
 
 
 class Counted:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.model.schedule import Opening, Spec
 from mainspring.trigger.interval import Every
-from mainspring.trigger.misfire import open_spec
+from mainspring.trigger.misfire import LATE, open_spec
 
 HOUR = timedelta(hours=1)
 HOURLY = Every(HOUR)
@@ -49,3 +49,19 @@ def test_a_slot_that_falls_due_this_instant_counts_as_passed() -> None:
     opened = open_spec(spec(SLOT + HOUR), HOURLY, SLOT + HOUR)
 
     assert opened == opening(SLOT + HOUR, SLOT, SLOT + 2 * HOUR)
+
+
+def test_a_slot_that_is_only_late_is_opened_for_itself() -> None:
+    secondly = Every(timedelta(seconds=1))
+    late = Spec(id=7, trigger=secondly.encode(), next_at=SLOT, following_at=SLOT + timedelta(seconds=1))
+
+    assert open_spec(late, secondly, SLOT + LATE) == opening(SLOT, None, SLOT + timedelta(seconds=1))
+
+
+def test_a_slot_that_is_later_than_late_was_missed() -> None:
+    secondly = Every(timedelta(seconds=1))
+    missed = Spec(id=7, trigger=secondly.encode(), next_at=SLOT, following_at=SLOT + timedelta(seconds=1))
+
+    opened = open_spec(missed, secondly, SLOT + LATE + timedelta(milliseconds=1))
+
+    assert opened == opening(SLOT + LATE, SLOT, SLOT + LATE + timedelta(seconds=1))

@@ -35,7 +35,7 @@ def load(
         _from_flags(flags),
         {} if code_url is None else {"database.url": Given(code_url, "Mainspring(...)")},
         # The one place where the environment is read.
-        from_environment(os.environ if environ is None else environ),  # noqa: TID251
+        from_environment(os.environ if environ is None else environ),
         from_file(cwd if cwd is not None else Path(), file),
     ]
     given = {key: layer[key] for layer in reversed(layers) for key in layer}

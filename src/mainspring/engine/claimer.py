@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.engine.crew import Crew
 from mainspring.engine.membership import Membership
-from mainspring.errors import AnswerLost
+from mainspring.model.job import Claim
 from mainspring.store.ports import JobQueue
 
 LARGEST = 1000
@@ -64,9 +63,7 @@ class Claimer:
         if worker_id is None or not self._membership.active or self._stopped:
             return self._poll
         if self._in_doubt:
-            # An answer was lost: what was claimed for us must not wait for our lease to end.
-            self._crew.start(await self._queue.held(worker_id, at=self._clock.stamp()))
-            self._in_doubt = False
+            await self._adopt(worker_id)
         quiet = self._crew.quiet
         asked = min(self._crew.free, LARGEST)
         if asked <= 0:
@@ -76,11 +73,34 @@ class Claimer:
             claims = await self._queue.claim(
                 worker_id, queues=self._queues, tasks=self._tasks(), limit=asked, at=self._clock.stamp()
             )
-        except (AnswerLost, asyncio.CancelledError):
+        except BaseException:
+            # Whatever it was, a part of the claim may have been granted: a store may take several
+            # looks for one claim, and a later one may fail after an earlier one was committed.
             self._in_doubt = True
             raise
-        self._crew.start(claims)
+        self._take(claims, worker_id)
         self._hungry = len(claims) == asked
         if quiet and not claims:
             self.on_idle()
         return timedelta() if self._hungry else self._poll
+
+    async def _adopt(self, worker_id: int) -> None:
+        """An answer was lost: what was claimed for us must not wait for our lease to end.
+
+        The store still shows runs that have ended and are not yet written. They are no orphans:
+        started again, they would run twice. So we know what is ours before we ask, and go on
+        doubting until those are written too.
+        """
+        in_hand, unwritten = set(self._crew.holding()), self._crew.unwritten()
+        held = await self._queue.held(worker_id, at=self._clock.stamp())
+        keys = {(claim.job_id, claim.fence) for claim in held}
+        known = in_hand | unwritten
+        self._take([claim for claim in held if (claim.job_id, claim.fence) not in known], worker_id)
+        self._in_doubt = bool(keys & unwritten - in_hand)
+
+    def _take(self, claims: Sequence[Claim], worker_id: int) -> None:
+        self._crew.start(claims)
+        if self._membership.id != worker_id or self._membership.suspended:
+            # The lease was lost, or began to run out, while the answer was on its way: those who
+            # were told to stop then did not include these.
+            self._crew.release(claim.job_id for claim in claims)

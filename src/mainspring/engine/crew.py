@@ -10,6 +10,7 @@ from enum import Enum, auto
 from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
+from mainspring.engine.failures import failure_of
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
@@ -98,23 +99,33 @@ class Crew:
             self._tasks.add(running)
             running.add_done_callback(self._tasks.discard)
 
-    def drop(self, job_ids: Iterable[int]) -> tuple[int, ...]:
-        """End the runs of claims that are not ours any more; answer which were in hand."""
-        dropped = [self._hands[job_id] for job_id in job_ids if job_id in self._hands]
+    def unwritten(self) -> set[tuple[int, int]]:
+        """The (job, fence) pairs whose run has ended and whose settlement the store has not answered."""
+        return self._settler.claims()
+
+    def drop(self, claims: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+        """End the runs of (job, fence) pairs that are not ours any more; answer which were in hand.
+        The fence counts: the job may have come back to us under a new claim, which stands."""
+        found = [(self._hands.get(job_id), fence) for job_id, fence in claims]
+        dropped = [hand for hand, fence in found if hand is not None and hand.claim.fence == fence]
         for hand in dropped:
             self._end(hand, Ending.DROP)
         return tuple(hand.claim.job_id for hand in dropped)
 
     def drop_all(self) -> int:
         """End every run: the lease is gone, and all claims with it."""
-        return len(self.drop(list(self._hands)))
+        return len(self.drop(self.holding()))
 
-    def release_all(self) -> int:
-        """End every run and give its job back, at no cost of an attempt."""
-        hands = list(self._hands.values())
+    def release(self, job_ids: Iterable[int]) -> int:
+        """End these runs and give their jobs back, at no cost of an attempt."""
+        hands = [self._hands[job_id] for job_id in job_ids if job_id in self._hands]
         for hand in hands:
             self._end(hand, Ending.RELEASE)
         return len(hands)
+
+    def release_all(self) -> int:
+        """End every run and give its job back, at no cost of an attempt."""
+        return self.release(list(self._hands))
 
     def abandon(self) -> int:
         """Give back the jobs of runs that would not end. Their handlers go on until the process
@@ -151,6 +162,8 @@ class Crew:
         if hand.ending is not Ending.DROP:
             took = timedelta(seconds=self._clock.monotonic() - began)
             wait = timedelta()
+            if hand.ending is Ending.RELEASE and isinstance(outcome, Failed):
+                outcome = Stopped()  # what it raised, it raised because we ended it
             if isinstance(outcome, Failed):
                 wait = delay(task.retry, claim.attempt, self._entropy.fraction())
             self._settler.put(claim, settle(claim, outcome, took=took, backoff=wait))
@@ -161,6 +174,8 @@ class Crew:
         self._telemetry.emit(RunStarted(job_id=claim.job_id, task=claim.task, attempt=claim.attempt))
         try:
             return await self._executor.run(task, claim, stop=hand)
-        except asyncio.CancelledError:
-            # Only we cancel these tasks: this is the end that was asked for.
+        except asyncio.CancelledError as error:
+            if hand.ending is None:
+                # Not by us: the handler cancelled its own task. A release would run it for ever.
+                return Failed(failure=failure_of(error))
             return Stopped()

@@ -30,6 +30,7 @@ class Executor:
 
     async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
         """Call the handler and answer how it ended."""
+        running = asyncio.current_task()
         try:
             if task.timeout is None:
                 returned = await self._call(task, claim, stop)
@@ -38,7 +39,6 @@ class Executor:
                     returned = await self._call(task, claim, stop)
             return Succeeded(result=None if returned is None else encode_result(returned))
         except asyncio.CancelledError as error:
-            running = asyncio.current_task()
             if running is not None and running.cancelling():
                 raise
             return Failed(failure=failure_of(error))  # the handler's own
@@ -46,8 +46,10 @@ class Executor:
             if task.timeout is not None and limit.expired():
                 return Failed(failure=timeout_failure(task.timeout.total_seconds()))
             return Failed(failure=failure_of(error, frames_to_hide=2))
-        except GeneratorExit:
-            raise
+        except GeneratorExit as error:
+            if _current_task() is not running:
+                raise  # the coroutine is being thrown away, not run
+            return Failed(failure=failure_of(error, frames_to_hide=2))
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
             return Failed(failure=failure_of(error, frames_to_hide=2))
 
@@ -73,6 +75,13 @@ def _no_stop_iteration(call: partial[object]) -> object:
         return call()
     except StopIteration as error:
         raise RuntimeError("the handler raised StopIteration") from error
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 def _context(claim: Claim, stop: StopSignal) -> Context:

@@ -7,9 +7,9 @@ starve it. Everything it says to the worker goes through `Listener`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from mainspring.model.fleet import Member
 from mainspring.store.ports import FleetStore
 from mainspring.telemetry import ProcessStarted, Telemetry
 
+T = TypeVar("T")
+
 
 class Listener(Protocol):
     """Who is told what the heart learns. Called on the heart's thread."""
@@ -31,8 +33,8 @@ class Listener(Protocol):
     def joined(self) -> None:
         """There is a lease; claims may be taken."""
 
-    def lost(self, job_ids: tuple[int, ...]) -> None:
-        """These claims are no longer ours."""
+    def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
+        """These (job, fence) pairs are no longer ours. Another claim on the same job may be."""
 
     def ended(self, *, expired: bool) -> None:
         """The lease is gone (`expired`), or will be before it can be renewed."""
@@ -82,8 +84,8 @@ class Heart:
     async def _join(self) -> None:
         member = msgspec.structs.replace(self._member, id=self._entropy.worker_id())
         sent_at = self._clock.monotonic()
-        async with asyncio.timeout(self._lease.total_seconds()):
-            await self._fleet().join(member, lease=self._lease, at=self._clock.stamp())
+        join = self._fleet().join(member, lease=self._lease, at=self._clock.stamp())
+        await _answer(join, within=self._lease.total_seconds(), to="a join")
         self._membership.renewed(member.id, sent_at)
         self._telemetry.emit(ProcessStarted(role=member.role, name=member.name, member_id=member.id))
         self._listener.joined()
@@ -91,14 +93,11 @@ class Heart:
     async def _beat(self, member_id: int) -> None:
         sent_at = self._clock.monotonic()
         left = self._membership.left()
+        claims = self._listener.holding()
+        asked = self._fleet().beat(member_id, lease=self._lease, claims=claims, at=self._clock.stamp())
         try:
-            async with asyncio.timeout(left if left > 0 else self._every.total_seconds()):
-                beat = await self._fleet().beat(
-                    member_id, lease=self._lease, claims=self._listener.holding(), at=self._clock.stamp()
-                )
-        except TimeoutError:
-            self._suspend_if_due()
-            raise StoreUnavailable("no answer to a heartbeat") from None
+            within = left if left > 0 else self._every.total_seconds()
+            beat = await _answer(asked, within=within, to="a heartbeat")
         except Exception:
             self._suspend_if_due()
             raise
@@ -110,7 +109,8 @@ class Heart:
         resumed = self._membership.suspended
         self._membership.renewed(member_id, sent_at)
         if beat.lost:
-            self._listener.lost(beat.lost)
+            lost = set(beat.lost)
+            self._listener.lost(tuple(claim for claim in claims if claim[0] in lost))
         if resumed:
             self._listener.joined()
 
@@ -119,3 +119,20 @@ class Heart:
         if not self._membership.suspended and self._membership.left() <= self._every.total_seconds() / 2:
             self._membership.suspended = True
             self._listener.ended(expired=False)
+
+
+async def _answer(call: Coroutine[Any, Any, T], *, within: float, to: str) -> T:
+    """The call's answer, or StoreUnavailable when the time is up, to the second. A cancelled call
+    may go on for long, because its session with a frozen server is given time to be cancelled too:
+    that is not waited for."""
+    asking = asyncio.ensure_future(call)
+    try:
+        done, _ = await asyncio.wait({asking}, timeout=within)
+    except asyncio.CancelledError:
+        asking.cancel()
+        raise
+    if not done:
+        asking.cancel()
+        asking.add_done_callback(lambda late: late.cancelled() or late.exception())
+        raise StoreUnavailable(f"no answer to {to}")
+    return asking.result()

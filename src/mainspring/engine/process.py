@@ -12,7 +12,7 @@ from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
 from mainspring.store.ports import Waker, Wakeups
 from mainspring.telemetry import ProcessStopped, ProcessStopping, Telemetry
-from mainspring.waiting import until
+from mainspring.waiting import NOW, until
 
 CANCEL_WITHIN = timedelta(seconds=5)
 """How long handlers get to end once they have been cancelled."""
@@ -73,7 +73,17 @@ class Process:
         others = [asyncio.create_task(cycle.run()) for cycle in self._others]
         settling = [asyncio.create_task(cycle.run()) for cycle in self._settling]
         self._pulse.start()
-        await self._stopping.wait()
+        try:
+            await self._stopping.wait()
+        except asyncio.CancelledError:
+            # Whoever runs us has no time to wait; but a heart left beating would hold our claims.
+            self.stop()
+            self.stop()
+            raise
+        finally:
+            await self._shut_down(others, settling)
+
+    async def _shut_down(self, others: list[asyncio.Task[None]], settling: list[asyncio.Task[None]]) -> None:
         # A claim may be under way: its jobs must be in hand before it can be said that none is left.
         await _end(self._others, others)
         clean = await self._drain()
@@ -114,7 +124,8 @@ class Process:
             return True
         worker.claimer.stop()
         self._telemetry.emit(ProcessStopping(running=worker.crew.running, grace=self._grace))
-        await self._until_quiet(worker, self._grace)
+        # A second stop may have come before we got here.
+        await self._until_quiet(worker, NOW if self.aborted else self._grace)
         released = worker.crew.release_all()
         if released:
             await self._until_quiet(worker, ABORT_WITHIN if self.aborted else CANCEL_WITHIN)

@@ -58,7 +58,10 @@ class Pulse:
             cycle.stop()
 
     def _run(self) -> None:
-        asyncio.run(self._beat())
+        try:
+            asyncio.run(self._beat())
+        finally:
+            self._ready.set()  # whatever went wrong, nobody may wait for it for ever
 
     async def _beat(self) -> None:
         self._loop = asyncio.get_running_loop()

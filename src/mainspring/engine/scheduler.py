@@ -47,6 +47,9 @@ class Scheduler:
         await self._plan()
         if len(openings) == BATCH:
             return timedelta()
+        if len(openings) < len(due):
+            # What cannot be read stays due: asked how long to wait, the store would say not at all.
+            return self._poll
         wait = await self._store.next_due(at=self._clock.stamp())
         return self._poll if wait is None else min(wait + AFTER, self._poll)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -41,49 +42,70 @@ class Settler:
         """Settlements that the store has not yet answered for."""
         return len(self._waiting) + len(self._batch)
 
+    def claims(self) -> set[tuple[int, int]]:
+        """The (job, fence) pairs of those settlements."""
+        return {(claim.job_id, claim.fence) for claim, _ in (*self._batch, *self._waiting)}
+
     def put(self, claim: Claim, settlement: Settlement) -> None:
         """Have this written soon."""
         self._waiting.append((claim, settlement))
         self.on_arrival()
 
     async def tick(self) -> timedelta:
-        if not self._batch:
-            self._batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        room = BATCH - len(self._batch)
+        self._batch, self._waiting = self._batch + self._waiting[:room], self._waiting[room:]
         if not self._batch:
             return IDLE
-        refused = set(await self._write([settlement for _, settlement in self._batch]))
-        batch, self._batch, self._in_doubt = self._batch, [], False
-        for claim, settlement in batch:
-            self._tell(claim, settlement, refused=settlement.job_id in refused)
-        self.on_written()
+        try:
+            await self._write(self._batch)
+        except (AnswerLost, StoreUnavailable, StoreFull):
+            raise
+        except StoreError:
+            await self._write_singly()
+        self._in_doubt = False
         return timedelta() if self._waiting else IDLE
 
-    async def _write(self, settlements: list[Settlement]) -> list[int]:
+    async def _write(self, entries: list[Entry]) -> None:
+        """All of these in one transaction; they leave the batch once the store has answered."""
+        settlements = [settlement for _, settlement in entries]
         try:
-            refused = await self._queue.settle(settlements, at=self._clock.stamp())
-        except AnswerLost:
-            # The batch stays. The next pass writes it again; what is then refused because the
-            # first write did arrive is told from what was lost by the run on record.
+            refused = set(await self._queue.settle(settlements, at=self._clock.stamp()))
+            if refused and self._in_doubt:
+                # Refused because the first write did arrive: told from what was lost by the run on
+                # record. A claim that never ran leaves none; nobody misses its settlement.
+                named = [s for s in settlements if s.job_id in refused]
+                refused -= {s.job_id for s in named if not s.ran} | set(await self._queue.recorded(named))
+        except (AnswerLost, asyncio.CancelledError):
+            # The batch stays; the next pass writes it again.
             self._in_doubt = True
             raise
-        except (StoreUnavailable, StoreFull):
-            raise
-        except StoreError as error:
-            return await self._write_singly(settlements, error)
-        if refused and self._in_doubt:
-            named = set(refused)
-            arrived = set(await self._queue.recorded([s for s in settlements if s.job_id in named]))
-            refused = [job_id for job_id in refused if job_id not in arrived]
-        return refused
+        # A new list each time: `tick` may be handed the old one.
+        gone = {id(settlement) for settlement in settlements}
+        self._batch = [entry for entry in self._batch if id(entry[1]) not in gone]
+        for claim, settlement in entries:
+            self._tell(claim, settlement, refused=settlement.job_id in refused)
+        self.on_written()
 
-    async def _write_singly(self, settlements: list[Settlement], error: StoreError) -> list[int]:
+    async def _write_singly(self) -> None:
         """One settlement that the store cannot take must not hold up the others, nor its own job."""
-        if len(settlements) > 1:
-            refused = []
-            for settlement in settlements:
-                refused += await self._write([settlement])
-            return refused
-        return await self._queue.settle([_plain(settlements[0], error)], at=self._clock.stamp())
+        last: StoreError | None = None
+        for claim, settlement in list(self._batch):
+            try:
+                await self._write([(claim, settlement)])
+                continue
+            except (AnswerLost, StoreUnavailable, StoreFull):
+                raise
+            except StoreError as error:
+                plain = _plain(claim, settlement, error)
+            self._batch = [(c, plain if s is settlement else s) for c, s in self._batch]
+            try:
+                await self._write([(claim, plain)])
+            except (AnswerLost, StoreUnavailable, StoreFull):
+                raise
+            except StoreError as error:
+                last = error  # not even that: it stays, and the others go on
+        if last is not None:
+            raise last
 
     def _tell(self, claim: Claim, settlement: Settlement, *, refused: bool) -> None:
         if refused:
@@ -106,7 +128,9 @@ class Settler:
         )
 
 
-def _plain(settlement: Settlement, error: StoreError) -> Settlement:
+def _plain(claim: Claim, settlement: Settlement, error: StoreError) -> Settlement:
+    if settlement.verdict is Verdict.RELEASED:
+        return settlement  # there is nothing in it to leave out, and it must not cost an attempt
     failure = Failure(type="StoreError", message=f"the run's outcome could not be stored: {error}"[:1000])
-    verdict = Verdict.DEAD if settlement.verdict is Verdict.DEAD else Verdict.FAILED
+    verdict = Verdict.DEAD if claim.attempt >= claim.max_attempts else Verdict.FAILED
     return msgspec.structs.replace(settlement, verdict=verdict, failure=failure, result=None)

@@ -62,9 +62,9 @@ class Worker:
     def joined(self) -> None:
         self.on_joined()
 
-    def lost(self, job_ids: tuple[int, ...]) -> None:
+    def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
         # Those that ended meanwhile are not lost: they are settled or about to be.
-        if dropped := self.crew.drop(job_ids):
+        if dropped := self.crew.drop(claims):
             self._telemetry.emit(ClaimsLost(job_ids=dropped))
 
     def ended(self, *, expired: bool) -> None:
@@ -85,8 +85,8 @@ class Bridge:
     def joined(self) -> None:
         self._loop.call_soon_threadsafe(self._worker.joined)
 
-    def lost(self, job_ids: tuple[int, ...]) -> None:
-        self._loop.call_soon_threadsafe(self._worker.lost, job_ids)
+    def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
+        self._loop.call_soon_threadsafe(self._worker.lost, claims)
 
     def ended(self, *, expired: bool) -> None:
         self._loop.call_soon_threadsafe(lambda: self._worker.ended(expired=expired))
@@ -101,7 +101,7 @@ class NobodyListens:
     def joined(self) -> None:
         """Nothing waits for it."""
 
-    def lost(self, job_ids: tuple[int, ...]) -> None:
+    def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
         """Nothing is held."""
 
     def ended(self, *, expired: bool) -> None:

@@ -24,6 +24,7 @@ FILES = ("names.sql", "jobs.sql", "fleet.sql", "schedules.sql", "history.sql", "
 SQL = {name: numbered(text) for name, text in load("mainspring.store.postgres", *FILES).items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)
+RELEASE_WITHIN = timedelta(seconds=1)
 _SETTINGS = {
     "application_name": "mainspring",
     "timezone": "UTC",
@@ -99,7 +100,9 @@ class Database:
     async def end_session(self, session: object) -> None:
         """See to it that a session we lost contact with does nothing more."""
         if isinstance(session, Session):
-            await self.fetch("end_session", pid=session.pid, started=session.started)
+            [row] = await self.fetch("end_session", pid=session.pid, started=session.started)
+            if row["gone"] is False:
+                raise StoreUnavailable(f"session {session.pid} could not be ended")
 
     async def connect(self) -> asyncpg.Connection[Record]:
         """A session of its own, outside the pools, for notifications."""
@@ -125,7 +128,9 @@ class Database:
             yield connection
         finally:
             with _released():
-                await pool.release(connection)
+                # If the statement was cancelled, release waits for the server to confirm it: by
+                # default as long as a call may take, on top of it. A frozen server never does.
+                await pool.release(connection, timeout=RELEASE_WITHIN.total_seconds())
 
     async def _pool(self, relaxed: bool) -> Pool:
         if self._closed:

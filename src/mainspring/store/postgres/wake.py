@@ -63,8 +63,13 @@ class PostgresWaker:
 
     async def tick(self) -> timedelta:
         if self._connection is None or self._connection.is_closed():
-            self._connection = await self._database.connect()
-            await self._connection.add_listener(CHANNEL, lambda *_: self._on_hint())
+            connection = await self._database.connect()
+            try:
+                await connection.add_listener(CHANNEL, lambda *_: self._on_hint())
+            except BaseException:
+                connection.terminate()  # kept, it would pass for one that listens
+                raise
+            self._connection = connection
             self._on_hint()  # what was said while nobody listened
         return CHECK_EVERY
 

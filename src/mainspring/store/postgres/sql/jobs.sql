@@ -53,13 +53,20 @@ WHERE ctid = ANY (ARRAY(
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at;
 
 -- name: held_jobs
-SELECT held.* FROM mainspring.lanes l
-CROSS JOIN LATERAL (
-    SELECT * FROM mainspring.jobs j
-    WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.worker_id = :worker_id
-      AND j.run_at <= (SELECT lease_until FROM mainspring.members WHERE id = :worker_id)
-) held
-ORDER BY id;
+-- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
+-- planner from starting at the jobs.
+WITH me AS MATERIALIZED (
+    SELECT lease_until FROM mainspring.members WHERE id = :worker_id
+), held AS MATERIALIZED (
+    SELECT j.* FROM mainspring.lanes l
+    CROSS JOIN LATERAL (
+        SELECT * FROM mainspring.jobs
+        WHERE queue_id = l.queue_id AND priority = l.priority AND run_at <= (SELECT lease_until FROM me)
+          AND worker_id = :worker_id
+        OFFSET 0
+    ) j
+)
+SELECT * FROM held ORDER BY id;
 
 -- name: settle_succeeded
 WITH ended AS (
@@ -125,13 +132,13 @@ WITH named AS (
     UPDATE mainspring.jobs j
     SET worker_id = 0,
         run_at = CASE WHEN s.delay > interval '0' THEN coalesce(:at::timestamptz, now()) + s.delay ELSE j.run_at END
-    FROM named s
+    FROM named s JOIN mainspring.jobs was ON was.id = s.job_id
     WHERE j.id = s.job_id AND j.worker_id = s.worker_id AND j.fence = s.fence
-    RETURNING j.*, s.took, s.ran, s.worker_id AS by_worker
+    RETURNING j.*, s.took, s.ran, s.worker_id AS by_worker, was.run_at AS was_due
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
-    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, run_at, by_worker, schedule_id,
+    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, was_due, by_worker, schedule_id,
            slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 3
     FROM back WHERE ran
 )

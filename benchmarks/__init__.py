@@ -1,0 +1,3 @@
+"""How fast, on this machine, today. Compare figures of one run; across runs machines differ."""
+
+from __future__ import annotations

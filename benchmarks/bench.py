@@ -1,0 +1,122 @@
+"""What every benchmark needs: a database, worker processes, and counting in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from benchmarks.target import app as target
+from mainspring import Mainspring
+from mainspring.clock import SystemClock
+from mainspring.declare.task import Task
+from mainspring.store.opener import open_store
+
+PATIENCE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One database under test."""
+
+    engine: str
+    url: str
+
+    async def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Ask the database itself: a benchmark counts what is stored, not what was sent."""
+        if self.engine == "sqlite":
+            with contextlib.closing(sqlite3.connect(self.path)) as file:
+                return file.execute(sql).fetchall()
+        connection = await asyncpg.connect(self.url)
+        try:
+            return [tuple(row) for row in await connection.fetch(sql)]
+        finally:
+            await connection.close()
+
+    @property
+    def path(self) -> str:
+        return self.url.removeprefix("sqlite:///")
+
+    def table(self, name: str) -> str:
+        return name if self.engine == "sqlite" else f"mainspring.{name}"
+
+    async def count(self, table: str) -> int:
+        [(count,)] = await self.rows(f"SELECT count(*) FROM {self.table(table)}")
+        return int(count)
+
+    async def empty(self) -> None:
+        """Start from nothing, with statistics that say so."""
+        for table in ("jobs", "runs", "dead_jobs"):
+            await self.execute(f"DELETE FROM {self.table(table)}")
+        if self.engine == "postgresql":
+            await self.execute("VACUUM ANALYZE mainspring.jobs")
+            await self.execute("CHECKPOINT")
+
+    async def execute(self, sql: str) -> None:
+        if self.engine == "sqlite":
+            with contextlib.closing(sqlite3.connect(self.path, timeout=10)) as file, file:
+                file.execute(sql)
+            return
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    @contextlib.asynccontextmanager
+    async def app(self) -> AsyncIterator[Mainspring]:
+        """An app on this database, with the benchmark's tasks."""
+        app = Mainspring(self.url)
+        for name, task in target.registry.tasks.items():
+            app.task(name=name)(task.function)
+        async with app:
+            yield app
+
+    @contextlib.asynccontextmanager
+    async def workers(self, count: int, concurrency: int) -> AsyncIterator[None]:
+        """Real worker processes, ready and idle when the body begins."""
+        command = [sys.executable, "-m", "mainspring", "worker", "benchmarks.target:app"]
+        command += ["--concurrency", str(concurrency), "--database-url", self.url, "--log-level", "error"]
+        processes = [subprocess.Popen(command) for _ in range(count)]
+        try:
+            await self._until_members(count)
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                process.wait(timeout=30)
+
+    async def until(self, condition: Callable[[], Awaitable[bool]], what: str) -> None:
+        """Look again until it holds."""
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while not await condition():
+            if time.monotonic() > give_up:
+                raise TimeoutError(what)
+            await asyncio.sleep(0.02)
+
+    async def _until_members(self, count: int) -> None:
+        """Until that many processes are alive."""
+        store = open_store(self.url, clock=SystemClock())
+        try:
+
+            async def ready() -> bool:
+                return sum(member.alive for member in await store.members(at=None)) >= count
+
+            await self.until(ready, f"{count} workers to join")
+        finally:
+            await store.close()
+
+
+def task_of(app: Mainspring, name: str) -> Task[..., Any]:
+    """A task of the app under test."""
+    return app.registry.get(name)

@@ -1,0 +1,109 @@
+"""The measures themselves: each takes a database and answers figures with their units."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from pathlib import Path
+
+from benchmarks.bench import Bench, task_of
+from mainspring.model.job import JobState
+
+ARGUMENTS = {"tenant": "acme", "month": "2026-10"}
+
+Figures = dict[str, float]
+
+
+async def enqueue(bench: Bench, count: int) -> Figures:
+    """Jobs stored per second, durable: one at a time by one client, and in one call."""
+    one_by_one = max(count // 20, 50)
+    async with bench.app() as app:
+        noop = task_of(app, "noop")
+        await noop.aenqueue(**ARGUMENTS)
+        began = time.perf_counter()
+        for _ in range(one_by_one):
+            await noop.aenqueue(**ARGUMENTS)
+        single = one_by_one / (time.perf_counter() - began)
+        await bench.empty()
+        began = time.perf_counter()
+        await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
+        bulk = count / (time.perf_counter() - began)
+    assert await bench.count("jobs") == count
+    await bench.empty()
+    return {"enqueue one by one, jobs/s": single, "enqueue in bulk, jobs/s": bulk}
+
+
+async def drain(bench: Bench, count: int, processes: int, concurrency: int) -> Figures:
+    """Jobs settled per second by idle workers, from the moment `count` jobs are there at once to the
+    last one's history row. Both moments are the database's."""
+    await bench.empty()
+    async with bench.workers(processes, concurrency), bench.app() as app:
+        noop = task_of(app, "noop")
+        await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
+        store = await app.store()
+        began = await store.now(at=None)
+
+        async def done() -> bool:
+            return await bench.count("runs") == count
+
+        await bench.until(done, f"{count} jobs to be done")
+        [(ended,)] = await bench.rows(f"SELECT max(finished_at) FROM {bench.table('runs')}")
+    last = ended / 1e6 if bench.engine == "sqlite" else ended.timestamp()
+    word = "process" if processes == 1 else "processes"
+    return {f"drain with {processes} worker {word}, jobs/s": count / (last - began.timestamp())}
+
+
+async def pickup(bench: Bench, count: int) -> Figures:
+    """Milliseconds from the call of enqueue to the handler's first line, on an idle worker."""
+    await bench.empty()
+    waits = []
+    async with bench.workers(1, 32), bench.app() as app:
+        stamp = task_of(app, "stamp")
+        store = await app.store()
+        for _ in range(count):
+            job = await stamp.aenqueue(time.monotonic_ns())
+
+            async def ended(job_id: int = job.id) -> bool:
+                found = await store.job(job_id, at=None)
+                return found is not None and found.state is JobState.SUCCEEDED
+
+            await bench.until(ended, "the job to be done")
+            found = await store.job(job.id, at=None)
+            assert found is not None
+            assert found.result is not None
+            waits.append(json.loads(found.result) / 1e6)
+    return {
+        "pickup p50, ms": statistics.median(waits),
+        "pickup p99, ms": statistics.quantiles(waits, n=100)[98],
+    }
+
+
+async def wal(bench: Bench, count: int) -> Figures:
+    """Bytes of write-ahead log per job, from enqueue to history."""
+    await bench.empty()
+    async with bench.app() as app:
+        before = await _wal_position(bench)
+        noop = task_of(app, "noop")
+        await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
+        stored = await _wal_position(bench)
+        async with bench.workers(1, 200):
+
+            async def done() -> bool:
+                return await bench.count("runs") == count
+
+            await bench.until(done, f"{count} jobs to be done")
+        after = await _wal_position(bench)
+    return {
+        "WAL per enqueue, bytes": (stored - before) / count,
+        "WAL per job in all, bytes": (after - before) / count,
+    }
+
+
+async def _wal_position(bench: Bench) -> int:
+    if bench.engine == "sqlite":
+        # Measured on few enough jobs that the log is not yet written back and cut.
+        log = Path(f"{bench.path}-wal")
+        return log.stat().st_size if log.exists() else 0
+    [(position,)] = await bench.rows("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")
+    return int(position)

@@ -1,0 +1,20 @@
+"""The app that the benchmarks' worker processes load."""
+
+from __future__ import annotations
+
+import time
+
+from mainspring import Mainspring
+
+app = Mainspring()
+
+
+@app.task
+async def noop(tenant: str, month: str) -> None:
+    """As little as a handler can do, with arguments of an ordinary size."""
+
+
+@app.task
+async def stamp(sent_ns: int) -> int:
+    """How long ago it was sent. The monotonic clock is one for all processes of a machine."""
+    return time.monotonic_ns() - sent_ns

@@ -1,0 +1,1 @@
+"""The command line: reads words, calls what is below, writes tables or JSON."""

@@ -1,0 +1,58 @@
+"""`config`: which settings hold, and where each comes from."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+
+import click
+
+from mainspring.cli.options import app_argument, json_option, settings_options
+from mainspring.cli.output import document, table
+from mainspring.cli.session import Access
+from mainspring.config import Settings, masked_url
+from mainspring.duration import written
+
+
+@click.group()
+def config() -> None:
+    """See the settings."""
+
+
+@config.command()
+@app_argument(required=False)
+@settings_options
+@json_option
+def show(access: Access, as_json: bool) -> None:
+    """Every setting, its value (secrets masked) and its origin."""
+    loaded = access.load()
+    values, origins = _values(loaded.settings), loaded.origins
+    if as_json:
+        document({key: {"value": value, "origin": origins[key]} for key, value in values.items()})
+    else:
+        rows = [(key, _shown(value), origins[key]) for key, value in values.items()]
+        table(["SETTING", "VALUE", "ORIGIN"], rows, none="no settings")
+
+
+def _values(settings: Settings) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for section in fields(settings):
+        part = getattr(settings, section.name)
+        for each in fields(part):
+            found[f"{section.name}.{each.name}"] = _plain(getattr(part, each.name))
+    found["database.url"] = masked_url(settings.database.url)
+    return found
+
+
+def _plain(value: object) -> object:
+    match value:
+        case timedelta():
+            return written(value)
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,113 @@
+"""`enqueue`: put one job into its queue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+import click
+
+from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
+from mainspring.cli.output import document
+from mainspring.cli.session import Access, with_store
+from mainspring.declare.handle import JobHandle
+from mainspring.errors import shown
+from mainspring.ops.views import handle_view
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="APP TASK [KEY=VALUE]...", required=True)
+@click.option("--args", "listed", metavar="JSON", help="Positional arguments, as a JSON array.")
+@click.option("--kwargs", "named", metavar="JSON", help="Keyword arguments, as a JSON object.")
+@click.option("--delay", type=length, help="Not before this long from now: 10m.")
+@click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
+@click.option("--priority", type=int, help="From -100 to 100; higher runs first.")
+@click.option("--queue", help="Another queue than the task's own.")
+@store_options
+def enqueue(
+    words: tuple[str, ...],
+    listed: str | None,
+    named: str | None,
+    delay: timedelta | None,
+    at: datetime | None,
+    priority: int | None,
+    queue: str | None,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Put one job into its queue; it is stored when this returns.
+
+    A VALUE that reads as JSON is taken as such, anything else as text: count=3 name=Ada. APP may be
+    left out when -A or MAINSPRING_APP names it.
+    """
+    access, name, pairs = _sorted_out(words, access)
+    args, kwargs = _positional(listed), {**_keywords(named), **_pairs(pairs)}
+    app = access.load()
+    task = app.registry.get(name).using(delay=delay, run_at=at, priority=priority, queue=queue)
+    job = task.job(*args, **kwargs)
+
+    async def put(_: object) -> JobHandle:
+        [handle] = await app.aenqueue([job])
+        return handle
+
+    handle = with_store(app, put)
+    if as_json:
+        document(handle_view(handle))
+    else:
+        click.echo(str(handle))
+
+
+def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequence[str]]:
+    # A task's name holds no "=", so a second word that does means that the app was left out.
+    if len(words) > 1 and "=" not in words[1]:
+        return replace(access, app=words[0]), words[1], words[2:]
+    if access.app is None:
+        raise click.UsageError(
+            f"Missing argument: expected APP TASK, or -A or {APP_VARIABLE} with TASK alone."
+        )
+    return access, words[0], words[1:]
+
+
+def _positional(text: str | None) -> list[object]:
+    value = [] if text is None else _json("--args", text, "a JSON array")
+    if not isinstance(value, list):
+        _refuse("--args", text, "a JSON array")
+    return value
+
+
+def _keywords(text: str | None) -> dict[str, object]:
+    value = {} if text is None else _json("--kwargs", text, "a JSON object")
+    if not isinstance(value, dict):
+        _refuse("--kwargs", text, "a JSON object")
+    return value
+
+
+def _json(option: str, text: str, expected: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        _refuse(option, text, expected)
+
+
+def _pairs(words: Sequence[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name.isidentifier() or name in found:
+            _refuse("argument", word, "KEY=VALUE, each key once")
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(what: str, got: object, expected: str) -> NoReturn:
+    raise click.UsageError(f"{what}: expected {expected}, got {shown(got)}")

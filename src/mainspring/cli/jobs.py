@@ -1,0 +1,151 @@
+"""`jobs`: see and steer what is in the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from mainspring.cli.errors import FAILED
+from mainspring.cli.options import JOB_ID, LARGEST_ID, store_options
+from mainspring.cli.output import block, document, fields, printable, table, when
+from mainspring.cli.session import Access
+from mainspring.model.history import JobFilter, Run
+from mainspring.model.job import Job, JobState
+from mainspring.ops.commands import Commands, Done, Effect
+from mainspring.ops.queries import Queries
+from mainspring.ops.views import View, job_view, member_id, run_view
+
+LARGEST_PAGE = 1000
+
+
+@click.group()
+def jobs() -> None:
+    """List, show, cancel and retry jobs."""
+
+
+@jobs.command("list")
+@click.option("--state", type=click.Choice([each.value for each in JobState]), help="Default: all live ones.")
+@click.option("--task")
+@click.option("--queue")
+@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
+@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@store_options
+def list_jobs(
+    state: str | None,
+    task: str | None,
+    queue: str | None,
+    limit: int,
+    before: int | None,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Newest first."""
+    which = JobFilter(
+        state=None if state is None else JobState(state), task=task, queue=queue, before=before, limit=limit
+    )
+    found = access.ask(lambda store, clock: Queries(store, clock).jobs(which))
+    if as_json:
+        document([job_view(each) for each in found])
+    else:
+        table(
+            ["ID", "STATE", "TASK", "QUEUE", "PRIORITY", "RUN AT", "FAILURES"],
+            map(_row, found),
+            none="no jobs",
+        )
+
+
+@jobs.command()
+@click.argument("job_id", type=JOB_ID, metavar="ID")
+@store_options
+def show(job_id: int, access: Access, as_json: bool) -> None:
+    """One job, with every run of it."""
+    found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
+    if as_json:
+        document({**job_view(found.job), "runs": [run_view(each) for each in found.runs]})
+        return
+    show_job(job_view(found.job))
+    if found.runs:
+        click.echo()
+        titles = ["ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]
+        table(titles, map(_run_row, found.runs), none="no runs")
+
+
+@jobs.command()
+@click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
+@store_options
+@click.pass_context
+def cancel(
+    ctx: click.Context,
+    ids: tuple[int, ...],
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Take jobs out of their queues for good; a running one is told to stop."""
+    ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).cancel(ids)), as_json=as_json))
+
+
+@jobs.command()
+@click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
+@store_options
+@click.pass_context
+def retry(
+    ctx: click.Context,
+    ids: tuple[int, ...],
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Make delayed jobs due now, and put dead ones back into their queues."""
+    ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).retry(ids)), as_json=as_json))
+
+
+def report(done: Sequence[Done], *, as_json: bool) -> int:
+    """Say what became of each job; answer 1 if one refused."""
+    if as_json:
+        document(
+            [{"id": each.job_id, "effect": each.effect, "was": each.was, "why": each.why} for each in done]
+        )
+    else:
+        for each in done:
+            click.echo(f"job {each.job_id} {_said(each)}")
+    return FAILED if any(each.effect is Effect.NONE for each in done) else 0
+
+
+def show_job(view: View) -> None:
+    """A job's facts, and its errors with their tracebacks."""
+    errors = view.pop("errors")
+    fields((name.replace("_", " "), value) for name, value in view.items())
+    for error in errors if isinstance(errors, list) else ():
+        said = f"attempt {error['attempt']} at {error['at']}: {error['type']}: {error['message']}"
+        click.echo(f"\n{printable(said)}")
+        block(error["traceback"])
+
+
+def _said(done: Done) -> str:
+    return (
+        f"{done.why}; nothing was done" if done.effect is Effect.NONE else f"{done.effect} (was {done.was})"
+    )
+
+
+def _row(job: Job) -> Sequence[object]:
+    return (
+        job.id,
+        job.state,
+        job.task,
+        job.queue,
+        job.priority,
+        when(job.run_at),
+        f"{job.failures}/{job.max_attempts}",
+    )
+
+
+def _run_row(run: Run) -> Sequence[object]:
+    failure = None if run.failure is None else f"{run.failure.type}: {run.failure.message}"
+    return (
+        run.attempt,
+        run.verdict,
+        when(run.started_at),
+        when(run.finished_at),
+        member_id(run.worker_id),
+        failure,
+    )

@@ -1,0 +1,35 @@
+"""`mainspring`: the group that holds every command."""
+
+from __future__ import annotations
+
+import click
+
+from mainspring.cli.config import config
+from mainspring.cli.db import db
+from mainspring.cli.dead import dead
+from mainspring.cli.doctor import doctor
+from mainspring.cli.enqueue import enqueue
+from mainspring.cli.errors import ExitingGroup
+from mainspring.cli.jobs import jobs
+from mainspring.cli.run import dev, scheduler, worker
+from mainspring.cli.schedules import schedules
+from mainspring.version import __version__
+
+
+@click.group(cls=ExitingGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="mainspring", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Cron that can't miss, can't double, and can tell you why.
+
+    Start with `mainspring dev FILE.py`. Exit codes: 0 done, 1 failed or refused, 2 wrong usage or an
+    app that cannot be loaded, 3 the database cannot be reached, 130 or 143 cut short by a signal.
+    """
+
+
+for command in (dev, worker, scheduler, enqueue, jobs, dead, schedules, db, doctor, config):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The entry point."""
+    cli(prog_name="mainspring")

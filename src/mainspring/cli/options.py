@@ -1,0 +1,87 @@
+"""Options that several commands share, and the kinds of values they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from pathlib import Path
+
+import click
+
+from mainspring.cli.session import Access
+from mainspring.duration import duration
+from mainspring.errors import InvalidArgument, shown
+
+LARGEST_ID = 2**63 - 1
+JOB_ID = click.IntRange(1, LARGEST_ID)
+APP_VARIABLE = "MAINSPRING_APP"
+_MOMENT = "a moment such as 2026-03-01T09:00:00+01:00"
+
+
+def length(text: str) -> timedelta:
+    """A duration; a bare number counts seconds."""
+    plain = text.isascii() and text.isdigit() and len(text) < 12
+    try:
+        return duration(int(text) if plain else text, "duration")
+    except InvalidArgument as wrong:
+        raise click.BadParameter(f"expected {wrong.expected}, got {shown(text)}") from None
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 moment with its offset from UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"expected {_MOMENT}, got {shown(text)}") from None
+    if found.utcoffset() is None:
+        raise click.BadParameter(f"expected an offset at the end, as in {_MOMENT}, got {shown(text)}")
+    return found.astimezone(UTC)
+
+
+def app_argument(*, required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The app, as `module:attr` or a file."""
+    return click.argument(
+        "app", metavar="APP" if required else "[APP]", envvar=APP_VARIABLE, required=required
+    )
+
+
+def app_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The app, for commands that need only its database."""
+    return click.option(
+        "-A",
+        "--app",
+        envvar=APP_VARIABLE,
+        metavar="APP",
+        help="Use this app's database: module:attr or file.py.",
+    )(command)
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Data for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Where the app, the database and the settings are: the command is given one `access`."""
+
+    @click.option("--database-url", metavar="URL", help="sqlite:///file.db or postgresql://user@host/name.")
+    @click.option(
+        "--config",
+        "file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Read settings from this file instead of mainspring.toml or pyproject.toml.",
+    )
+    @wraps(command)
+    def with_access(
+        *args: object, app: str | None, database_url: str | None, file: Path | None, **others: object
+    ) -> None:
+        command(*args, access=Access(app=app, database_url=database_url, file=file), **others)
+
+    return with_access
+
+
+def store_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Everything a command needs that asks the store or orders something of it."""
+    return app_option(settings_options(json_option(command)))

@@ -1,0 +1,131 @@
+"""`dev`, `worker` and `scheduler`: the commands that serve."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+
+import click
+
+from mainspring.cli.options import app_argument, length, settings_options
+from mainspring.cli.output import printable, say
+from mainspring.cli.session import Access
+from mainspring.config import masked_url
+from mainspring.telemetry import Telemetry
+from mainspring.version import __version__
+
+_LISTED = 12
+
+
+def log_options(command: Callable[..., None]) -> Callable[..., None]:
+    """How much is said on stderr, and how."""
+    command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
+        command
+    )
+    return click.option(
+        "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
+    )(command)
+
+
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log every run, successes too.")
+
+
+def worker_options(command: Callable[..., None]) -> Callable[..., None]:
+    """How a worker takes and runs jobs."""
+    for option in reversed(
+        [
+            click.option("-q", "--queues", metavar="A,B", help="Queues to serve; default: default."),
+            click.option("-c", "--concurrency", type=int, metavar="N", help="Jobs in hand at once."),
+            click.option("-t", "--threads", type=int, metavar="N", help="Plain functions at once."),
+            click.option("-n", "--name", help="What people call this process; default: host:pid."),
+            click.option("--shutdown-timeout", type=length, help="How long jobs may go on after a stop."),
+            click.option("--lease", type=length, help="How long the process is thought alive unheard."),
+            click.option("--heartbeat", type=length, help="At most a third of the lease."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@app_argument()
+@worker_options
+@settings_options
+@log_options
+def dev(access: Access, **given: object) -> None:
+    """Run everything in one process: migrate, schedule, work, and log every run.
+
+    APP is module:attr, a module with an app in it, or a file: `mainspring dev examples/hello.py`.
+    """
+    _serve(access, given, verbose=True, worker=True, scheduler=True, migrate=True)
+
+
+@click.command()
+@app_argument()
+@worker_options
+@click.option("--burst", is_flag=True, help="End when nothing is left to do.")
+@settings_options
+@log_options
+@verbose_option
+def worker(access: Access, verbose: bool, burst: bool, **given: object) -> None:
+    """Run jobs until stopped.
+
+    The first SIGTERM or Ctrl-C lets running jobs end; the second gives them back at once.
+    """
+    _serve(access, given, verbose=verbose, worker=True, scheduler=False, burst=burst)
+
+
+@click.command()
+@app_argument()
+@click.option("-n", "--name", help="What people call this process; default: host:pid.")
+@click.option("--lease", type=length, help="How long the process is thought alive unheard.")
+@click.option("--heartbeat", type=length, help="At most a third of the lease.")
+@settings_options
+@log_options
+@verbose_option
+def scheduler(access: Access, verbose: bool, **given: object) -> None:
+    """Write the app's schedules and turn due slots into jobs, until stopped. Run as many as you like."""
+    _serve(access, given, verbose=verbose, worker=False, scheduler=True)
+
+
+def _serve(
+    access: Access,
+    given: Mapping[str, object],
+    *,
+    verbose: bool,
+    worker: bool,
+    scheduler: bool,
+    burst: bool = False,
+    migrate: bool = False,
+) -> None:
+    from mainspring.cli.logs import set_up_logging
+    from mainspring.cli.service import run_service
+    from mainspring.engine.log import log_event
+
+    app = access.load(_flags(given))
+    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    app.telemetry = Telemetry(log_event, app.telemetry.emit)
+    if migrate:
+        _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
+    code = run_service(app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate)
+    click.get_current_context().exit(code)
+
+
+def _flags(given: Mapping[str, object]) -> dict[str, object]:
+    """Options by the dotted names of the settings they set."""
+    return {
+        f"log.{name.removeprefix('log_')}" if name.startswith("log_") else f"worker.{name}": value
+        for name, value in given.items()
+    }
+
+
+def _banner(url: str, tasks: list[str], schedules: list[str]) -> None:
+    say(f"Mainspring {__version__} on {printable(masked_url(url))}")
+    say(f"  tasks      {_listed(tasks)}")
+    say(f"  schedules  {_listed(schedules)}")
+    say("  Ctrl-C stops it")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return (", ".join(sorted(names)[:_LISTED]) or "none") + more

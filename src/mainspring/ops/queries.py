@@ -1,0 +1,100 @@
+"""What operators ask. Names and ids that are not there raise NotFound."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mainspring.clock import Clock
+from mainspring.errors import NotFound
+from mainspring.model.fleet import MemberInfo
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.job import Job
+from mainspring.model.schedule import Schedule, Slot
+from mainspring.model.value import Value
+from mainspring.store.ports import Store
+from mainspring.trigger import codec
+
+LAST_SLOTS, NEXT_FIRES = 10, 5
+
+
+class JobHistory(Value, frozen=True, kw_only=True):
+    """A job and every run of it, oldest first."""
+
+    job: Job
+    runs: tuple[Run, ...]
+
+
+class ScheduleHistory(Value, frozen=True, kw_only=True):
+    """A schedule, its newest slots first, and the next instants it names."""
+
+    schedule: Schedule
+    slots: tuple[Slot, ...]
+    fires: tuple[datetime, ...]
+
+
+class Queries:
+    """Questions to one store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def job(self, job_id: int) -> JobHistory:
+        """One job with its runs."""
+        job = await self._store.job(job_id, at=self._clock.stamp())
+        if job is None:
+            raise NotFound("job", job_id)
+        return JobHistory(job=job, runs=tuple(await self._store.runs(job_id)))
+
+    async def jobs(self, which: JobFilter) -> list[Job]:
+        """One page of jobs, newest first."""
+        return await self._store.jobs(which, at=self._clock.stamp())
+
+    async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        """One page of dead letters, newest first."""
+        return await self._store.dead(which)
+
+    async def dead_letter(self, job_id: int) -> DeadJob:
+        """One dead letter."""
+        found = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
+        if not found:
+            raise NotFound("dead letter", job_id)
+        return found[0]
+
+    async def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+        return await self._store.schedules()
+
+    async def schedule(
+        self, name: str, *, slots: int = LAST_SLOTS, fires: int = NEXT_FIRES
+    ) -> ScheduleHistory:
+        """One schedule with its last slots and its next fires."""
+        for schedule in await self._store.schedules():
+            if schedule.name == name:
+                now = await self._store.now(at=self._clock.stamp())
+                return ScheduleHistory(
+                    schedule=schedule,
+                    slots=tuple(await self._store.slots(name, limit=slots)) if slots else (),
+                    fires=next_fires(schedule.trigger, now, fires),
+                )
+        raise NotFound("schedule", name)
+
+    async def members(self) -> list[MemberInfo]:
+        """Every process on record."""
+        return await self._store.members(at=self._clock.stamp())
+
+    async def depth(self) -> list[QueueDepth]:
+        """Live jobs by queue and task."""
+        return await self._store.depth(at=self._clock.stamp())
+
+
+def next_fires(trigger: str, after: datetime, count: int) -> tuple[datetime, ...]:
+    """The next instants a stored trigger names; fewer when it ends."""
+    rule = codec.decode(trigger)
+    found: list[datetime] = []
+    moment: datetime | None = after
+    while moment is not None and len(found) < count:
+        moment = rule.next_after(moment)
+        if moment is not None:
+            found.append(moment)
+    return tuple(found)

@@ -1,0 +1,173 @@
+"""The JSON shapes: one function per noun, plain dicts, moments as ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from mainspring.declare.handle import JobHandle
+from mainspring.declare.payload import decode
+from mainspring.duration import written
+from mainspring.errors import InvalidArgument
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import MemberInfo
+from mainspring.model.history import DeadJob, QueueDepth, Run
+from mainspring.model.job import Job
+from mainspring.model.schedule import Schedule, Slot
+
+View = dict[str, object]
+
+
+def handle_view(handle: JobHandle) -> View:
+    """What an enqueue answers."""
+    return {"id": handle.id, "task": handle.task, "queue": handle.queue}
+
+
+def job_view(job: Job) -> View:
+    """A job wherever it stands."""
+    return {
+        "id": job.id,
+        "task": job.task,
+        "queue": job.queue,
+        "priority": job.priority,
+        "state": job.state.value,
+        **_call(job.payload),
+        "run_at": iso(job.run_at),
+        "enqueued_at": iso(job.enqueued_at),
+        "finished_at": iso(job.finished_at),
+        "max_attempts": job.max_attempts,
+        "failures": job.failures,
+        "crashes": job.crashes,
+        "fence": job.fence,
+        "worker_id": member_id(job.worker_id),
+        "schedule_id": job.schedule_id,
+        "slot_at": iso(job.slot_at),
+        "result": _result(job.result),
+        "errors": [failure_view(each) for each in job.errors],
+    }
+
+
+def run_view(run: Run) -> View:
+    """One attempt."""
+    took = None if run.started_at is None else (run.finished_at - run.started_at).total_seconds()
+    return {
+        "job_id": run.job_id,
+        "task": run.task,
+        "queue": run.queue,
+        "attempt": run.attempt,
+        "verdict": run.verdict.value,
+        "worker_id": member_id(run.worker_id),
+        "fence": run.fence,
+        "started_at": iso(run.started_at),
+        "finished_at": iso(run.finished_at),
+        "seconds": took,
+        "failure": None if run.failure is None else failure_view(run.failure),
+        "result": _result(run.result),
+    }
+
+
+def failure_view(failure: Failure) -> View:
+    """What a handler raised."""
+    return {
+        "type": failure.type,
+        "message": failure.message,
+        "traceback": failure.traceback,
+        "attempt": failure.attempt,
+        "at": iso(failure.at),
+    }
+
+
+def dead_view(dead: DeadJob) -> View:
+    """A dead letter: the job, and why it died."""
+    return {**job_view(dead.as_job()), "died_at": iso(dead.died_at), "reason": dead.reason}
+
+
+def schedule_view(schedule: Schedule) -> View:
+    """A schedule as it is on record."""
+    return {
+        "id": schedule.id,
+        "name": schedule.name,
+        "task": schedule.task,
+        "trigger": json.loads(schedule.trigger),
+        **_call(schedule.payload),
+        "queue": schedule.queue,
+        "priority": schedule.priority,
+        "max_attempts": schedule.max_attempts,
+        "misfire": schedule.misfire.value,
+        "catch_up": written(schedule.catch_up),
+        "version": schedule.version,
+        "active_from": iso(schedule.active_from),
+        "next_at": iso(schedule.next_at),
+    }
+
+
+def slot_view(slot: Slot) -> View:
+    """One row of the ledger."""
+    return {
+        "schedule": slot.schedule,
+        "slot_at": iso(slot.slot_at),
+        "disposition": slot.disposition.value,
+        "reason": slot.reason,
+        "since": iso(slot.since),
+        "job_id": slot.job_id,
+        "decided_at": iso(slot.decided_at),
+    }
+
+
+def member_view(member: MemberInfo) -> View:
+    """One start of one process."""
+    return {
+        "id": member_id(member.id),
+        "role": member.role.value,
+        "name": member.name,
+        "queues": list(member.queues),
+        "tasks": list(member.tasks),
+        "version": member.version,
+        "tzdata": member.tzdata,
+        "started_at": iso(member.started_at),
+        "lease_until": iso(member.lease_until),
+        "alive": member.alive,
+    }
+
+
+def depth_view(depth: QueueDepth) -> View:
+    """What stands in one queue for one task."""
+    return {
+        "queue": depth.queue,
+        "task": depth.task,
+        "ready": depth.ready,
+        "delayed": depth.delayed,
+        "running": depth.running,
+        "oldest_ready_at": iso(depth.oldest_ready_at),
+    }
+
+
+def moments_view(moments: Sequence[datetime]) -> list[str | None]:
+    """Instants in order."""
+    return [iso(each) for each in moments]
+
+
+def iso(moment: datetime | None) -> str | None:
+    """A moment in UTC, always with its offset."""
+    return None if moment is None else moment.astimezone(UTC).isoformat()
+
+
+def member_id(value: int | None) -> str | None:
+    """In hexadecimal, as the log writes it: the number is too long for JSON readers with doubles."""
+    return None if value is None else f"{value:x}"
+
+
+def _call(payload: bytes) -> View:
+    try:
+        args, kwargs = decode(payload)
+    except InvalidArgument:
+        # Written by another hand: shown as it is rather than hidden behind an error.
+        return {"args": None, "kwargs": None, "payload": payload.decode(errors="replace")}
+    return {"args": args, "kwargs": kwargs}
+
+
+def _result(result: bytes | None) -> object:
+    return None if result is None else msgspec.json.decode(result)

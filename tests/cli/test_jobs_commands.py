@@ -1,0 +1,118 @@
+"""Jobs from the command line, on both stores: put in, run in a burst, looked at, cancelled, replayed."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Shell
+
+
+def test_a_burst_worker_runs_what_was_enqueued_and_exits_zero(shell: Shell) -> None:
+    first = shell("enqueue", "shop:app", "greet", "name=Ada", "--json")
+    second = shell("enqueue", "shop.py", "add", "--args", "[2]", "b=3", "--json")
+
+    burst = shell("worker", "shop", "--burst")
+
+    assert (first.code, second.code, burst.code) == (0, 0, 0), burst.err
+    assert first.data["task"] == "greet"
+    shown = shell("jobs", "show", str(second.data["id"]), "--json").data
+    assert (shown["state"], shown["result"], shown["args"], shown["kwargs"]) == (
+        "succeeded",
+        5,
+        [2],
+        {"b": 3},
+    )
+    assert [run["verdict"] for run in shown["runs"]] == ["succeeded"]
+    listed = shell("jobs", "list", "--state", "succeeded", "--json").data
+    assert [each["result"] for each in listed] == [5, "hello Ada"]
+
+
+def test_successes_are_logged_one_by_one_only_when_asked_for(shell: Shell) -> None:
+    shell("enqueue", "shop", "greet")
+    quiet = shell("worker", "shop", "--burst")
+    shell("enqueue", "shop", "greet")
+    loud = shell("worker", "shop", "--burst", "-v")
+
+    assert "greet: succeeded" not in quiet.err
+    assert "greet: succeeded" in loud.err
+
+
+def test_an_app_named_by_the_environment_need_not_be_typed(shell: Shell) -> None:
+    named = shell("enqueue", "greet", "name=Ada", MAINSPRING_APP="shop:app")
+    optioned = shell("enqueue", "-A", "shop", "greet")
+
+    assert (named.code, optioned.code) == (0, 0), named.err + optioned.err
+    assert named.out.endswith("(greet in default)\n")
+    assert shell("worker", "--burst", MAINSPRING_APP="shop").code == 0
+    assert len(shell("jobs", "list", "--state", "succeeded", "--json").data) == 2
+
+
+def test_delay_priority_and_queue_reach_the_job(shell: Shell) -> None:
+    words = ["--delay", "10m", "--priority", "7", "--queue", "slow"]
+    job_id = shell("enqueue", "shop", "greet", *words, "--json").data["id"]
+
+    shown = shell("jobs", "show", str(job_id), "--json").data
+
+    assert (shown["state"], shown["priority"], shown["queue"]) == ("delayed", 7, "slow")
+    assert shell("jobs", "list", "--state", "ready", "--json").data == []
+
+
+def test_a_delayed_job_is_retried_at_once_and_a_ready_one_says_why_not(shell: Shell) -> None:
+    job_id = str(shell("enqueue", "shop", "greet", "--at", "2099-01-01T00:00:00Z", "--json").data["id"])
+
+    hastened = shell("jobs", "retry", job_id)
+    refused = shell("jobs", "retry", job_id, "--json")
+
+    assert (hastened.code, hastened.out) == (0, f"job {job_id} hastened (was delayed)\n")
+    assert refused.code == 1
+    assert refused.data[0]["why"] == "is due already and waits for a worker"
+
+
+def test_a_cancelled_job_never_runs(shell: Shell) -> None:
+    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+
+    cancelled = shell("jobs", "cancel", job_id)
+    again = shell("jobs", "cancel", job_id)
+
+    assert (cancelled.code, cancelled.out) == (0, f"job {job_id} cancelled (was ready)\n")
+    assert (again.code, again.out) == (1, f"job {job_id} was cancelled; nothing was done\n")
+    assert shell("worker", "shop", "--burst").code == 0
+    assert shell("jobs", "show", job_id, "--json").data["state"] == "cancelled"
+
+
+def test_a_dead_letter_is_shown_with_its_error_replayed_and_purged(shell: Shell) -> None:
+    job_id = str(shell("enqueue", "shop", "broken", "--json").data["id"])
+    shell("worker", "shop", "--burst")
+
+    [letter] = shell("dead", "list", "--json").data
+    assert letter["errors"][0]["message"].startswith("boom")
+    shown = shell("dead", "show", job_id)
+    assert "ValueError: boom" in shown.out
+    assert "\x1b" not in shown.out
+    assert shell("dead", "replay", "--task", "broken").out == f"job {job_id} replayed (was dead)\n"
+    assert shell("dead", "list", "--json").data == []
+    assert shell("worker", "shop", "--burst").code == 0
+    assert shell("dead", "purge", "--all").code == 2
+    purged = shell("dead", "purge", "--all", "--yes", "--json")
+    assert (purged.code, purged.data) == (0, {"purged": 1})
+
+
+def test_a_failing_handler_cannot_forge_log_lines(shell: Shell) -> None:
+    shell("enqueue", "shop", "broken")
+
+    text = shell("worker", "shop", "--burst")
+
+    assert "\x1b" not in text.err
+    assert not any(line.startswith("second line") for line in text.err.splitlines())
+
+
+def test_json_logs_are_one_object_a_line(shell: Shell) -> None:
+    import json
+
+    shell("enqueue", "shop", "broken")
+
+    lines = [
+        json.loads(line)
+        for line in shell("worker", "shop", "--burst", "--log-format", "json").err.splitlines()
+    ]
+
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+    assert [line["level"] for line in lines if "boom" in line["message"]] == ["error"]

@@ -1,0 +1,141 @@
+"""Processes that serve, stopped by signals."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import FINISHES_WITHIN, Shell
+
+Start = Callable[..., subprocess.Popen[str]]
+
+STUCK = """
+from __future__ import annotations
+
+import asyncio
+import time
+
+from mainspring import Mainspring
+
+app = Mainspring()
+
+
+@app.task
+def in_a_thread() -> None:
+    print("begun", flush=True)
+    time.sleep(600)
+
+
+@app.task
+async def in_a_helper() -> None:
+    print("begun", flush=True)
+    await asyncio.to_thread(time.sleep, 600)
+
+
+@app.task
+async def deaf() -> None:
+    print("begun", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+
+
+@app.task
+async def patient() -> None:
+    print("begun", flush=True)
+    await asyncio.sleep(1)
+"""
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return
+    raise AssertionError(f"the process ended without saying {words!r}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", ["worker", "scheduler", "dev"])
+def test_a_first_signal_drains_and_exits_zero(started: Start, command: str, number: signal.Signals) -> None:
+    process = started(command, "shop")
+    read_until(process, "started (member")
+
+    process.send_signal(number)
+
+    assert process.wait(FINISHES_WITHIN) == 0
+
+
+def test_a_drain_lets_a_running_job_end(shell: Shell, started: Start) -> None:
+    shell.write("stuck.py", STUCK)
+    job_id = str(shell("enqueue", "stuck", "patient", "--json").data["id"])
+    process = started("worker", "stuck")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+
+    process.terminate()
+
+    assert process.wait(FINISHES_WITHIN) == 0
+    assert shell("jobs", "show", job_id, "--json").data["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("task", ["in_a_thread", "in_a_helper", "deaf"])
+def test_a_second_signal_aborts_even_if_user_code_never_ends(shell: Shell, started: Start, task: str) -> None:
+    shell.write("stuck.py", STUCK)
+    job_id = str(shell("enqueue", "stuck", task, "--json").data["id"])
+    process = started("worker", "stuck")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+
+    process.terminate()
+    read_until(process, "stopping:")
+    process.terminate()
+
+    assert process.wait(FINISHES_WITHIN) == 128 + signal.SIGTERM
+    assert shell("jobs", "show", job_id, "--json").data["state"] in {"ready", "delayed"}
+
+
+def test_user_code_that_never_ends_does_not_outlast_the_grace(shell: Shell, started: Start) -> None:
+    shell.write("stuck.py", STUCK)
+    shell("enqueue", "stuck", "in_a_thread")
+    process = started("worker", "stuck", "--shutdown-timeout", "200ms")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+
+    process.terminate()
+
+    assert process.wait(FINISHES_WITHIN) == 0
+
+
+def test_dev_migrates_and_names_what_it_runs(bare_shell: Shell, empty_database_url: str) -> None:
+    process = bare_shell.start("dev", "shop", "--database-url", empty_database_url)
+    try:
+        read_until(process, "tasks      add, broken, greet")
+        read_until(process, "schedules  greetings")
+        read_until(process, "schedules written: greetings")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(FINISHES_WITHIN) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_scheduler_writes_what_the_schedules_commands_show(shell: Shell, started: Start) -> None:
+    process = started("scheduler", "shop")
+    read_until(process, "started (member")
+
+    [listed] = shell("schedules", "list", "--json").data
+    shown = shell("schedules", "show", "greetings", "--json").data
+    fires = shell("schedules", "next", "greetings", "--count", "3", "--json").data
+    table = shell("schedules", "next", "greetings")
+
+    assert listed["trigger"] == {"cron": "0 9 * * 1-5", "tz": "Europe/Berlin"}
+    assert (shown["slots"], shown["fires"][:3]) == ([], fires)
+    assert "Europe/Berlin" in table.out
+    assert "09:00:00 CE" in table.out
+    assert shell("doctor").code == 0

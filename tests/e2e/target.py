@@ -1,0 +1,120 @@
+"""The app that the processes under test load. Its handlers tell a log outside the store what they do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+
+from mainspring import Context, Mainspring, Retry
+
+SCHEDULES = [f"tick-{number}" for number in range(8)]
+
+app = Mainspring()
+
+
+def note(ctx: Context, event: str, schedule: str | None = None) -> None:
+    """One line in one write, so that lines of several processes never mix."""
+    line = {
+        "event": event,
+        "at": time.monotonic(),
+        "job": ctx.job_id,
+        "attempt": ctx.attempt,
+        "fence": ctx.fence,
+        "pid": os.getpid(),
+        "schedule": schedule,
+        "slot": ctx.slot.isoformat() if ctx.slot else None,
+    }
+    file = os.open(os.environ["EFFECT_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, json.dumps(line).encode() + b"\n")
+    finally:
+        os.close(file)
+
+
+def length(ctx: Context, seconds: float, again: float | None) -> float:
+    """How long this run takes: `again` for every run but the first."""
+    return seconds if again is None or ctx.fence == 1 else again
+
+
+@app.task
+async def work(ctx: Context, seconds: float, again: float | None = None) -> None:
+    """Takes its time, and ends when it is told to."""
+    note(ctx, "start")
+    try:
+        await asyncio.sleep(length(ctx, seconds, again))
+    except asyncio.CancelledError:
+        note(ctx, "cancelled")
+        raise
+    note(ctx, "end")
+
+
+@app.task
+def labour(ctx: Context, seconds: float, again: float | None = None) -> None:
+    """The same in a thread."""
+    note(ctx, "start")
+    ends_at = time.monotonic() + length(ctx, seconds, again)
+    while time.monotonic() < ends_at:
+        if ctx.cancelled:
+            note(ctx, "cancelled")
+            return
+        time.sleep(0.02)
+    note(ctx, "end")
+
+
+@app.task
+def stubborn(ctx: Context, seconds: float, again: float | None = None) -> None:
+    """In a thread, and deaf."""
+    note(ctx, "start")
+    time.sleep(length(ctx, seconds, again))
+    note(ctx, "end")
+
+
+@app.task
+async def block(ctx: Context, seconds: float) -> None:
+    """Holds up its whole event loop, as handlers should not."""
+    note(ctx, "start")
+    time.sleep(seconds)  # noqa: ASYNC251 - the mistake is the point
+    note(ctx, "end")
+
+
+@app.task(retry=Retry(attempts=3, base=0))
+async def flaky(ctx: Context, failures: int) -> None:
+    """Fails so many times."""
+    note(ctx, "start")
+    if ctx.attempt <= failures:
+        raise RuntimeError("not yet")
+    note(ctx, "end")
+
+
+@app.task(retry=Retry(attempts=3, base=0))
+def flaky_thread(ctx: Context, failures: int) -> None:
+    """The same in a thread."""
+    note(ctx, "start")
+    if ctx.attempt <= failures:
+        raise RuntimeError("not yet")
+    note(ctx, "end")
+
+
+@app.task
+async def suicidal(ctx: Context) -> None:
+    """Ends its process the first time."""
+    note(ctx, "start")
+    if ctx.fence == 1:
+        os._exit(1)
+    note(ctx, "end")
+
+
+@app.task
+async def tick(ctx: Context, schedule: str) -> None:
+    note(ctx, "start", schedule)
+    note(ctx, "end", schedule)
+
+
+# Two specs, each shared by four schedules.
+for number, name in enumerate(SCHEDULES):
+    if number % 2:
+        app.schedule(name, tick, every="1s", args=[name])
+    else:
+        app.schedule(name, tick, cron="* * * * * *", args=[name])

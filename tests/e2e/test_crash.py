@@ -1,0 +1,75 @@
+"""Workers that die in the middle of their work."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from mainspring.model.job import JobState
+from mainspring.model.settlement import Verdict
+from tests.e2e.target import suicidal, work
+from tests.support.processes import Process, Site, until
+
+pytestmark = pytest.mark.e2e
+
+LEASE, REAP_AND_CLAIM, ONE_JOB = 15.0, 1.0, 1.0
+
+
+def test_the_jobs_of_a_killed_worker_are_all_done_within_its_lease_and_two_seconds(site: Site) -> None:
+    victim = site.worker("victim", "-c", "8")
+    other = site.worker("other", "-c", "8")
+    ids = site.put([work.job(ONE_JOB)] * 100)
+    until(lambda: len(site.effects.of("end", by=victim)) >= 16, "16 jobs to end")
+    site.after_a_beat(victim)
+
+    held, settled = _freeze(site, victim, ids)
+    killed_at = victim.kill()
+    until(lambda: site.live() == 0, "all jobs to end")
+
+    assert 0 < len(held) <= 8
+    assert len(settled) < 100 - len(held)
+    assert site.states(ids) == {JobState.SUCCEEDED}
+    assert {job_id for job_id in ids if site.job(job_id).crashes} == held
+    for job_id in ids:
+        lost = [Verdict.CRASHED] if job_id in held else []
+        assert site.verdicts(job_id) == [*lost, Verdict.SUCCEEDED]
+        assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, len(lost))
+        assert len(site.effects.of("start", jobs=[job_id], by=other)) == (job_id not in settled)
+        assert all(each.attempt == 1 for each in site.effects.of("start", jobs=[job_id]))
+    starts = site.effects.of("start", by=other, jobs=sorted(held))
+    ends = site.effects.of("end", by=other, jobs=sorted(held))
+    assert max(each.at for each in starts) - killed_at <= LEASE + REAP_AND_CLAIM
+    assert max(each.at for each in ends) - killed_at <= LEASE + REAP_AND_CLAIM + ONE_JOB
+
+
+def test_a_job_that_ends_its_process_is_done_by_another_and_counts_a_crash(site: Site) -> None:
+    options = ["--lease", "3s", "--heartbeat", "1s"]
+    first = site.worker("first", *options)
+    [job_id] = site.put([suicidal.job()])
+
+    code = first.exit_code()
+    second = site.worker("second", *options)
+    until(lambda: site.live() == 0, "the job to end")
+
+    assert code == 1
+    assert site.job(job_id).state is JobState.SUCCEEDED
+    assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, 1)
+    assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
+    assert [each.pid for each in site.effects.of("start")] == [first.pid, second.pid]
+    assert second.says("dead processes found (first): 1 jobs given back")
+
+
+def _freeze(site: Site, victim: Process, ids: list[int]) -> tuple[set[int], set[int]]:
+    """Stop it wherever it is, and see what it holds and what it has settled: neither changes now."""
+    victim.signal(signal.SIGSTOP)
+    member_id = site.member(victim).id
+
+    def looked() -> tuple[set[int], set[int]]:
+        jobs = [site.job(job_id) for job_id in ids]
+        held = {job.id for job in jobs if job.state is JobState.RUNNING and job.worker_id == member_id}
+        done = {job.id for job in jobs if job.state is JobState.SUCCEEDED}
+        return held, done & site.effects.jobs("end", by=victim)
+
+    # A statement that was already sent may still be under way in the server.
+    return until(lambda: (first := looked()) == looked() and first, "a frozen worker to change nothing")

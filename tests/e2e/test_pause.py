@@ -1,0 +1,63 @@
+"""Workers that are frozen, and workers whose event loop is."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from mainspring.model.job import JobState
+from mainspring.model.settlement import Verdict
+from tests.e2e.target import block, labour, work
+from tests.support.processes import Site, until
+
+pytestmark = pytest.mark.e2e
+
+LEASE = 3.0
+OPTIONS = ["-c", "4", "--lease", "3s", "--heartbeat", "1s"]
+
+
+def test_a_worker_frozen_beyond_its_lease_changes_nothing_and_rejoins(site: Site) -> None:
+    frozen = site.worker("frozen", *OPTIONS)
+    ids = site.put([work.job(1.5)] * 2 + [labour.job(1.5)] * 2)
+    until(lambda: len(site.effects.of("start", by=frozen)) == 4, "4 starts")
+    frozen.signal(signal.SIGSTOP)
+    other = site.worker("other", *OPTIONS)
+    until(lambda: site.live() == 0, "the other worker to do the jobs")
+
+    frozen.signal(signal.SIGCONT)
+    until(lambda: frozen.joined(times=2), "the frozen worker to rejoin")
+    until(lambda: frozen.says("refused") or frozen.says("lease lost"), "the late settlement to be refused")
+
+    assert site.effects.jobs("end", by=other) == set(ids)
+    assert site.states(ids) == {JobState.SUCCEEDED}
+    for job_id in ids:
+        assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
+        assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, 1)
+        assert len(site.effects.of("start", jobs=[job_id], by=other)) == 1
+
+    other.signal(signal.SIGTERM)
+    assert other.exit_code() == 0
+    later = site.put([work.job(0.01)] * 4)
+    until(lambda: site.live() == 0, "the frozen worker to work again")
+    assert site.effects.jobs("end", by=frozen) >= set(later)
+    assert all(site.verdicts(job_id) == [Verdict.SUCCEEDED] for job_id in later)
+
+
+def test_a_blocked_event_loop_does_not_cost_the_lease(site: Site) -> None:
+    blocked = site.worker("blocked", *OPTIONS)
+    [job_id] = site.put([block.job(3 * LEASE)])
+    until(lambda: site.effects.of("start", by=blocked), "the job to start")
+    other = site.worker("other", *OPTIONS)
+    member_id = site.member(blocked).id
+
+    until(lambda: site.live() == 0, "the job to end")
+
+    assert site.verdicts(job_id) == [Verdict.SUCCEEDED]
+    assert site.job(job_id).crashes == 0
+    [start], [end] = site.effects.of("start"), site.effects.of("end")
+    assert end.at - start.at >= 3 * LEASE
+    assert site.member(blocked).id == member_id
+    assert blocked.lives
+    assert not other.says("dead processes found")
+    assert not blocked.says("lease")

@@ -1,0 +1,392 @@
+"""The same random operations on both stores give the same answers and leave the same record.
+
+Ids are the stores' own business, so answers are compared after giving each job the number of its
+creation, each schedule its name and each spec its trigger. Slots fall on half seconds and everything
+else on whole ones: the order between a fired and an inserted job of the very same moment would
+otherwise be the order of their ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import Member, Role
+from mainspring.model.history import DeadFilter, JobFilter
+from mainspring.model.job import JobState, NewJob
+from mainspring.model.schedule import NewSchedule, Opening
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.store.opener import open_store
+from mainspring.testing.clock import ManualClock
+
+EXAMPLES, STEPS = 60, 40
+NOBODY = 999
+NO_JOB = 10**9
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+seconds = st.sampled_from([0, 1, 7, 60]).map(lambda n: timedelta(seconds=n))
+queues = st.sampled_from(["x", "y"])
+tasks = st.sampled_from(["a", "b"])
+some_queues = st.lists(queues, min_size=1, max_size=2, unique=True)
+some_tasks = st.lists(tasks, max_size=2, unique=True)
+priorities = st.sampled_from([-1, 0, 3])
+payloads = st.sampled_from([b"", b"1", b"\x00\xff"])
+leases = st.sampled_from([10, 90]).map(lambda n: timedelta(seconds=n))
+failures = st.builds(Failure, type=st.just("E"), message=st.sampled_from(["boom", "☃", ""]), traceback=st.just("tb"))
+picks = st.integers(0, 10**6)
+many_picks = st.lists(picks, max_size=3)
+new_jobs = st.builds(
+    NewJob,
+    task=tasks,
+    payload=payloads,
+    queue=queues,
+    priority=priorities,
+    run_at=st.one_of(st.none(), st.integers(-60, 60).map(lambda n: datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=n))),
+    delay=seconds,
+    max_attempts=st.integers(1, 3),
+)
+verdicts = st.sampled_from([Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED])
+
+
+class Side:
+    """One store, with its own ids and what they stand for."""
+
+    def __init__(self, store):
+        self.store = store
+        self.job_ids = []
+        self.numbers = {}
+        self.schedule_names = {}
+        self.triggers = {}
+        self.spec_ids = {}
+
+    def created(self, job_ids):
+        for job_id in job_ids:
+            self.numbers[job_id] = len(self.job_ids)
+            self.job_ids.append(job_id)
+
+    def plain(self, value):
+        """A value with this side's ids taken out."""
+        if isinstance(value, list | tuple):
+            return [self.plain(item) for item in value]
+        if not isinstance(value, msgspec.Struct):
+            return value
+        told = {name: self.plain(getattr(value, name)) for name in value.__struct_fields__}
+        kind = type(value).__name__
+        if kind in ("Job", "DeadJob"):
+            told["id"] = self.numbers[told["id"]]
+        if kind == "Schedule":
+            del told["id"]
+        if kind == "Spec":
+            del told["id"]
+        if told.get("job_id") is not None:
+            told["job_id"] = self.numbers.get(told["job_id"], NO_JOB)
+        if told.get("schedule_id") is not None:
+            told["schedule_id"] = self.schedule_names[told["schedule_id"]]
+        return kind, told
+
+    def job_id(self, number):
+        return self.job_ids[number] if number < len(self.job_ids) else NO_JOB
+
+
+class Stores(RuleBasedStateMachine):
+    """SQLite in memory beside PostgreSQL, under one clock."""
+
+    def __init__(self, run, postgres, reset):
+        super().__init__()
+        self.run = run
+        self.clock = ManualClock()
+        reset()
+        self.sides = [Side(open_store("sqlite://:memory:", clock=self.clock)), Side(postgres)]
+        self.run(self.sides[0].store.migrate())
+        self.workers = [NOBODY]
+        self.claims = []
+        self.new_worker = 1
+
+    def teardown(self):
+        self.run(self.sides[0].store.close())
+
+    def both(self, call):
+        """Call both stores; answer what each said."""
+        return [self.run(call(side)) for side in self.sides]
+
+    def agree(self, call, key=None):
+        """Call both stores; they must say the same."""
+        left, right = (self.comparable(side, said, key) for side, said in zip(self.sides, self.both(call), strict=True))
+        assert left == right
+        return left
+
+    @staticmethod
+    def comparable(side, said, key):
+        told = side.plain(said)
+        return sorted(told, key=key) if key else told
+
+    @property
+    def at(self):
+        return self.clock.stamp()
+
+    def numbers(self, chosen):
+        """Numbers of jobs that are, and now and then of one that never was."""
+        return sorted({pick % (len(self.sides[0].job_ids) + 1) for pick in chosen})
+
+    def worker(self, pick):
+        return self.workers[pick % len(self.workers)]
+
+    # Time.
+
+    @rule(by=st.sampled_from([1, 5, 30, 60, 7200]))
+    def advance(self, by):
+        self.clock.advance(timedelta(seconds=by))
+
+    # Jobs.
+
+    @rule(jobs=st.lists(new_jobs, min_size=1, max_size=3))
+    def insert(self, jobs):
+        for side, ids in zip(self.sides, self.both(lambda side: side.store.insert(jobs, at=self.at)), strict=True):
+            assert len(ids) == len(jobs)
+            side.created(ids)
+
+    @rule(pick=picks, queues=some_queues, tasks=some_tasks, limit=st.integers(1, 4))
+    def claim(self, pick, queues, tasks, limit):
+        worker = self.worker(pick)
+        claimed = self.both(lambda side: side.store.claim(worker, queues=queues, tasks=tasks, limit=limit, at=self.at))
+        left, right = (side.plain(claims) for side, claims in zip(self.sides, claimed, strict=True))
+        assert left == right
+        self.claims += list(zip(*claimed, strict=True))
+
+    @rule(pick=picks)
+    def held(self, pick):
+        worker = self.worker(pick)
+        self.agree(lambda side: side.store.held(worker, at=self.at), key=str)
+
+    @rule(chosen=many_picks, verdict=verdicts, delay=seconds, took=seconds, failure=failures, result=st.sampled_from([None, b"1"]), ran=st.booleans())
+    def settle(self, chosen, verdict, delay, took, failure, result, ran):
+        batch = self.settlements(chosen, verdict, delay, took, failure, result, ran)
+        refused = self.both(lambda side: side.store.settle(batch[side], at=self.at))
+        left, right = (sorted(side.numbers[job_id] for job_id in ids) for side, ids in zip(self.sides, refused, strict=True))
+        assert left == right
+
+    @rule(chosen=many_picks, verdict=verdicts)
+    def recorded(self, chosen, verdict):
+        batch = self.settlements(chosen, verdict, timedelta(), timedelta(), Failure(type="E", message=""), None, True)
+        found = self.both(lambda side: side.store.recorded(batch[side]))
+        left, right = (sorted(side.numbers[job_id] for job_id in ids) for side, ids in zip(self.sides, found, strict=True))
+        assert left == right
+
+    def settlements(self, chosen, verdict, delay, took, failure, result, ran):
+        """One batch for each side, of claims old and new, no job twice."""
+        pairs = {}
+        for pick in chosen if self.claims else ():
+            pair = self.claims[pick % len(self.claims)]
+            pairs[pair[0].job_id] = pair
+        fails = verdict in (Verdict.FAILED, Verdict.DEAD)
+        return {
+            side: [
+                Settlement(
+                    job_id=pair[place].job_id,
+                    worker_id=pair[place].worker_id,
+                    fence=pair[place].fence,
+                    verdict=verdict,
+                    took=took,
+                    delay=delay,
+                    failure=failure if fails else None,
+                    result=result if verdict is Verdict.SUCCEEDED else None,
+                    ran=ran or verdict is not Verdict.RELEASED,
+                )
+                for pair in pairs.values()
+            ]
+            for place, side in enumerate(self.sides)
+        }
+
+    @rule(chosen=many_picks)
+    def cancel(self, chosen):
+        numbers = self.numbers(chosen)
+        self.agree(lambda side: side.store.cancel([side.job_id(n) for n in numbers], at=self.at), key=str)
+
+    @rule(chosen=many_picks, name=st.sampled_from(["hasten", "replay"]))
+    def bring_back(self, chosen, name):
+        numbers = self.numbers(chosen)
+        done = self.both(lambda side: getattr(side.store, name)([side.job_id(n) for n in numbers], at=self.at))
+        left, right = (sorted(side.numbers[job_id] for job_id in ids) for side, ids in zip(self.sides, done, strict=True))
+        assert left == right
+
+    @rule(chosen=st.lists(picks, max_size=1))
+    def purge(self, chosen):
+        numbers = self.numbers(chosen)
+        self.agree(lambda side: side.store.purge([side.job_id(n) for n in numbers]))
+
+    # Fleet.
+
+    @initialize(lease=leases)
+    def first_worker(self, lease):
+        self.join(lease, Role.WORKER)
+
+    @rule(lease=leases, role=st.sampled_from(Role))
+    def join(self, lease, role):
+        member = Member(id=self.new_worker, role=role, name=f"m{self.new_worker}", queues=("x",), tasks=("a", "b"))
+        self.both(lambda side: side.store.join(member, lease=lease, at=self.at))
+        self.workers.append(self.new_worker)
+        self.new_worker += 1
+
+    @rule(pick=picks, lease=leases, chosen=many_picks)
+    def beat(self, pick, lease, chosen):
+        worker = self.worker(pick)
+        named = [self.claims[pick % len(self.claims)] for pick in set(chosen)] if self.claims else []
+        beats = self.both(
+            lambda side: side.store.beat(
+                worker,
+                lease=lease,
+                claims=[(pair[self.sides.index(side)].job_id, pair[0].fence) for pair in named],
+                at=self.at,
+            )
+        )
+        left, right = (
+            (beat.alive, sorted(side.numbers[job_id] for job_id in beat.lost))
+            for side, beat in zip(self.sides, beats, strict=True)
+        )
+        assert left == right
+
+    @rule(pick=picks, clean=st.booleans())
+    def leave(self, pick, clean):
+        worker = self.worker(pick)
+        holds = any(self.both(lambda side: side.store.held(worker, at=self.at)))
+        self.both(lambda side: side.store.leave(worker, clean=clean and not holds, at=self.at))
+
+    @rule()
+    def reap(self):
+        left, right = self.both(lambda side: side.store.reap(limit=1000, at=self.at))
+        assert (sorted(left.members), left.jobs) == (sorted(right.members), right.jobs)
+
+    # Schedules.
+
+    @rule(
+        name=st.sampled_from(["s1", "s2", "s3"]),
+        trigger=st.sampled_from(["t1", "t2"]),
+        task=tasks,
+        queue=queues,
+        priority=priorities,
+        payload=payloads,
+        catch_up=st.sampled_from([60, 86400]),
+        ends=st.sampled_from([False, False, False, True]),
+    )
+    def put_schedule(self, name, trigger, task, queue, priority, payload, catch_up, ends):
+        slot = self.next_slot()
+        schedule = NewSchedule(
+            name=name,
+            task=task,
+            trigger=trigger,
+            payload=payload,
+            queue=queue,
+            priority=priority,
+            catch_up=timedelta(seconds=catch_up),
+            next_at=None if ends else slot,
+            following_at=None if ends else slot + timedelta(minutes=1),
+        )
+        self.agree(lambda side: side.store.put_schedules([schedule], at=self.at))
+        for side in self.sides:
+            side.schedule_names = {s.id: s.name for s in self.run(side.store.schedules())}
+
+    def next_slot(self):
+        now = self.clock.now()
+        return now.replace(second=0, microsecond=500_000) + timedelta(minutes=1)
+
+    @rule(latest=st.booleans(), stale=st.booleans(), ends=st.booleans(), repeats=st.booleans())
+    def open_fires(self, latest, stale, ends, repeats):
+        """Open what is due, now and then from an old look, for the last time, or the same slot again."""
+        openings = {side: [] for side in self.sides}
+        for side in self.sides:
+            _, due = self.run(side.store.due_specs(limit=10, at=FOREVER if stale else self.at))
+            for spec in due:
+                newest = max(spec.next_at, self.next_slot() - timedelta(minutes=1))
+                openings[side].append(
+                    Opening(
+                        spec_id=spec.id,
+                        expected=spec.next_at - timedelta(minutes=stale),
+                        slot_at=newest if latest else spec.next_at,
+                        since=spec.next_at if latest and newest > spec.next_at else None,
+                        next_at=spec.next_at if repeats else None if ends else newest + timedelta(minutes=1),
+                        following_at=None,
+                    )
+                )
+        self.agree(lambda side: side.store.open_fires(openings[side], at=self.at))
+
+    @rule(limit=st.integers(1, 3))
+    def fire(self, limit):
+        self.agree(lambda side: side.store.fire(limit=limit, at=self.at))
+        for side in self.sides:
+            ledger = [slot for name in ("s1", "s2", "s3") for slot in self.run(side.store.slots(name, limit=1000))]
+            new = [slot for slot in ledger if slot.job_id is not None and slot.job_id not in side.numbers]
+            side.created(slot.job_id for slot in sorted(new, key=lambda slot: (slot.slot_at, slot.schedule)))
+
+    @rule(known=st.booleans())
+    def plan(self, known):
+        async def planned(side):
+            specs = await side.store.unplanned_specs(limit=10)
+            await side.store.plan_specs(
+                [msgspec.structs.replace(s, following_at=s.next_at + timedelta(minutes=1) if known else None) for s in specs]
+            )
+            return specs
+
+        self.agree(planned, key=str)
+
+    # Everything that can be read.
+
+    @invariant()
+    def the_record_is_the_same(self):
+        left, right = (self.run(self.record(side)) for side in self.sides)
+        assert left == right
+
+    async def record(self, side):
+        store, at = side.store, self.at
+        told = {"live": await store.jobs(JobFilter(limit=1000), at=at)}
+        for state in (JobState.SUCCEEDED, JobState.DEAD, JobState.CANCELLED):
+            told[state] = await store.jobs(JobFilter(state=state, limit=1000), at=at)
+        told["dead letters"] = await store.dead(DeadFilter(limit=1000))
+        told["depth"] = await store.depth(at=at)
+        plain = {name: sorted(side.plain(value), key=str) for name, value in told.items()}
+        plain["runs"] = [side.plain(await store.runs(job_id)) for job_id in side.job_ids]
+        plain["jobs"] = [side.plain(await store.job(job_id, at=at)) for job_id in side.job_ids]
+        plain["members"] = side.plain(await store.members(at=at))
+        plain["schedules"] = side.plain(await store.schedules())
+        plain["slots"] = [side.plain(await store.slots(name, limit=1000)) for name in ("s1", "s2", "s3")]
+        now, due = await store.due_specs(limit=1000, at=at)
+        plain["due"] = (now, sorted(side.plain(due), key=str))
+        plain["unplanned"] = sorted(side.plain(await store.unplanned_specs(limit=1000)), key=str)
+        plain["next due"] = await store.next_due(at=at)
+        return plain
+
+
+TABLES = ("jobs", "runs", "dead_jobs", "members", "schedules", "specs", "fires", "slots")
+
+
+@pytest.mark.timeout(300)
+def test_both_stores_answer_alike_whatever_is_asked_of_them(postgres_url, run):
+    postgres = open_store(postgres_url, clock=ManualClock(), hints=False)
+    admin = run(asyncpg.connect(postgres_url))
+
+    def reset():
+        run(admin.execute(";".join(f"DELETE FROM mainspring.{table}" for table in TABLES)))
+
+    try:
+        run_state_machine_as_test(
+            lambda: Stores(run, postgres, reset),
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=STEPS,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    finally:
+        run(close(postgres, admin))
+
+
+async def close(store, connection):
+    await asyncio.gather(store.close(), connection.close())

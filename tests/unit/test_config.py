@@ -1,0 +1,124 @@
+"""Settings are checked when they are built, also between fields."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from mainspring.config import (
+    DatabaseConfig,
+    LogConfig,
+    RetentionConfig,
+    SchedulerConfig,
+    Settings,
+    WorkerConfig,
+    masked_url,
+)
+from mainspring.errors import InvalidConfig
+
+SECOND = timedelta(seconds=1)
+
+
+def test_the_defaults_fit_each_other() -> None:
+    settings = Settings()
+
+    assert settings.database.url == "sqlite:///mainspring.db"
+    assert settings.worker.heartbeat * 3 <= settings.worker.lease == 15 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "field"),
+    [
+        (WorkerConfig, {"concurrency": 0}, "worker.concurrency"),
+        (WorkerConfig, {"concurrency": 10_001}, "worker.concurrency"),
+        (WorkerConfig, {"concurrency": True}, "worker.concurrency"),
+        (WorkerConfig, {"threads": 0}, "worker.threads"),
+        (WorkerConfig, {"lease": SECOND / 2}, "worker.lease"),
+        (WorkerConfig, {"lease": 15}, "worker.lease"),
+        (WorkerConfig, {"heartbeat": timedelta()}, "worker.heartbeat"),
+        (WorkerConfig, {"heartbeat": 6 * SECOND}, "worker.heartbeat"),
+        (WorkerConfig, {"lease": 3 * SECOND}, "worker.heartbeat"),
+        (WorkerConfig, {"poll": timedelta()}, "worker.poll"),
+        (WorkerConfig, {"shutdown_timeout": -SECOND}, "worker.shutdown_timeout"),
+        (WorkerConfig, {"queues": ()}, "worker.queues"),
+        (WorkerConfig, {"queues": ("a", "a")}, "worker.queues"),
+        (WorkerConfig, {"queues": ("a", "")}, "worker.queues"),
+        (WorkerConfig, {"queues": "mail"}, "worker.queues"),
+        (WorkerConfig, {"name": "x\n"}, "worker.name"),
+        (SchedulerConfig, {"chunk": 0}, "scheduler.chunk"),
+        (SchedulerConfig, {"poll": timedelta(days=1)}, "scheduler.poll"),
+        (RetentionConfig, {"history": timedelta()}, "retention.history"),
+        (LogConfig, {"level": "loud"}, "log.level"),
+        (LogConfig, {"format": "xml"}, "log.format"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_by_name(kind: type, values: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidConfig) as refusal:
+        kind(**values)
+
+    assert refusal.value.field == field
+
+
+def test_a_heartbeat_of_a_third_of_the_lease_is_taken() -> None:
+    assert WorkerConfig(lease=SECOND, heartbeat=SECOND / 3).lease == SECOND
+
+
+def test_a_level_is_taken_in_any_case() -> None:
+    assert LogConfig(level="WARNING").level == "warning"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("postgres://u:p@h/db", "postgresql://u:p@h/db"),
+        ("postgresql://u:p@h:5432/db?sslmode=require", "postgresql://u:p@h:5432/db?sslmode=require"),
+        ("postgresql+asyncpg://h/db", "postgresql://h/db"),
+        ("postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"),
+        ("postgresql://u:p%40ss%2Fword%23@h/db", "postgresql://u:p%40ss%2Fword%23@h/db"),
+        ("sqlite:///jobs.db", "sqlite:///jobs.db"),
+        ("sqlite:////var/lib/jobs.db", "sqlite:////var/lib/jobs.db"),
+        ("sqlite://:memory:", "sqlite://:memory:"),
+        ("sqlite:///:memory:", "sqlite://:memory:"),
+    ],
+)
+def test_a_database_url_is_kept_in_one_spelling(given: str, kept: str) -> None:
+    assert DatabaseConfig(url=given).url == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "jobs.db", "mysql://u:s3cret@h/db", "redis://:s3cret@h", "postgresql+psycopg2://u:s3cret@h/db",
+     "postgres://u:s3cret@ss/word#@h/db", "postgres://u:s3cret#x@h/db", "postgres://u:s3/cret@h/db",
+     "postgres://u:s3cret@h:port/db", "postgres://u:s3cret@h:99999/db", "postgres://u:s3cret@h", "postgres://u:s3cret@h/",
+     "postgresql://", "sqlite://", "sqlite:///", "sqlite://jobs.db", "sqlite:///jobs.db?mode=ro", "sqlite:///a\0b",
+     " sqlite:///jobs.db", "sqlite:///jobs.db\n", "POSTGRES//u:s3cret@h"],
+)  # fmt: skip
+def test_any_other_url_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(InvalidConfig, match=r"database\.url") as refusal:
+        DatabaseConfig(url=url)
+
+    if "://" in url:
+        assert "s3" not in str(refusal.value)
+        assert "s3" not in repr(refusal.value.got)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:s3cret@h:5432/db", "postgresql://u:***@h:5432/db"),
+        ("postgresql://u:s3@cret@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://:s3cret@h/db", "postgresql://:***@h/db"),
+        ("postgresql://h/db?user=u&password=s3cret&x=1", "postgresql://h/db?user=u&password=***&x=1"),
+        ("postgresql://u@h:5432/db", "postgresql://u@h:5432/db"),
+        ("sqlite:///jobs.db", "sqlite:///jobs.db"),
+    ],
+)
+def test_a_password_is_masked_wherever_it_stands(url: str, shown: str) -> None:
+    assert masked_url(url) == shown
+
+
+def test_the_password_is_in_no_representation() -> None:
+    settings = Settings(database=DatabaseConfig(url="postgres://u:s3cret@h/db"))
+
+    assert "s3cret" not in repr(settings)

@@ -1,0 +1,112 @@
+"""Schedules as they are declared."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+import pytest
+
+from mainspring.declare.context import Context
+from mainspring.declare.options import Retry
+from mainspring.declare.registry import Registry
+from mainspring.declare.schedule import declare_schedule
+from mainspring.declare.task import Task
+from mainspring.errors import InvalidArgument, UnknownTask
+from mainspring.model.schedule import Misfire, NewSchedule
+
+NOW = datetime(2026, 11, 15, 7, 30, tzinfo=UTC)
+
+
+def report(ctx: Context, tenant: str, *, dry: bool = False) -> None: ...
+
+
+@pytest.fixture
+def task() -> Task[..., object]:
+    return Task(report, sender=None, queue="slow", priority=5, retry=Retry(attempts=4))  # type: ignore[arg-type]
+
+
+def test_a_cron_schedule_carries_its_first_two_slots(task: Task[..., object]) -> None:
+    declared = declare_schedule("nightly", task, cron="0 2 * * *", tz="Europe/Berlin", args=["acme"])
+
+    assert declared.new_schedule(NOW) == NewSchedule(
+        name="nightly",
+        task="report",
+        trigger='{"cron":"0 2 * * *","tz":"Europe/Berlin"}',
+        payload=b'{"args":["acme"]}',
+        queue="slow",
+        priority=5,
+        max_attempts=4,
+        misfire=Misfire.LATEST,
+        catch_up=timedelta(days=1),
+        next_at=datetime(2026, 11, 16, 1, tzinfo=UTC),
+        following_at=datetime(2026, 11, 17, 1, tzinfo=UTC),
+    )
+
+
+def test_an_interval_schedule_may_override_queue_and_priority(task: Task[..., object]) -> None:
+    declared = declare_schedule(
+        "often", task, every="15m", kwargs=MappingProxyType({"tenant": "acme", "dry": True}),
+        queue="fast", priority=-1, catch_up="1h", misfire="latest",
+    )  # fmt: skip
+
+    written = declared.new_schedule(NOW)
+
+    assert written.payload == b'{"kwargs":{"dry":true,"tenant":"acme"}}'
+    assert (written.queue, written.priority, written.catch_up) == ("fast", -1, timedelta(hours=1))
+    assert (written.next_at, written.following_at) == (
+        NOW + timedelta(minutes=15),
+        NOW + timedelta(minutes=30),
+    )
+
+
+def test_a_trigger_without_a_next_slot_is_written_without_one(task: Task[..., object]) -> None:
+    declared = declare_schedule("late", task, cron="@yearly", args=["acme"])
+
+    written = declared.new_schedule(datetime.max.replace(tzinfo=UTC))
+
+    assert (written.next_at, written.following_at) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({}, "schedule"),
+        ({"cron": "@daily", "every": "1h"}, "schedule"),
+        ({"cron": "@dayly"}, "cron"),
+        ({"cron": "@daily", "tz": "Mars/Phobos"}, "tz"),
+        ({"every": "1h", "tz": "Europe/Berlin"}, "tz"),
+        ({"every": "1ms"}, "every"),
+        ({"every": "soon"}, "every"),
+        ({"cron": "@daily", "misfire": "sometimes"}, "schedule.misfire"),
+        ({"cron": "@daily", "catch_up": "-1s"}, "schedule.catch_up"),
+        ({"cron": "@daily", "queue": ""}, "schedule.queue"),
+        ({"cron": "@daily", "priority": 500}, "schedule.priority"),
+        ({"cron": "@daily", "args": []}, "report.tenant"),
+        ({"cron": "@daily", "args": [{1}]}, "report.args[0]"),
+        ({"cron": "@daily", "name": "a b"}, "schedule.name"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(
+    task: Task[..., object], options: dict[str, object], field: str
+) -> None:
+    given = {"name": "nightly", "args": ["acme"]} | options
+
+    with pytest.raises(InvalidArgument) as refusal:
+        declare_schedule(task=task, **given)  # type: ignore[arg-type]
+
+    assert refusal.value.field == field
+
+
+def test_a_schedule_is_registered_once_and_only_with_its_task(task: Task[..., object]) -> None:
+    registry = Registry()
+    declared = declare_schedule("nightly", task, cron="@daily", args=["acme"])
+
+    with pytest.raises(UnknownTask):
+        registry.add_schedule(declared)
+    registry.add_task(task)
+    registry.add_schedule(declared)
+    with pytest.raises(InvalidArgument, match="no other schedule has"):
+        registry.add_schedule(declared)
+
+    assert dict(registry.schedules) == {"nightly": declared}
