@@ -150,7 +150,9 @@ def empty_database_url(backend: str, request: pytest.FixtureRequest, tmp_path: A
 
 
 @pytest.fixture
-def database_url(backend: str, request: pytest.FixtureRequest, tmp_path: Any, run: Any, clock: ManualClock) -> str:
+def database_url(
+    backend: str, request: pytest.FixtureRequest, tmp_path: Any, run: Any, clock: ManualClock
+) -> str:
     """A migrated database, once per backend, which several stores and processes may open."""
     if backend == "postgres":
         return str(request.getfixturevalue("postgres_url"))

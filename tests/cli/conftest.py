@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 SHOP = """
 from __future__ import annotations
@@ -103,6 +104,24 @@ def bare_shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path, clean)
     shell.write("shop.py", SHOP)
     return shell
+
+
+@pytest.fixture
+def call(bare_shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    """The command line in this process, for what needs no process of its own; no database is named."""
+    from mainspring.cli.main import cli
+
+    monkeypatch.chdir(bare_shell.folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    for name in set(os.environ) - set(bare_shell.environment):
+        monkeypatch.delenv(name)
+
+    def invoke(*words: str) -> Answer:
+        result = CliRunner().invoke(cli, words)
+        return Answer(result.exit_code, result.stdout, result.stderr)
+
+    return invoke
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.cli.conftest import Shell
 
 
@@ -105,14 +107,11 @@ def test_a_failing_handler_cannot_forge_log_lines(shell: Shell) -> None:
 
 
 def test_json_logs_are_one_object_a_line(shell: Shell) -> None:
-    import json
-
     shell("enqueue", "shop", "broken")
 
-    lines = [
-        json.loads(line)
-        for line in shell("worker", "shop", "--burst", "--log-format", "json").err.splitlines()
-    ]
+    burst = shell("worker", "shop", "--burst", "--log-format", "json")
+
+    lines = [json.loads(line) for line in burst.err.splitlines()]
 
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
     assert [line["level"] for line in lines if "boom" in line["message"]] == ["error"]

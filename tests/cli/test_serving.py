@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 
@@ -110,6 +111,24 @@ def test_user_code_that_never_ends_does_not_outlast_the_grace(shell: Shell, star
     process.terminate()
 
     assert process.wait(FINISHES_WITHIN) == 0
+
+
+def test_two_signals_end_a_start_that_waits_for_a_silent_database(bare_shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/x"
+        process = bare_shell.start("worker", "shop", "--database-url", url)
+        try:
+            connection, _ = silent.accept()
+            with connection:
+                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGINT)
+                code = process.wait(FINISHES_WITHIN)
+        finally:
+            process.kill()
+            process.communicate()
+
+    # Which of the two is handled last is the kernel's choice.
+    assert code in {128 + signal.SIGINT, 128 + signal.SIGTERM}
 
 
 def test_dev_migrates_and_names_what_it_runs(bare_shell: Shell, empty_database_url: str) -> None:

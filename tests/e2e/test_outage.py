@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.job import JobState
+from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
 from tests.e2e.target import labour, work
 from tests.support.postgres import PostgresServer
@@ -21,8 +23,8 @@ from tests.support.processes import Effect, Process, Site, until
 pytestmark = pytest.mark.e2e
 
 RESUMES_WITHIN = 5.0
-LEASE = 3.0
-OPTIONS = ["--lease", "3s", "--heartbeat", "1s"]
+DEFECT = ": unexpected "
+"""What a loop writes into the log when it meets an error that nobody foresaw."""
 
 
 class Client:
@@ -55,52 +57,134 @@ class Client:
             await enqueuing
 
 
+@dataclass(frozen=True)
+class Moment:
+    """One instant on both clocks."""
+
+    at: float = field(default_factory=time.monotonic)
+    wall: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
 def test_a_restart_of_postgresql_under_load_loses_nothing(server: PostgresServer, server_site: Site) -> None:
     site = server_site
     workers = [site.worker(f"worker-{number}", "-c", "4") for number in (1, 2)]
-    processes = [*workers, site.scheduler("scheduler")]
+    scheduler = site.scheduler("scheduler")
     client = Client(site)
-    ready_at: list[float] = []
+    ready: list[Moment] = []
 
     def restarts() -> None:
+        everybody_works(Moment())
         for _ in range(2):
-            since = time.monotonic()
-            until(lambda since=since: _all_work(site, workers, since), "everybody to work")
             server.restart("immediate")
-            ready_at.append(time.monotonic())
-        until(lambda: _all_work(site, workers, ready_at[-1]), "everybody to work again")
+            ready.append(Moment())
+            everybody_works(ready[-1])
+
+    def everybody_works(since: Moment) -> None:
+        until(lambda: all(_firsts(site, workers, since)), "everybody to work")
 
     site.ask(client.during(restarts))
-    until(lambda: _untimed(site) == 0, "all jobs to end")
+    all_live = all(each.lives for each in [*workers, scheduler])
+    scheduler.signal(signal.SIGTERM)
+    assert scheduler.exit_code() == 0
+    until(lambda: site.live() == 0, "all jobs to end")
 
-    assert all(each.lives for each in processes)
-    for moment in ready_at:
-        for first in _firsts_after(site, workers, moment):
-            assert first.at - moment <= RESUMES_WITHIN
+    assert all_live
+    for moment in ready:
+        for first in _firsts(site, workers, moment):
+            assert first is not None
+            assert first.at - moment.at <= RESUMES_WITHIN
     assert len(client.accepted) > 50
     for job_id in client.accepted:
         assert site.job(job_id).state is JobState.SUCCEEDED
         assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1
         assert site.job(job_id).failures == 0
-    assert not any(each.says("unexpected") for each in processes)
+    assert not any(each.says(DEFECT) for each in [*workers, scheduler])
 
 
-def test_handlers_are_stopped_before_a_lease_that_cannot_be_renewed_ends(
-    site: Site, backend: str, request: pytest.FixtureRequest
-) -> None:
-    """SQLite's twin of a server that does not answer: somebody holds the write lock."""
-    if backend == "postgres":
-        pytest.skip("has a server of its own below")
-    _stops_in_time_and_works_again(site, lambda: _locked(site))
+def _firsts(site: Site, workers: Sequence[Process], since: Moment) -> list[Effect | None]:
+    """The first job that each worker began since then, and the first of a slot that came since then."""
+    starts = [each for each in site.effects.of("start") if each.at > since.at]
+    ticks = [each for each in starts if each.slot and datetime.fromisoformat(each.slot) > since.wall]
+    return [
+        *(next((each for each in starts if each.pid == worker.pid), None) for worker in workers),
+        next(iter(ticks), None),
+    ]
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_handlers_are_stopped_before_the_lease_ends_when_the_file_is_locked(site: Site) -> None:
+    _stops_in_time_and_works_again(site, _locked(site.url.removeprefix("sqlite:///")))
 
 
 def test_handlers_are_stopped_before_the_lease_ends_when_the_server_hangs(
     server: PostgresServer, server_site: Site
 ) -> None:
-    _stops_in_time_and_works_again(server_site, lambda: _paused(server))
+    _stops_in_time_and_works_again(server_site, _paused(server))
 
 
 def test_handlers_are_stopped_before_the_lease_ends_when_the_server_is_gone(
     server: PostgresServer, server_site: Site
 ) -> None:
-    _stops_in_time_and_works_again(server_site, lambda: _gone(server))
+    _stops_in_time_and_works_again(server_site, _gone(server))
+
+
+def _stops_in_time_and_works_again(site: Site, outage: AbstractContextManager[None]) -> None:
+    worker = site.worker("worker", "--lease", "3s", "--heartbeat", "1s")
+    ids = site.put([work.job(60, 0.1), labour.job(60, 0.1)])
+    until(lambda: len(site.effects.of("start")) == 2, "2 starts")
+    lease_until = site.after_a_beat(worker).lease_until
+
+    with outage:
+        began = Moment()
+        lease_ends_at = began.at + (lease_until - began.wall).total_seconds()
+        until(lambda: len(site.effects.of("cancelled")) == 2, "the handlers to be told")
+        until(lambda: time.monotonic() > lease_ends_at + 1, "the lease to end")
+    ids += site.ask(_insert_soon(site, work.job(0.01)))
+    until(lambda: site.live() == 0, "all jobs to end")
+
+    assert all(each.at < lease_ends_at for each in site.effects.of("cancelled"))
+    assert worker.says("cannot be renewed; 2 handlers told to stop before it ends")
+    for job_id in ids:
+        assert site.job(job_id).state is JobState.SUCCEEDED
+        assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1
+        assert site.job(job_id).failures == 0
+        assert len(site.effects.of("end", by=worker, jobs=[job_id])) == 1
+    assert not worker.says(DEFECT)
+
+
+async def _insert_soon(site: Site, job: NewJob) -> list[int]:
+    """The test's own connections broke too, and it has to try again like everybody."""
+    while True:
+        try:
+            return await site.store.insert([job], at=None)
+        except StoreUnavailable:
+            await asyncio.sleep(0.02)
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Somebody else writes, and does not end."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _paused(server: PostgresServer) -> Iterator[None]:
+    server.pause()
+    try:
+        yield
+    finally:
+        server.resume()
+
+
+@contextmanager
+def _gone(server: PostgresServer) -> Iterator[None]:
+    server.kill()
+    try:
+        yield
+    finally:
+        server.start()

@@ -22,21 +22,21 @@ BETWEEN_KILLS = 6
 def test_every_slot_happens_once_while_schedulers_are_killed_in_turn(site: Site) -> None:
     site.worker("worker")
     schedulers = [site.scheduler(f"scheduler-{number}") for number in range(3)]
+    successors = []
     for number, victim in enumerate(schedulers, start=1):
         until(lambda reach=number * BETWEEN_KILLS: len(_ledger(site, SCHEDULES[0])) >= reach, "slots to fire")
         victim.kill()
-        schedulers.append(site.scheduler(f"scheduler-{number}-again"))
-        if number == 3:
-            break
+        successors.append(site.scheduler(f"successor-{number}"))
     until(lambda: all(len(_ledger(site, name)) >= SLOTS for name in SCHEDULES), f"{SLOTS} slots of each")
-    for last in schedulers[3:]:
+    for last in successors:
         last.kill()
     until(lambda: site.live() == 0, "all jobs to end")
 
     ledger = {name: _ledger(site, name) for name in SCHEDULES}
     for name, slots in ledger.items():
         instants = [slot.slot_at for slot in slots]
-        assert instants == [instants[0] + n * SECOND for n in range(len(instants))], f"{name}: a gap or a double"
+        every_second = [instants[0] + n * SECOND for n in range(len(instants))]
+        assert instants == every_second, f"{name}: a gap or a double"
         assert all(slot.since is None for slot in slots), f"{name}: slots were coalesced"
         assert {slot.disposition for slot in slots} == {Disposition.FIRED}
         assert site.states([slot.job_id for slot in slots if slot.job_id]) == {JobState.SUCCEEDED}

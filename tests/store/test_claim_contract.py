@@ -253,7 +253,9 @@ def test_held_answers_the_claims_as_they_were_handed_out(desk):
     desk.put("b", b"2", queue="y", priority=3)
     claims = desk.claim(queues=["x", "y"], tasks=["a", "b"])
 
-    assert sorted(desk.held(), key=lambda claim: claim.job_id) == sorted(claims, key=lambda claim: claim.job_id)
+    assert sorted(desk.held(), key=lambda claim: claim.job_id) == sorted(
+        claims, key=lambda claim: claim.job_id
+    )
 
 
 def test_held_leaves_out_the_claims_of_others(desk):

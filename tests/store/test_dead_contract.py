@@ -19,7 +19,13 @@ def test_a_replayed_job_is_back_under_its_id_with_all_attempts_restored(desk):
 
     job = desk.job(claim.job_id)
     assert (job.id, job.state, job.failures, job.crashes) == (claim.job_id, JobState.READY, 0, 0)
-    assert (job.task, job.payload, job.queue, job.priority, job.max_attempts) == ("send", b"args", "mail", 4, 2)
+    assert (job.task, job.payload, job.queue, job.priority, job.max_attempts) == (
+        "send",
+        b"args",
+        "mail",
+        4,
+        2,
+    )
     assert (job.run_at, job.enqueued_at, job.worker_id) == (desk.now, enqueued_at, None)
     assert (job.finished_at, job.result) == (None, None)
 

@@ -14,7 +14,7 @@ from tests.support.desk import HOUR
 
 JOBS = 1000
 COUNTED_WITHIN = 20.0
-UPDATES = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = 'mainspring' AND relname = 'jobs'"
+UPDATES = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relid = 'mainspring.jobs'::regclass"
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_a_payload_comes_back_byte_for_byte(desk, payload):
     assert desk.take().payload == payload
 
 
-@pytest.mark.parametrize("name", ["x" * 200, "naïve ☃", "quote's \"double\"; DROP TABLE jobs; --"])
+@pytest.mark.parametrize("name", ["x" * 200, "naïve ☃", 'quote\'s "double"; DROP TABLE jobs; --'])
 def test_names_come_back_as_they_were_written(desk, name):
     job = desk.job(desk.put(task=name, queue=name))
 

@@ -26,22 +26,26 @@ FEW_PAGES = 1_500
 pytestmark = pytest.mark.xdist_group("plans")
 
 # One lane in ten is due in part; the rest waits. Worker 1 is alive, worker 2 is dead, and both hold jobs.
-_LOAD_POSTGRES = """
+_LOAD_POSTGRES = f"""
 INSERT INTO mainspring.queues (name) SELECT 'q' || n FROM generate_series(0, 9) n;
 INSERT INTO mainspring.tasks (name) SELECT 't' || n FROM generate_series(0, 9) n;
 INSERT INTO mainspring.lanes SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
-INSERT INTO mainspring.jobs (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload, worker_id)
-SELECT n, CASE WHEN n <= {due} THEN timestamptz '2030-01-01 00:00Z' - n * interval '1 second'
+INSERT INTO mainspring.jobs
+    (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload, worker_id)
+SELECT n, CASE WHEN n <= {DUE} THEN timestamptz '2030-01-01 00:00Z' - n * interval '1 second'
                ELSE timestamptz '2030-01-01 00:00Z' + n * interval '1 second' END,
-       '2029-12-31 00:00Z', (SELECT min(id) FROM mainspring.queues) + n % 10, (SELECT min(id) FROM mainspring.tasks) + n % 10,
-       n % 3, 1, repeat('x', 100)::bytea, CASE WHEN n <= {due} AND n % 20 = 0 THEN 1 + n % 40 / 20 ELSE 0 END
-FROM generate_series(1, {rows}) n;
+       '2029-12-31 00:00Z', 1 + n % 10, 1 + n % 10,
+       n % 3, 1, repeat('x', 100)::bytea,
+       CASE WHEN n <= {DUE} AND n % 20 = 0 THEN 1 + n % 40 / 20 ELSE 0 END
+FROM generate_series(1, {ROWS}) n;
 INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
-SELECT n, 'worker', 'w', '{{}}', '{{}}', '', '', '2029-12-31 00:00Z', timestamptz '2030-01-01 00:01Z', n = 2 FROM generate_series(1, 2) n;
+SELECT n, 'worker', 'w', '{{}}', '{{}}', '', '', '2029-12-31 00:00Z', '2030-01-01 00:01Z', n = 2
+FROM generate_series(1, 2) n;
 INSERT INTO mainspring.specs (trigger, next_at, planned)
-SELECT 'spec ' || n, timestamptz '2030-01-01 00:00Z' + (n - 50) * interval '1 second', true FROM generate_series(1, {rows}) n;
+SELECT 'spec ' || n, timestamptz '2030-01-01 00:00Z' + (n - 50) * interval '1 second', true
+FROM generate_series(1, {ROWS}) n;
 ANALYZE;
-""".format(rows=ROWS, due=DUE)
+"""
 
 _LOAD_SQLITE = """
 WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < :rows)
@@ -88,10 +92,16 @@ class Plan:
         return {node["Node Type"] for node in named} - {"ModifyTable"}
 
     def indexes(self, table):
-        return {node["Index Name"] for node in self.nodes() if node.get("Relation Name") == table and "Index Name" in node}
+        return {
+            node["Index Name"]
+            for node in self.nodes()
+            if node.get("Relation Name") == table and "Index Name" in node
+        }
 
     def conditions(self, index):
-        return " ".join(node.get("Index Cond", "") for node in self.nodes() if node.get("Index Name") == index)
+        return " ".join(
+            node.get("Index Cond", "") for node in self.nodes() if node.get("Index Name") == index
+        )
 
     @property
     def pages(self):
@@ -194,7 +204,7 @@ def test_a_postgres_claim_of_a_hint_starts_at_the_hint(explain):
         ),
     )
 
-    assert re.search(r"ROW\(j?\.?run_at, j?\.?id\) > ", plan.conditions("jobs_ready"))
+    assert re.search(r"ROW\(\S*run_at, \S*id\b.*\) > ROW", plan.conditions("jobs_ready"))
     assert plan.pages < FEW_PAGES / 5
 
 
@@ -275,7 +285,10 @@ def sqlite_plan(connection, name):
 @pytest.mark.parametrize(
     ("name", "step"),
     [
-        ("claim_jobs", r"SEARCH jobs USING (COVERING )?INDEX jobs_ready \(queue=\? AND priority=\? AND run_at<\?\)"),
+        (
+            "claim_jobs",
+            r"SEARCH jobs USING (COVERING )?INDEX jobs_ready \(queue=\? AND priority=\? AND run_at<\?\)",
+        ),
         ("held_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         ("reap_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         ("forget_members", r"SEARCH jobs USING COVERING INDEX jobs_held \(worker_id=\?\)"),
@@ -294,4 +307,3 @@ def test_a_sqlite_statement_keeps_to_its_index(loaded_sqlite, name, step, analys
 
     assert re.search(step, plan), plan
     assert not re.search(r"SCAN jobs\b", plan), plan
-

@@ -302,9 +302,7 @@ def test_opening_nothing_is_no_work(desk):
 
 
 def test_firing_writes_the_ledger_and_the_job_of_the_slot(desk):
-    desk.schedule(
-        "nightly", task="report", payload=b"args", queue="reports", priority=4, max_attempts=3
-    )
+    desk.schedule("nightly", task="report", payload=b"args", queue="reports", priority=4, max_attempts=3)
     [schedule] = desk.schedules()
     slot_at = desk.now + MINUTE
     desk.advance(MINUTE + 2 * SECOND)

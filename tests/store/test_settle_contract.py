@@ -430,7 +430,13 @@ def test_each_settlement_of_a_batch_keeps_its_own_fields(desk):
     claims = [desk.started() for _ in range(5)]
     desk.settle(
         *(
-            settlement(claim, Verdict.FAILED, took=SECOND * n, delay=MINUTE * n, failure=Failure(type="E", message=str(n)))
+            settlement(
+                claim,
+                Verdict.FAILED,
+                took=SECOND * n,
+                delay=MINUTE * n,
+                failure=Failure(type="E", message=str(n)),
+            )
             for n, claim in enumerate(claims)
         )
     )
@@ -473,4 +479,6 @@ def test_recorded_tells_the_settled_from_the_others(desk):
     done, open_ = desk.started(), desk.started()
     desk.end(done, Verdict.SUCCEEDED, took=HOUR)
 
-    assert desk.recorded(settlement(done, Verdict.SUCCEEDED), settlement(open_, Verdict.SUCCEEDED)) == [done.job_id]
+    assert desk.recorded(settlement(done, Verdict.SUCCEEDED), settlement(open_, Verdict.SUCCEEDED)) == [
+        done.job_id
+    ]

@@ -59,7 +59,8 @@ class Databases:
         connection = await asyncpg.connect(self._admin_url)
         try:
             names = await connection.fetch(
-                "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", f"mainspring_{self._run_id}_"
+                "SELECT datname FROM pg_database WHERE starts_with(datname, $1)",
+                f"mainspring_{self._run_id}_",
             )
             for row in names:
                 await connection.execute(f"DROP DATABASE {row['datname']} WITH (FORCE)")

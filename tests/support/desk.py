@@ -118,7 +118,9 @@ class Desk:
 
     # Fleet.
 
-    def join(self, worker: int = 1, *, lease: timedelta = LEASE, role: Role = Role.WORKER, **fields: Any) -> None:
+    def join(
+        self, worker: int = 1, *, lease: timedelta = LEASE, role: Role = Role.WORKER, **fields: Any
+    ) -> None:
         fields.setdefault("name", f"{role}-{worker}")
         member = Member(id=worker, role=role, **fields)
         self.run(self.store.join(member, lease=lease, at=self.clock.stamp()))

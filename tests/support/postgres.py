@@ -345,7 +345,9 @@ class PostgresServer:
 
     def _as_user(self) -> dict[str, object]:
         """Who the server runs as, in a bare environment and a folder of its own."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))
+        }
         start: dict[str, object] = {"env": {**kept, "LC_ALL": "C", "TZ": "UTC"}, "cwd": self._root}
         user = _unprivileged_user()
         if user is not None:
@@ -376,8 +378,16 @@ def _free_port() -> int:
 
 
 def _children(pid: int) -> list[int]:
-    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in done.stdout.split()]
+    if not Path("/proc/self/stat").exists():
+        done = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+        return [int(line) for line in done.stdout.split()]
+    found = []
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # After the name, which may hold anything: the state, then the parent.
+            if int(Path(stat).read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(Path(stat).parent.name))
+    return found
 
 
 def _lives(pid: int) -> bool:

@@ -155,7 +155,9 @@ class Process:
 class Site:
     """One database, the processes on it, and the log their handlers write."""
 
-    def __init__(self, url: str, store: Store, *, folder: Path, target: Path, run: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, url: str, store: Store, *, folder: Path, target: Path, run: Callable[[Any], Any]
+    ) -> None:
         self.url = url
         self.store = store
         self.effects = Effects(folder / "effects.jsonl")

@@ -24,8 +24,13 @@ _TABLES = """
 SELECT c.oid, c.relname AS name, pg_get_partkeydef(c.oid) AS partitioned_by, parent.relname AS partition_of,
        pg_get_expr(c.relpartbound, c.oid) AS bound,
        ARRAY(SELECT unnest(c.reloptions) ORDER BY 1) AS options,
-       ARRAY(SELECT 'toast.' || o FROM pg_class t, unnest(t.reloptions) o WHERE t.oid = c.reltoastrelid ORDER BY 1) AS toast_options
-FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class parent ON parent.oid = i.inhparent
+       ARRAY(
+           SELECT 'toast.' || o FROM pg_class t, unnest(t.reloptions) o
+           WHERE t.oid = c.reltoastrelid ORDER BY 1
+       ) AS toast_options
+FROM pg_class c
+LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+LEFT JOIN pg_class parent ON parent.oid = i.inhparent
 WHERE c.relnamespace = 'mainspring'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname !~ '_[0-9]{8}$'
 ORDER BY c.relname
 """
@@ -42,17 +47,20 @@ WHERE conrelid = $1 AND contype <> 'n' ORDER BY conname
 """
 _INDEXES = """
 SELECT pg_get_indexdef(i.indexrelid) AS text FROM pg_index i
-WHERE i.indrelid = $1 AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY 1
+WHERE i.indrelid = $1 AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
+ORDER BY 1
 """
 _SEQUENCES = """
-SELECT c.relname AS name, s.seqtypid::regtype::text AS type, s.seqstart AS first, s.seqincrement AS step, s.seqcache AS cache
+SELECT c.relname AS name, s.seqtypid::regtype::text AS type, s.seqstart AS first, s.seqincrement AS step,
+       s.seqcache AS cache
 FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
 WHERE c.relnamespace = 'mainspring'::regnamespace
   AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'i')
 ORDER BY 1
 """
 _FUNCTIONS = """
-SELECT p.proname AS name, pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result,
+SELECT p.proname AS name, pg_get_function_arguments(p.oid) AS arguments,
+       pg_get_function_result(p.oid) AS result,
        l.lanname AS language, coalesce(array_to_string(p.proconfig, ', '), '') AS settings, p.prosrc AS source
 FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
 WHERE p.pronamespace = 'mainspring'::regnamespace ORDER BY 1, 2
@@ -61,17 +69,17 @@ _TRIGGERS = """
 SELECT pg_get_triggerdef(t.oid) AS text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = 'mainspring'::regnamespace AND NOT t.tgisinternal ORDER BY 1
 """
-_SQLITE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name"
+_SQLITE = """
+SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
+ORDER BY tbl_name, type DESC, name
+"""
 
 
 async def postgres_schema(url: str) -> str:
     """The layout of a migrated database, from its catalogs."""
     connection = await asyncpg.connect(url, server_settings={"timezone": "UTC"})
     try:
-        parts = [
-            f"CREATE SEQUENCE mainspring.{row['name']} AS {row['type']} START {row['first']} INCREMENT {row['step']} CACHE {row['cache']};"
-            for row in await connection.fetch(_SEQUENCES)
-        ]
+        parts = [_sequence(row) for row in await connection.fetch(_SEQUENCES)]
         for table in await connection.fetch(_TABLES):
             parts.append(await _table(connection, table))
             parts += [f"{row['text']};" for row in await connection.fetch(_INDEXES, table["oid"])]
@@ -91,9 +99,15 @@ def sqlite_schema(path: Path) -> str:
         connection.close()
 
 
+def _sequence(row: asyncpg.Record) -> str:
+    steps = f"START {row['first']} INCREMENT {row['step']} CACHE {row['cache']}"
+    return f"CREATE SEQUENCE mainspring.{row['name']} AS {row['type']} {steps};"
+
+
 async def _table(connection: asyncpg.Connection, table: asyncpg.Record) -> str:
     if table["partition_of"]:
-        return f"CREATE TABLE mainspring.{table['name']} PARTITION OF mainspring.{table['partition_of']} {table['bound']};"
+        parent = table["partition_of"]
+        return f"CREATE TABLE mainspring.{table['name']} PARTITION OF mainspring.{parent} {table['bound']};"
     lines = [_column(row) for row in await connection.fetch(_COLUMNS, table["oid"])]
     lines += [
         f"    CONSTRAINT {row['name']} {row['text']}"

@@ -6,22 +6,14 @@ import click
 
 from mainspring.cli.errors import FAILED, UNREACHABLE
 from mainspring.cli.options import store_options
-from mainspring.cli.output import document, printable
+from mainspring.cli.output import document, table
 from mainspring.cli.session import Access
-
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @click.command()
 @store_options
-@click.option("--no-color", is_flag=True, envvar="NO_COLOR", hidden=True)
 @click.pass_context
-def doctor(
-    ctx: click.Context,
-    access: Access,
-    as_json: bool,
-    no_color: bool,
-) -> None:
+def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
     from mainspring.ops.doctor import Level, examine, unreachable
 
@@ -29,11 +21,8 @@ def doctor(
     if as_json:
         document([{"name": each.name, "level": each.level, "sentence": each.sentence} for each in checks])
     else:
-        width = max(len(each.name) for each in checks)
-        for each in checks:
-            level = each.level.ljust(4)
-            shown = level if no_color else click.style(level, fg=_COLOURS[each.level])
-            click.echo(f"{shown}  {each.name.ljust(width)}  {printable(each.sentence)}")
+        rows = [(each.level, each.name, each.sentence) for each in checks]
+        table(["LEVEL", "CHECK", "FINDING"], rows, none="no checks")
     if unreachable(checks):
         ctx.exit(UNREACHABLE)
     ctx.exit(FAILED if any(each.level is Level.FAIL for each in checks) else 0)

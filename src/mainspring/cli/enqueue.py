@@ -87,7 +87,7 @@ def _keywords(text: str | None) -> dict[str, object]:
 
 def _json(option: str, text: str, expected: str) -> object:
     try:
-        return json.loads(text)
+        return _read(text)
     except (ValueError, RecursionError):
         _refuse(option, text, expected)
 
@@ -104,9 +104,18 @@ def _pairs(words: Sequence[str]) -> dict[str, object]:
 
 def _value(text: str) -> object:
     try:
-        return json.loads(text)
+        return _read(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _read(text: str) -> object:
+    # Python would take NaN and Infinity, which are not JSON and may well be names.
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 def _refuse(what: str, got: object, expected: str) -> NoReturn:

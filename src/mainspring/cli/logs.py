@@ -17,9 +17,8 @@ def set_up_logging(config: LogConfig, stream: TextIO, *, every_run: bool) -> Non
     """Write to the stream unless handlers are there already. Successes are logged one by one only
     when `every_run` asks for it."""
     level = logging.getLevelNamesMapping()[config.level.upper()]
-    logging.getLogger("mainspring").setLevel(level)
-    runs = level if every_run else max(level, logging.WARNING)
-    logging.getLogger("mainspring.runs").setLevel(runs)
+    _set_level("mainspring", level)
+    _set_level("mainspring.runs", level if every_run else max(level, logging.WARNING))
     root = logging.getLogger()
     if root.handlers:
         return
@@ -28,6 +27,12 @@ def set_up_logging(config: LogConfig, stream: TextIO, *, every_run: bool) -> Non
     root.addHandler(handler)
     # Other libraries' debugging is not what `--log-level debug` asks for.
     root.setLevel(max(level, logging.INFO))
+
+
+def _set_level(name: str, level: int) -> None:
+    logger = logging.getLogger(name)
+    if logger.level == logging.NOTSET:
+        logger.setLevel(level)
 
 
 class TextLines(logging.Formatter):

@@ -1,4 +1,7 @@
-"""What people and programs read: aligned tables or one JSON document on stdout, messages on stderr."""
+"""What people and programs read: aligned tables or one JSON document on stdout, messages on stderr.
+
+There is no colour: a level or a state is a word, and reads the same in a terminal, a log and a pipe.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -12,9 +12,10 @@ from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, table, when
 from mainspring.cli.session import Access
 from mainspring.duration import written
+from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.queries import Queries
-from mainspring.ops.views import moments_view, schedule_view, slot_view
+from mainspring.ops.views import moments_view, schedule_view, slot_view, trigger_view
 from mainspring.trigger.zones import zone
 
 MOST_FIRES = 1000
@@ -53,7 +54,7 @@ def show(name: str, access: Access, as_json: bool) -> None:
     titles = ["SLOT", "DISPOSITION", "JOB", "DECIDED AT", "REASON"]
     table(titles, map(_slot_row, found.slots), none="no slots yet")
     click.echo()
-    for moment in found.fires:
+    for moment in found.fires or ():
         click.echo(f"next  {when(moment)}")
 
 
@@ -67,17 +68,30 @@ def next_(name: str, count: int, access: Access, as_json: bool) -> None:
     if as_json:
         document(moments_view(found.fires))
         return
-    own = zone(json.loads(found.schedule.trigger).get("tz", "UTC"))
+    if found.fires is None:
+        raise click.ClickException(f"this version cannot read its trigger: {shown(found.schedule.trigger)}")
+    own = _zone(found.schedule.trigger)
     rows = [(when(each), f"{each.astimezone(own):%a %Y-%m-%d %H:%M:%S %Z}") for each in found.fires]
     table(["UTC", own.key], rows, none="it does not fire again")
 
 
 def in_words(trigger: str) -> str:
     """A stored trigger, as people write it."""
-    facts = json.loads(trigger)
-    if "every" in facts:
-        return f"every {written(timedelta(seconds=facts['every']))}"
-    return f"{facts['cron']} ({facts['tz']})"
+    match trigger_view(trigger):
+        case {"every": int() | float() as seconds}:
+            return f"every {written(timedelta(seconds=seconds))}"
+        case {"cron": expression, "tz": tz}:
+            return f"{expression} ({tz})"
+        case _:
+            return trigger
+
+
+def _zone(trigger: str) -> ZoneInfo:
+    match trigger_view(trigger):
+        case {"tz": str() as name}:
+            return zone(name)
+        case _:
+            return zone("UTC")
 
 
 def _row(schedule: Schedule) -> Sequence[object]:

@@ -65,16 +65,16 @@ class Executor:
         call = partial(task.signature.call, task.function, context, args, kwargs)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._threads, contextvars.copy_context().run, _no_stop_iteration, call
+            self._threads, contextvars.copy_context().run, _as_a_future_can_carry, call
         )
 
 
-def _no_stop_iteration(call: partial[object]) -> object:
-    # A future cannot carry StopIteration; it would hang the job instead of failing it.
+def _as_a_future_can_carry(call: partial[object]) -> object:
+    # A future can carry neither of these; they would hang the job instead of failing it.
     try:
         return call()
-    except StopIteration as error:
-        raise RuntimeError("the handler raised StopIteration") from error
+    except (StopIteration, GeneratorExit) as error:
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
 
 
 def _current_task() -> asyncio.Task[Any] | None:

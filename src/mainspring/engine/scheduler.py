@@ -37,6 +37,7 @@ class Scheduler:
         self._telemetry = telemetry
         self._poll = poll
         self._chunk = chunk
+        self._refused: set[str] = set()
 
     async def tick(self) -> timedelta:
         now, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
@@ -58,7 +59,9 @@ class Scheduler:
             return open_spec(spec, decode(spec.trigger), now)
         except UsageError as error:
             # Written by a newer version, perhaps: its schedules wait for a scheduler that can.
-            self._telemetry.emit(TriggerRefused(trigger=spec.trigger, reason=str(error)))
+            if spec.trigger not in self._refused:  # told once, not with every pass
+                self._refused.add(spec.trigger)
+                self._telemetry.emit(TriggerRefused(trigger=spec.trigger, reason=str(error)))
             return None
 
     async def _fire(self) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mainspring.clock import Clock
-from mainspring.errors import SchemaMismatch, StoreError
+from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadFilter, QueueDepth
 from mainspring.model.value import Value
@@ -73,9 +73,7 @@ async def _reached(store: Store, clock: Clock) -> list[Check]:
         theirs = await store.now(at=clock.stamp())
         took = timedelta(seconds=clock.monotonic() - before)
         facts = await store.facts()
-    except SchemaMismatch:
-        raise
-    except StoreError as error:
+    except (StoreUnavailable, AnswerLost) as error:
         return [_fail("database", str(error))]
     engine, version = facts.pop("engine"), facts.pop("version")
     about = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in _OWN_CHECK)
@@ -99,9 +97,7 @@ def _clocks(skew: timedelta, took: timedelta) -> Check:
 def _fsync(value: str) -> Check:
     if value == "on":
         return _ok("durability", "fsync is on")
-    return _fail(
-        "durability", f"fsync is {value}: a crash of the server's machine loses jobs that were stored"
-    )
+    return _warn("durability", f"fsync is {value}: if the server's machine crashes, stored jobs are lost")
 
 
 def _wal_reset(value: str) -> Check:

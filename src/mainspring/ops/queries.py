@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.clock import Clock
-from mainspring.errors import NotFound
+from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Job
@@ -29,7 +29,8 @@ class ScheduleHistory(Value, frozen=True, kw_only=True):
 
     schedule: Schedule
     slots: tuple[Slot, ...]
-    fires: tuple[datetime, ...]
+    fires: tuple[datetime, ...] | None
+    """None when this version cannot read the trigger."""
 
 
 class Queries:
@@ -88,9 +89,12 @@ class Queries:
         return await self._store.depth(at=self._clock.stamp())
 
 
-def next_fires(trigger: str, after: datetime, count: int) -> tuple[datetime, ...]:
-    """The next instants a stored trigger names; fewer when it ends."""
-    rule = codec.decode(trigger)
+def next_fires(trigger: str, after: datetime, count: int) -> tuple[datetime, ...] | None:
+    """The next instants a stored trigger names, fewer when it ends; None when it cannot be read."""
+    try:
+        rule = codec.decode(trigger)
+    except InvalidArgument:
+        return None
     found: list[datetime] = []
     moment: datetime | None = after
     while moment is not None and len(found) < count:

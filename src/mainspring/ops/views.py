@@ -91,7 +91,7 @@ def schedule_view(schedule: Schedule) -> View:
         "id": schedule.id,
         "name": schedule.name,
         "task": schedule.task,
-        "trigger": json.loads(schedule.trigger),
+        "trigger": trigger_view(schedule.trigger),
         **_call(schedule.payload),
         "queue": schedule.queue,
         "priority": schedule.priority,
@@ -102,6 +102,14 @@ def schedule_view(schedule: Schedule) -> View:
         "active_from": iso(schedule.active_from),
         "next_at": iso(schedule.next_at),
     }
+
+
+def trigger_view(trigger: str) -> object:
+    """A stored trigger, or its bare text if another version wrote it in a way that is not JSON."""
+    try:
+        return json.loads(trigger)
+    except ValueError:
+        return trigger
 
 
 def slot_view(slot: Slot) -> View:
@@ -145,9 +153,9 @@ def depth_view(depth: QueueDepth) -> View:
     }
 
 
-def moments_view(moments: Sequence[datetime]) -> list[str | None]:
-    """Instants in order."""
-    return [iso(each) for each in moments]
+def moments_view(moments: Sequence[datetime] | None) -> list[str | None] | None:
+    """Instants in order, or None when they are not known."""
+    return None if moments is None else [iso(each) for each in moments]
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -53,12 +53,12 @@ class PostgresFleet:
         buried = await self._database.relaxed("bury_members", at=at)
         if not await self._database.relaxed("dead_members"):
             return Reaped()
-        back = await self._database.relaxed("reap_jobs", limit=limit, at=at)
-        if back:
+        [row] = await self._database.relaxed("reap_jobs", limit=limit, at=at)
+        if row["jobs"]:
             self._notifier.poke()
         else:
             await self._database.relaxed("forget_members")
-        return Reaped(members=tuple(row["name"] for row in buried), jobs=sum(row["jobs"] for row in back))
+        return Reaped(members=tuple(each["name"] for each in buried), jobs=row["jobs"])
 
     async def members(self, *, at: Stamp) -> list[MemberInfo]:
         return [rows.member(row) for row in await self._database.fetch("members", at=at)]

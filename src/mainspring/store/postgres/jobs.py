@@ -105,25 +105,25 @@ class PostgresJobs:
         return [to_claim(row, worker_id, self._names) for row in rows]
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
-        by_verdict: dict[Verdict, list[Settlement]] = defaultdict(list)
-        for settlement in settlements:
-            by_verdict[settlement.verdict].append(settlement)
-        if len(by_verdict) == 1:
-            [(verdict, batch)] = by_verdict.items()
+        groups = _groups(settlements)
+        if len(groups) == 1:
+            [(verdict, batch)] = groups
             settled = await _settle(self._database.fetch, verdict, batch, at)
         else:
             settled = set()
             async with self._database.transaction("settle") as transaction:
-                for verdict, batch in by_verdict.items():
+                for verdict, batch in groups:
                     settled |= await _settle(transaction.fetch, verdict, batch, at)
-        if by_verdict.keys() & {Verdict.FAILED, Verdict.RELEASED}:
+        if any(verdict in (Verdict.FAILED, Verdict.RELEASED) for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
-        rows = await self._database.fetch("recorded_runs", **_named(settlements))
-        return [row["job_id"] for row in rows]
+        found = []
+        for _, batch in _groups(settlements):
+            found += await self._database.fetch("recorded_runs", **_named(batch))
+        return [row["job_id"] for row in found]
 
     async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
         rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
@@ -220,7 +220,7 @@ async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: S
     tooks = [s.took for s in batch]
     match verdict:
         case Verdict.SUCCEEDED:
-            results = [s.result for s in batch]
+            results = [s.result for s in batch] if any(s.result is not None for s in batch) else None
             rows = await fetch("settle_succeeded", **named, tooks=tooks, results=results, at=at)
         case Verdict.DEAD:
             errors = [written(s.failure) for s in batch]
@@ -238,11 +238,24 @@ async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: S
     return {row["job_id"] for row in rows}
 
 
-def _named(settlements: Sequence[Settlement]) -> dict[str, list[int]]:
+def _groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settlement]]]:
+    """By verdict and worker, each sorted by job as the statements want it. Nearly always one group."""
+    groups: dict[tuple[Verdict, int], list[Settlement]] = defaultdict(list)
+    for settlement in sorted(settlements, key=_job_id):
+        groups[settlement.verdict, settlement.worker_id].append(settlement)
+    return [(verdict, batch) for (verdict, _), batch in groups.items()]
+
+
+def _job_id(settlement: Settlement) -> int:
+    return settlement.job_id
+
+
+def _named(batch: list[Settlement]) -> dict[str, object]:
+    """One worker's batch."""
     return {
-        "job_ids": [s.job_id for s in settlements],
-        "worker_ids": [s.worker_id for s in settlements],
-        "fences": [s.fence for s in settlements],
+        "worker_id": batch[0].worker_id,
+        "job_ids": [s.job_id for s in batch],
+        "fences": [s.fence for s in batch],
     }
 
 

@@ -59,6 +59,7 @@ class PostgresSchedules:
         return [rows.spec(row) for row in await self._database.relaxed("unplanned_specs", limit=limit)]
 
     async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        specs = sorted(specs, key=lambda spec: spec.id)
         await self._database.relaxed(
             "plan_specs",
             ids=[spec.id for spec in specs],
@@ -67,6 +68,7 @@ class PostgresSchedules:
         )
 
     async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        openings = sorted(openings, key=lambda opening: opening.spec_id)
         opened = await self._database.fetch(
             "open_fires",
             spec_ids=[opening.spec_id for opening in openings],

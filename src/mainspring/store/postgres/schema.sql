@@ -59,7 +59,7 @@ CREATE TABLE mainspring.jobs (
     toast.autovacuum_vacuum_threshold=2000,
     toast.vacuum_truncate=off
 );
-CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, id) WITH (fillfactor='90', deduplicate_items=off);
+CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
 CREATE TABLE mainspring.lanes (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,

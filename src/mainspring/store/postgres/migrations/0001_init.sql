@@ -48,7 +48,9 @@ CREATE TABLE mainspring.jobs (
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000,
     toast.vacuum_truncate = off, toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 2000
 );
-CREATE INDEX jobs_ready ON mainspring.jobs (queue_id, priority, run_at, id)
+-- `id + 0`, so that no plan ever looks a job up by its id here: on a table that was empty when it
+-- was last analysed this index and the key cost the planner the same, and it may walk all of it.
+CREATE INDEX jobs_ready ON mainspring.jobs (queue_id, priority, run_at, (id + 0))
     WITH (fillfactor = 90, deduplicate_items = off);
 
 -- History: append-only, a partition a day, pruned by dropping partitions.

@@ -11,7 +11,11 @@ WITH me AS (
 )
 SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(
     SELECT c.job_id FROM unnest(:job_ids::bigint[], :fences::int[]) AS c (job_id, fence)
-    WHERE NOT EXISTS (SELECT 1 FROM mainspring.jobs j WHERE j.id = c.job_id AND j.worker_id = :id AND j.fence = c.fence)
+    LEFT JOIN LATERAL (
+        -- The limit keeps this a look-up by key for each claim, whatever the planner knows of the table.
+        SELECT true AS ours FROM mainspring.jobs j WHERE j.id = c.job_id AND j.worker_id = :id AND j.fence = c.fence LIMIT 1
+    ) held ON true
+    WHERE held.ours IS NULL
 ) AS lost;
 
 -- name: leave_clean
@@ -39,26 +43,24 @@ SELECT id FROM mainspring.members WHERE dead ORDER BY id;
 WITH gone AS MATERIALIZED (
     SELECT array_agg(id) AS ids, max(lease_until) AS ended FROM mainspring.members WHERE dead
 ), lost AS MATERIALIZED (
-    SELECT held.id, held.worker_id FROM gone CROSS JOIN mainspring.lanes l
+    SELECT held.* FROM gone CROSS JOIN mainspring.lanes l
     CROSS JOIN LATERAL (
-        SELECT j.id, j.worker_id FROM mainspring.jobs j
+        SELECT j.* FROM mainspring.jobs j
         WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= gone.ended
           AND j.worker_id <> 0 AND j.worker_id = ANY (gone.ids)
         FOR UPDATE SKIP LOCKED
     ) held
     LIMIT :limit
 ), back AS (
-    UPDATE mainspring.jobs j SET worker_id = 0, crashes = j.crashes + 1
-    FROM lost WHERE j.id = lost.id
-    RETURNING j.*, lost.worker_id AS by_worker
+    UPDATE mainspring.jobs SET worker_id = 0, crashes = crashes + 1 WHERE id = ANY (ARRAY(SELECT id FROM lost))
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
-    SELECT id, coalesce(:at::timestamptz, now()), claimed_at, enqueued_at, run_at, by_worker, schedule_id, slot_at, queue_id,
-           task_id, fence, priority, max_attempts, failures, crashes, 4
-    FROM back
+    SELECT id, coalesce(:at::timestamptz, now()), claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+           task_id, fence, priority, max_attempts, failures, crashes + 1, 4
+    FROM lost
 )
-SELECT queue_id, count(*)::int AS jobs FROM back GROUP BY queue_id;
+SELECT count(*)::int AS jobs FROM lost;
 
 -- name: forget_members
 -- Only once a plain read finds no claim of theirs, not even one that another session has locked.

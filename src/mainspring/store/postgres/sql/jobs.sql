@@ -41,10 +41,10 @@ WHERE ctid = ANY (ARRAY(
     CROSS JOIN LATERAL (
         SELECT j.ctid FROM mainspring.jobs j
         WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority
-          AND (j.run_at, j.id) > (lane.after_run_at, lane.after_id)
+          AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
           AND j.run_at <= coalesce(:at::timestamptz, now())
           AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
-        ORDER BY j.run_at, j.id
+        ORDER BY j.run_at, j.id + 0
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ) due
@@ -68,29 +68,33 @@ WITH me AS MATERIALIZED (
 )
 SELECT * FROM held ORDER BY id;
 
+-- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
+-- the queue was empty, walks the whole queue for every batch once it is not. The ids come sorted, so
+-- width_bucket tells a job's place in the other arrays.
+
 -- name: settle_succeeded
 WITH ended AS (
-    DELETE FROM mainspring.jobs j
-    USING unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[], :tooks::interval[], :results::bytea[])
-        AS s (job_id, worker_id, fence, took, result)
-    WHERE j.id = s.job_id AND j.worker_id = s.worker_id AND j.fence = s.fence
-    RETURNING j.*, s.took, s.result
+    DELETE FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, run_at, worker_id, schedule_id,
-       slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 0, payload, result
+SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 0, payload,
+       (:results::bytea[])[place]
 FROM ended
 RETURNING job_id;
 
 -- name: settle_dead
 WITH ended AS (
-    DELETE FROM mainspring.jobs j
-    USING unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[], :tooks::interval[], :errors::jsonb[])
-        AS s (job_id, worker_id, fence, took, error)
-    WHERE j.id = s.job_id AND j.worker_id = s.worker_id AND j.fence = s.fence
-    RETURNING j.*, s.took,
-        s.error || jsonb_build_object('attempt', j.failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
+    DELETE FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place,
+        (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
+            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
                                       max_attempts, failures, crashes, reason, payload, errors)
@@ -100,53 +104,62 @@ WITH ended AS (
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, run_at, worker_id, schedule_id,
-       slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 2, error
+SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 2, error
 FROM ended
 RETURNING job_id;
 
 -- name: settle_failed
-WITH named AS (
-    SELECT * FROM unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[], :tooks::interval[], :delays::interval[], :errors::jsonb[])
-        AS s (job_id, worker_id, fence, took, delay, error)
+WITH ended AS MATERIALIZED (
+    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place,
+        (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
+            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
+    FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    FOR UPDATE
 ), again AS (
-    UPDATE mainspring.jobs j
-    SET worker_id = 0, failures = j.failures + 1, run_at = coalesce(:at::timestamptz, now()) + s.delay,
-        errors = coalesce(j.errors, '[]') || (s.error || jsonb_build_object('attempt', j.failures + 1, 'at', coalesce(:at::timestamptz, now())))
-    FROM named s JOIN mainspring.jobs was ON was.id = s.job_id
-    WHERE j.id = s.job_id AND j.worker_id = s.worker_id AND j.fence = s.fence
-    RETURNING j.*, s.took, s.worker_id AS by_worker, was.run_at AS was_due, j.errors -> -1 AS error
+    UPDATE mainspring.jobs
+    SET worker_id = 0, failures = failures + 1,
+        run_at = coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])],
+        errors = coalesce(errors, '[]') || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
+            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())))
+    WHERE id = ANY (ARRAY(SELECT id FROM ended))
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, was_due, by_worker, schedule_id,
-       slot_at, queue_id, task_id, fence, priority, max_attempts, failures - 1, crashes, 1, error
-FROM again
+SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 1, error
+FROM ended
 RETURNING job_id;
 
 -- name: settle_released
-WITH named AS (
-    SELECT * FROM unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[], :tooks::interval[], :delays::interval[], :rans::bool[])
-        AS s (job_id, worker_id, fence, took, delay, ran)
+WITH ended AS MATERIALIZED (
+    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
+    FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    FOR UPDATE
 ), back AS (
-    UPDATE mainspring.jobs j
+    UPDATE mainspring.jobs
     SET worker_id = 0,
-        run_at = CASE WHEN s.delay > interval '0' THEN coalesce(:at::timestamptz, now()) + s.delay ELSE j.run_at END
-    FROM named s JOIN mainspring.jobs was ON was.id = s.job_id
-    WHERE j.id = s.job_id AND j.worker_id = s.worker_id AND j.fence = s.fence
-    RETURNING j.*, s.took, s.ran, s.worker_id AS by_worker, was.run_at AS was_due
+        run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
+                      THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
+                      ELSE run_at END
+    WHERE id = ANY (ARRAY(SELECT id FROM ended))
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
-    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - took, enqueued_at, was_due, by_worker, schedule_id,
-           slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 3
-    FROM back WHERE ran
+    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 3
+    FROM ended WHERE (:rans::bool[])[place]
 )
-SELECT id AS job_id FROM back;
+SELECT id AS job_id FROM ended;
 
 -- name: recorded_runs
-SELECT r.job_id FROM unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[]) AS s (job_id, worker_id, fence)
-JOIN mainspring.runs r ON r.job_id = s.job_id AND r.worker_id = s.worker_id AND r.fence = s.fence;
+SELECT job_id FROM mainspring.runs
+WHERE job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+  AND fence = (:fences::int[])[width_bucket(job_id, :job_ids::bigint[])];
 
 -- name: cancel_jobs
 WITH gone AS (

@@ -33,20 +33,20 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: plan_specs
-UPDATE mainspring.specs s SET following_at = p.following_at, planned = true
-FROM unnest(:ids::bigint[], :next_ats::timestamptz[], :following_ats::timestamptz[]) AS p (id, next_at, following_at)
-WHERE s.id = p.id AND s.next_at = p.next_at AND NOT s.planned;
+-- Sorted ids and width_bucket instead of a join, as in jobs.sql and for the same reason.
+UPDATE mainspring.specs
+SET following_at = (:following_ats::timestamptz[])[width_bucket(id, :ids::bigint[])], planned = true
+WHERE id = ANY (:ids::bigint[]) AND next_at = (:next_ats::timestamptz[])[width_bucket(id, :ids::bigint[])] AND NOT planned;
 
 -- name: open_fires
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
-WITH opening AS (
-    SELECT * FROM unnest(:spec_ids::bigint[], :expecteds::timestamptz[], :slot_ats::timestamptz[], :sinces::timestamptz[],
-                         :next_ats::timestamptz[])
-        AS o (spec_id, expected, slot_at, since, next_at)
-), moved AS (
-    UPDATE mainspring.specs s SET next_at = o.next_at, following_at = NULL, planned = o.next_at IS NULL
-    FROM opening o WHERE s.id = o.spec_id AND s.next_at = o.expected
-    RETURNING s.id, o.slot_at, o.since
+WITH moved AS (
+    UPDATE mainspring.specs
+    SET next_at = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])], following_at = NULL,
+        planned = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] IS NULL
+    WHERE id = ANY (:spec_ids::bigint[]) AND next_at = (:expecteds::timestamptz[])[width_bucket(id, :spec_ids::bigint[])]
+    RETURNING id, (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS slot_at,
+                  (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since
 )
 INSERT INTO mainspring.fires (spec_id, slot_at, since)
 SELECT id, slot_at, since FROM moved
@@ -59,24 +59,26 @@ RETURNING spec_id;
 WITH f AS MATERIALIZED (
     SELECT spec_id, slot_at, since, last_id FROM mainspring.fires ORDER BY slot_at, spec_id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), herd AS MATERIALIZED (
-    SELECT s.*, f.slot_at, f.since FROM f CROSS JOIN LATERAL (
+    SELECT s.*, f.slot_at, f.since, s.active_from < f.slot_at AS concerned,
+           CASE WHEN s.active_from < f.slot_at AND coalesce(:at::timestamptz, now()) - f.slot_at <= s.catch_up
+                THEN nextval('mainspring.job_ids') END AS job_id
+    FROM f CROSS JOIN LATERAL (
         SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id > f.last_id ORDER BY id LIMIT :limit
     ) s
 ), ledger AS (
     INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason)
     SELECT id, slot_at, coalesce(:at::timestamptz, now()),
            CASE WHEN since IS NOT NULL THEN greatest(since, active_from) END,
-           CASE WHEN coalesce(:at::timestamptz, now()) - slot_at <= catch_up THEN nextval('mainspring.job_ids') END,
-           CASE WHEN coalesce(:at::timestamptz, now()) - slot_at <= catch_up THEN 0 ELSE 1 END,
-           CASE WHEN coalesce(:at::timestamptz, now()) - slot_at <= catch_up THEN NULL ELSE 'misfire' END
-    FROM herd WHERE active_from < slot_at
-    ORDER BY id
+           job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, CASE WHEN job_id IS NULL THEN 'misfire' END
+    FROM herd WHERE concerned
     ON CONFLICT DO NOTHING
-    RETURNING schedule_id, slot_at, job_id
+    RETURNING schedule_id, job_id
 ), fired AS (
     INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at)
-    SELECT l.job_id, h.queue_id, h.task_id, h.priority, l.slot_at, coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, l.slot_at
-    FROM ledger l JOIN herd h ON h.id = l.schedule_id WHERE l.job_id IS NOT NULL
+    SELECT h.job_id, h.queue_id, h.task_id, h.priority, h.slot_at, coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at
+    FROM herd h
+    -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
+    WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
     RETURNING queue_id
 ), counted AS (
     SELECT count(*) AS taken, max(id) AS last_id FROM herd

@@ -1,0 +1,53 @@
+# Everything a contributor runs. `make` prints this list.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt schema bench clean
+
+help: ## Print this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(RUN_STAMP) ## Start the example on a SQLite file: needs nothing but python3
+	$(BIN)/mainspring dev examples/hello.py $(ARGS)
+
+test: $(DEV_STAMP) ## Run every test on SQLite and PostgreSQL (ARGS='-k claim' passes through)
+	$(BIN)/pytest -n auto $(ARGS)
+
+check: $(DEV_STAMP) ## Format, lint, types, imports and dependencies, without changing anything
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry src
+
+fmt: $(DEV_STAMP) ## Format, and fix what can be fixed
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
+	$(BIN)/python -m tests.support.schema --write
+
+bench: $(DEV_STAMP) ## Run the benchmarks (ARGS passes through)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## Remove the environment and what tools left behind
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Installed again only when what is to be installed has changed.
+$(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres]' -c constraints.txt
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	@touch $@ $(RUN_STAMP)

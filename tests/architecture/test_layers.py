@@ -1,0 +1,124 @@
+"""Who may import whom, and how big a module may be: in plain Python, so that it runs wherever pytest runs.
+
+The layers are read from [tool.importlinter], which checks the same and more; this test says it without
+another tool, counts imports inside functions too, and cannot be switched off by a comment.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import tomllib
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "mainspring"
+LARGEST, MEDIAN = 400, 150
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
+#: The package's front, and `python -m`: nobody imports them from inside, so they have no layer.
+DOORS = ("mainspring", "mainspring.__main__")
+#: Only these may name a concrete store; `testing` is for users' tests and sits on top of everything.
+MAY_NAME_STORES = ("mainspring.store.opener", "mainspring.app")
+CONCRETE = ("mainspring.store.sqlite", "mainspring.store.postgres")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports(name: str) -> set[str]:
+    """Every module of ours that this one imports, wherever in its text."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    deepest = {target for target in found if target in MODULES}
+    # `from package import module` is an import of the module; the package comes along with it.
+    return {t for t in deepest if not any(other.startswith(f"{t}.") for other in deepest)} - {name}
+
+
+def is_within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def levels(contract: dict, container: str = "") -> dict[str, int]:
+    """Package -> level, lowest first; several may share one, and then may not import each other."""
+    prefix = f"{container}." if container else ""
+    rows = [[f"{prefix}{part.strip()}" for part in row.split("|")] for row in contract["layers"]]
+    return {package: level for level, row in enumerate(reversed(rows)) for package in row}
+
+
+LAYERS = {}
+for _contract in CONTRACTS:
+    if _contract["type"] == "layers":
+        for _container in _contract.get("containers", [""]):
+            LAYERS[_container or "mainspring"] = levels(_contract, _container)
+
+
+def layer(name: str, known: dict[str, int]) -> str | None:
+    return next((package for package in known if is_within(name, package)), None)
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("container", LAYERS)
+def test_imports_point_down(name, container):
+    known = LAYERS[container]
+    own = layer(name, known)
+    for target in imports(name) if own else ():
+        other = layer(target, known)
+        if other and other != own:
+            assert known[other] < known[own], f"{name} may not import {target}"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in DOORS])
+def test_every_module_has_a_layer(name):
+    assert layer(name, LAYERS["mainspring"]), f"{name} is in no layer of [tool.importlinter]"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nobody_inside_imports_the_front_door(name):
+    assert not imports(name) & set(DOORS)
+
+
+def test_every_layer_has_a_module():
+    empty = {package for package in LAYERS["mainspring"] if package not in MODULES}
+
+    assert not empty, f"layers without a module: {sorted(empty)}"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in MAY_NAME_STORES])
+def test_only_the_composition_root_names_a_concrete_store(name):
+    own = next((package for package in CONCRETE if is_within(name, package)), "")
+    named = {target for target in imports(name) for package in CONCRETE if is_within(target, package)}
+
+    assert {target for target in named if not (own and is_within(target, own))} == set()
+
+
+def test_there_is_no_import_cycle():
+    graph = {name: imports(name) for name in MODULES}
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as cycle:
+        pytest.fail(f"modules import one another: {' -> '.join(cycle.args[1])}")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_stays_small(name):
+    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= LARGEST
+
+
+def test_most_modules_are_much_smaller():
+    sizes = [len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()]
+
+    assert statistics.median(sizes) <= MEDIAN
