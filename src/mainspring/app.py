@@ -152,8 +152,12 @@ class Mainspring:
     async def aclose(self) -> None:
         """Let go of this event loop's store."""
         opening = self._stores.pop(asyncio.get_running_loop(), None)
-        if opening is not None:
-            store = await opening
+        if opening is None:
+            return
+        # One that could not be opened has told its caller so; there is nothing to let go of.
+        await asyncio.wait([opening])
+        if not opening.cancelled() and opening.exception() is None:
+            store = opening.result()
             if store is not self._in_memory:
                 await store.close()
 

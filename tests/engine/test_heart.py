@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -173,11 +174,9 @@ def test_a_handler_that_will_not_stop_after_its_lease_writes_nothing(floor: Floo
 
     @floor.task
     async def stubborn() -> None:
-        while not gate.is_set():
-            try:
-                await gate.wait()
-            except asyncio.CancelledError:
-                continue
+        with contextlib.suppress(asyncio.CancelledError):
+            await gate.wait()
+        await gate.wait()
 
     async def story() -> None:
         job_id = await floor.put("stubborn")
@@ -293,11 +292,9 @@ def test_a_store_that_hangs_and_will_not_be_cancelled_does_not_keep_the_heart_pa
         gate = asyncio.Event()
 
         async def hang() -> None:
-            while not gate.is_set():
-                try:
-                    await gate.wait()
-                except asyncio.CancelledError:
-                    continue
+            with contextlib.suppress(asyncio.CancelledError):
+                await gate.wait()
+            await gate.wait()  # as a session that is given time to be cancelled
 
         floor.store.during("beat", hang)
         async with asyncio.timeout(5):

@@ -16,10 +16,11 @@ from mainspring.cli.session import Access
 def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
     from mainspring.ops.doctor import Level, examine, unreachable
+    from mainspring.ops.views import check_view
 
     checks = access.ask(examine, verify=False)
     if as_json:
-        document([{"name": each.name, "level": each.level, "sentence": each.sentence} for each in checks])
+        document([check_view(each) for each in checks])
     else:
         rows = [(each.level, each.name, each.sentence) for each in checks]
         table(["LEVEL", "CHECK", "FINDING"], rows, none="no checks")

@@ -14,7 +14,7 @@ from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.ops.commands import Commands, Done, Effect
 from mainspring.ops.queries import Queries
-from mainspring.ops.views import View, job_view, member_id, run_view
+from mainspring.ops.views import View, done_view, job_view, member_id, run_view
 
 LARGEST_PAGE = 1000
 
@@ -75,12 +75,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
 @store_options
 @click.pass_context
-def cancel(
-    ctx: click.Context,
-    ids: tuple[int, ...],
-    access: Access,
-    as_json: bool,
-) -> None:
+def cancel(ctx: click.Context, ids: tuple[int, ...], access: Access, as_json: bool) -> None:
     """Take jobs out of their queues for good; a running one is told to stop."""
     ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).cancel(ids)), as_json=as_json))
 
@@ -89,12 +84,7 @@ def cancel(
 @click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
 @store_options
 @click.pass_context
-def retry(
-    ctx: click.Context,
-    ids: tuple[int, ...],
-    access: Access,
-    as_json: bool,
-) -> None:
+def retry(ctx: click.Context, ids: tuple[int, ...], access: Access, as_json: bool) -> None:
     """Make delayed jobs due now, and put dead ones back into their queues."""
     ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).retry(ids)), as_json=as_json))
 
@@ -102,9 +92,7 @@ def retry(
 def report(done: Sequence[Done], *, as_json: bool) -> int:
     """Say what became of each job; answer 1 if one refused."""
     if as_json:
-        document(
-            [{"id": each.job_id, "effect": each.effect, "was": each.was, "why": each.why} for each in done]
-        )
+        document([done_view(each) for each in done])
     else:
         for each in done:
             click.echo(f"job {each.job_id} {_said(each)}")

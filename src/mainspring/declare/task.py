@@ -52,11 +52,11 @@ class Task(Generic[P, R_co]):
         self._delay = timedelta()
         self._run_at: datetime | None = None
 
-    def __call__(self, *args: object, **kwargs: object) -> R_co:
+    def __call__(self, /, *args: object, **kwargs: object) -> R_co:
         """Run the plain function here and now, as if it had never been decorated."""
         return self.function(*args, **kwargs)
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
         self.signature.check(args, kwargs)
         return NewJob(
@@ -69,11 +69,11 @@ class Task(Generic[P, R_co]):
             max_attempts=self.attempts,
         )
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
         return self._sender.enqueue([self.job(*args, **kwargs)])[0]
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
         """Put this call into its queue; when it returns, the job is stored."""
         [handle] = await self._sender.aenqueue([self.job(*args, **kwargs)])
         return handle

@@ -36,7 +36,14 @@ def log_event(event: Event) -> None:
     """One event, at most one line."""
     match event:
         case RunStarted():
-            _runs.debug("job %d %s: attempt %d begins", event.job_id, event.task, event.attempt)
+            if _runs.isEnabledFor(logging.DEBUG):
+                _runs.debug(
+                    "job %d %s: attempt %d begins",
+                    event.job_id,
+                    event.task,
+                    event.attempt,
+                    extra=_about(event),
+                )
         case RunEnded():
             _run_ended(event)
         case ProcessStarted() | ProcessStopping() | ProcessStopped():
@@ -57,7 +64,8 @@ def _run_ended(event: RunEnded) -> None:
     # Successes are the many: nothing is formatted for them unless somebody listens.
     if event.verdict is Verdict.SUCCEEDED:
         if _runs.isEnabledFor(logging.INFO):
-            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, _short(event.took))
+            took = _short(event.took)
+            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_about(event))
         return
     why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
     after = f", again in {_short(event.delay)}" if event.verdict is Verdict.FAILED else ""
@@ -140,6 +148,11 @@ def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed) -> None:
                 _short(event.again_in),
                 exc_info=event.error,
             )
+
+
+def _about(event: RunStarted | RunEnded) -> dict[str, object]:
+    """For those who read the log by machine."""
+    return {"job_id": event.job_id, "task": event.task, "attempt": event.attempt}
 
 
 def _short(length: timedelta) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
 
 from mainspring.engine.heart import Heart
 from mainspring.engine.loop import Cycle
@@ -12,9 +14,9 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.store.ports import FleetStore, Store
 from mainspring.telemetry import StoreTrouble, Telemetry
-from mainspring.waiting import NOW
+from mainspring.waiting import NOW, until
 
-STOP_WITHIN_SECONDS = 10
+STOP_WITHIN = timedelta(seconds=10)
 
 
 class Pulse:
@@ -38,10 +40,13 @@ class Pulse:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cycles: list[Cycle] = []
         self._ready = threading.Event()
+        self._owner: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
         self._clean = False
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Begin to beat. Call it on the event loop that will also stop it."""
+        self._owner = asyncio.get_running_loop()
         self._thread.start()
         self._ready.wait()
 
@@ -49,9 +54,12 @@ class Pulse:
         """End the leases; `clean` promises that no claim is left under them. If the store does not
         answer, they run out by themselves."""
         self._clean = clean
-        if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop_cycles)
-        await asyncio.to_thread(self._thread.join, STOP_WITHIN_SECONDS)
+        with suppress(RuntimeError):  # its event loop has ended already
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._stop_cycles)
+        # Not by a helper thread: user code may have taken all of the default executor's.
+        if await until(self._ended, STOP_WITHIN):
+            self._thread.join()
 
     def _stop_cycles(self) -> None:
         for cycle in self._cycles:
@@ -62,6 +70,9 @@ class Pulse:
             asyncio.run(self._beat())
         finally:
             self._ready.set()  # whatever went wrong, nobody may wait for it for ever
+            with suppress(RuntimeError):  # the owner did not wait for us
+                if self._owner is not None:
+                    self._owner.call_soon_threadsafe(self._ended.set)
 
     async def _beat(self) -> None:
         self._loop = asyncio.get_running_loop()

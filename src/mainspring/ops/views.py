@@ -17,6 +17,8 @@ from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.schedule import Schedule, Slot
+from mainspring.ops.commands import Done
+from mainspring.ops.doctor import Check
 
 View = dict[str, object]
 
@@ -102,6 +104,16 @@ def schedule_view(schedule: Schedule) -> View:
         "active_from": iso(schedule.active_from),
         "next_at": iso(schedule.next_at),
     }
+
+
+def done_view(done: Done) -> View:
+    """One job's answer to an order."""
+    return {"id": done.job_id, "effect": done.effect.value, "was": done.was, "why": done.why}
+
+
+def check_view(check: Check) -> View:
+    """One finding of the doctor."""
+    return {"name": check.name, "level": check.level.value, "sentence": check.sentence}
 
 
 def trigger_view(trigger: str) -> object:

@@ -174,8 +174,11 @@ WITH gone AS (
 SELECT id, worker_id <> 0 AS running, run_at > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
 
 -- name: hasten_jobs
+WITH named AS MATERIALIZED (
+    SELECT id, worker_id, run_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) FOR UPDATE
+)
 UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now())
-WHERE id = ANY (:ids::bigint[]) AND worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())
+WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())))
 RETURNING id, queue_id;
 
 -- name: replay_dead

@@ -1,0 +1,98 @@
+"""What the pages say is run: examples, the README's program and commands, the tables, the links."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from mainspring.cli.main import cli as command_line
+from mainspring.config import load
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def mainspring(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mainspring", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def billing(tmp_path: Path) -> Path:
+    """The README's program, as a reader would save it."""
+    (tmp_path / "billing.py").write_text(BLOCKS[0], encoding="utf-8")
+    return tmp_path
+
+
+def test_the_readme_program_is_short() -> None:
+    code = [line for line in BLOCKS[0].splitlines() if line.strip()]
+
+    assert len(code) <= 12
+
+
+def test_the_readme_commands_work_on_the_readme_program(billing: Path) -> None:
+    lines = [line.strip().split("  ")[0] for line in README.splitlines() if line.startswith("    mainspring ")]
+    enqueue, listing = (line.split()[1:] for line in lines if "dev" not in line)
+
+    enqueued = mainspring(*enqueue, cwd=billing)
+    burst = mainspring("worker", "billing.py", "--burst", cwd=billing)
+    listed = mainspring(*listing, cwd=billing)
+
+    assert [enqueued.returncode, burst.returncode, listed.returncode] == [0, 0, 0]
+    assert "invoice for acme, 2026-10" in burst.stderr
+    assert re.search(r"^1 +succeeded +invoice ", listed.stdout, re.MULTILINE)
+
+
+def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
+    calls = BLOCKS[1].replace("job = await", "job = asyncio.run(").replace(
+        'aenqueue("acme", month="2026-10")', 'aenqueue("acme", month="2026-10"))'
+    )
+    script = f"import asyncio\nfrom billing import app, invoice\ntenants = ['a', 'b']\n{calls}\napp.close()\n"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=billing, capture_output=True, text=True, timeout=60, check=False
+    )
+    listed = mainspring("jobs", "list", "-A", "billing.py", cwd=billing)
+
+    assert ran.returncode == 0, ran.stderr
+    assert len(re.findall(r"^\d+ +(?:ready|delayed) +invoice ", listed.stdout, re.MULTILINE)) == 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_configuration_page_lists_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    _, origins = load(flags={}, environ={}, cwd=ROOT / "docs")
+
+    listed = re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \|", page, re.MULTILINE)
+
+    assert sorted(listed) == sorted(origins)
+
+
+def test_the_commands_page_lists_every_command() -> None:
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+
+    for words in commands(command_line):
+        assert " ".join(words) in page, f"docs/commands.md does not mention `{' '.join(words)}`"
+
+
+def commands(group: click.Command, *above: str) -> list[tuple[str, ...]]:
+    if not isinstance(group, click.Group):
+        return [above]
+    return [words for name, command in group.commands.items() for words in commands(command, *above, name)]
+
+
+@pytest.mark.parametrize("test", sorted(set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs/guarantees.md").read_text()))))
+def test_every_test_the_guarantees_name_exists(test: str) -> None:
+    assert (ROOT / test).exists()

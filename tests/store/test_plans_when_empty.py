@@ -1,0 +1,70 @@
+"""Plans made while every table was empty must still be right once they are full.
+
+A session plans a statement once. A worker usually does so when the queue is empty, and the planner then
+takes the whole queue for one row: a join may walk all of it for every row of a batch. That cost us a
+hundredfold before jobs were looked up by key only.
+"""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from mainspring.store.postgres import connection as postgres
+
+#: How a statement may reach a row: by its key, through its lane, or where it already knows it lies.
+ALLOWED = {
+    "jobs_pkey": ("id = ",),
+    "jobs_ready": ("queue_id = ", "priority = "),
+    "specs_pkey": ("id = ",),
+    "specs_due": ("next_at",),
+    "specs_unplanned": ("id = ",),
+}
+STATEMENTS = [
+    "beat",
+    "cancel_jobs",
+    "claim_jobs",
+    "hasten_jobs",
+    "held_jobs",
+    "known_ids",
+    "live_job",
+    "open_fires",
+    "plan_specs",
+    "due_specs",
+    "reap_jobs",
+    "forget_members",
+    "settle_succeeded",
+    "settle_failed",
+    "settle_dead",
+    "settle_released",
+]
+
+
+async def plan_on_empty(url: str, statement: str) -> list[str]:
+    connection = await asyncpg.connect(url, server_settings=postgres._SETTINGS)
+    try:
+        await connection.execute("VACUUM ANALYZE")
+        sql, names = postgres.SQL[statement]
+        await connection.execute(f"PREPARE statement AS {sql}")
+        given = f"({', '.join('NULL' for _ in names)})" if names else ""
+        return [row[0].strip() for row in await connection.fetch(f"EXPLAIN EXECUTE statement{given}")]
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_planned_on_empty_tables_looks_rows_up(statement, postgres_url, run):
+    plan = run(plan_on_empty(postgres_url, statement))
+
+    looked_up = 0
+    for line, following in zip(plan, [*plan[1:], ""], strict=True):
+        for index, conditions in ALLOWED.items():
+            if f"using {index} on" in line:
+                looked_up += 1
+                assert following.startswith("Index Cond:"), plan
+                assert all(condition in following for condition in conditions), plan
+        assert "Seq Scan on jobs" not in line, plan
+        assert "Seq Scan on specs" not in line, plan
+        assert "Hash Join" not in line, plan
+        assert "Merge" not in line, plan
+    assert looked_up, plan
