@@ -49,7 +49,7 @@ class Mainspring:
         self._url = url
         self._settings: Settings | None = None
         self._origins: Mapping[str, str] = {}
-        self._portal = Portal()
+        self._portal = Portal(goodbye=self.aclose)
         self._stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
         self._stores = weakref.WeakKeyDictionary()
         self._in_memory: Store | None = None
@@ -163,7 +163,7 @@ class Mainspring:
 
     def close(self) -> None:
         """Let go of what blocking calls have opened."""
-        self._portal.close(self.aclose)
+        self._portal.close()
 
     async def __aenter__(self) -> Self:
         await self.store()

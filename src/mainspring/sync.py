@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from mainspring.errors import UsageError
 
 T = TypeVar("T")
 
+AT_EXIT_WITHIN_SECONDS = 2.0
+
 
 class Portal:
     """Runs coroutines for blocking callers, from any thread. Its own thread starts with the first
-    call, and anew in a forked child, which inherits no threads."""
+    call, and anew in a forked child, which inherits no threads. `goodbye` is run on it at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, goodbye: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._goodbye = goodbye
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -30,15 +36,15 @@ class Portal:
             raise UsageError(f"this call would block the running event loop; await {instead}() instead")
         return asyncio.run_coroutine_threadsafe(work(), self._running()).result()
 
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run one last coroutine and end the thread."""
+    def close(self, *, within: float | None = None) -> None:
+        """Say goodbye and end the thread. Nothing happens if it never ran."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None or self._pid != os.getpid():
             return
         try:
-            asyncio.run_coroutine_threadsafe(last(), loop).result()
-        finally:
+            asyncio.run_coroutine_threadsafe(self._goodbye(), loop).result(within)
+        finally:  # a goodbye that fails must not leave the thread behind
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
@@ -52,7 +58,15 @@ class Portal:
                     target=self._loop.run_forever, name="mainspring-blocking", daemon=True
                 )
                 self._thread.start()
+                # A script that enqueues and ends should still get its hint to the workers out.
+                atexit.register(_close_at_exit, weakref.ref(self))
             return self._loop
+
+
+def _close_at_exit(portal: weakref.ref[Portal]) -> None:
+    if (left := portal()) is not None:
+        with suppress(TimeoutError):
+            left.close(within=AT_EXIT_WITHIN_SECONDS)
 
 
 def _in_event_loop() -> bool:

@@ -22,6 +22,7 @@ from tests.support.processes import Effect, Process, Site, until
 
 pytestmark = pytest.mark.e2e
 
+RESTARTS = 4
 RESUMES_WITHIN = 5.0
 DEFECT = ": unexpected "
 """What a loop writes into the log when it meets an error that nobody foresaw."""
@@ -65,7 +66,9 @@ class Moment:
     wall: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-def test_a_restart_of_postgresql_under_load_loses_nothing(server: PostgresServer, server_site: Site) -> None:
+def test_a_restart_of_postgresql_under_load_loses_nothing(
+    server: PostgresServer, server_site: Site, record_property: Callable[[str, object], None]
+) -> None:
     site = server_site
     workers = [site.worker(f"worker-{number}", "-c", "4") for number in (1, 2)]
     scheduler = site.scheduler("scheduler")
@@ -74,7 +77,7 @@ def test_a_restart_of_postgresql_under_load_loses_nothing(server: PostgresServer
 
     def restarts() -> None:
         everybody_works(Moment())
-        for _ in range(2):
+        for _ in range(RESTARTS):
             server.restart("immediate")
             ready.append(Moment())
             everybody_works(ready[-1])
@@ -92,6 +95,7 @@ def test_a_restart_of_postgresql_under_load_loses_nothing(server: PostgresServer
     for moment in ready:
         for first in _firsts(site, workers, moment):
             assert first is not None
+            record_property("seconds until work resumed", first.at - moment.at)
             assert first.at - moment.at <= RESUMES_WITHIN
     assert len(client.accepted) > 50
     for job_id in client.accepted:

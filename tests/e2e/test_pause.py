@@ -19,20 +19,22 @@ OPTIONS = ["-c", "4", "--lease", "3s", "--heartbeat", "1s"]
 
 def test_a_worker_frozen_beyond_its_lease_changes_nothing_and_rejoins(site: Site) -> None:
     frozen = site.worker("frozen", *OPTIONS)
-    ids = site.put([work.job(1.5)] * 2 + [labour.job(1.5)] * 2)
+    ids = site.put([work.job(2)] * 2 + [labour.job(2)] * 2)
     until(lambda: len(site.effects.of("start", by=frozen)) == 4, "4 starts")
     frozen.signal(signal.SIGSTOP)
     other = site.worker("other", *OPTIONS)
-    until(lambda: site.live() == 0, "the other worker to do the jobs")
+    until(lambda: len(site.effects.of("start", by=other)) == 4, "the other worker to begin the jobs")
 
-    frozen.signal(signal.SIGCONT)
+    frozen.signal(signal.SIGCONT)  # its handlers' time is long over: it settles while the other runs
     until(lambda: frozen.joined(times=2), "the frozen worker to rejoin")
     until(lambda: frozen.says("refused") or frozen.says("lease lost"), "the late settlement to be refused")
+    until(lambda: site.live() == 0, "the other worker to do the jobs")
 
     assert site.effects.jobs("end", by=other) == set(ids)
     assert site.states(ids) == {JobState.SUCCEEDED}
     for job_id in ids:
         assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
+        assert site.ask(site.store.runs(job_id))[-1].worker_id == site.member(other).id
         assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, 1)
         assert len(site.effects.of("start", jobs=[job_id], by=other)) == 1
 

@@ -119,7 +119,9 @@ class Floor:
         self.heard = Heard()
         self.telemetry = Telemetry(self.heard)
         self.app = Mainspring("sqlite://:memory:")  # for its registry: it is never opened
-        self.config = WorkerConfig(**{"lease": LEASE, "heartbeat": BEAT, "concurrency": 8, "threads": 4, **config})
+        self.config = WorkerConfig(
+            **{"lease": LEASE, "heartbeat": BEAT, "concurrency": 8, "threads": 4, **config}
+        )
         self.entropy = SeededEntropy(seed)
         queue: Any = self.store
         self.worker = Worker(
@@ -153,7 +155,9 @@ class Floor:
         return self.worker.membership.id
 
     async def put(self, task: str, *, payload: bytes = b"{}", **fields: Any) -> int:
-        [job_id] = await self.store.insert([NewJob(task=task, payload=payload, **fields)], at=self.clock.stamp())
+        [job_id] = await self.store.insert(
+            [NewJob(task=task, payload=payload, **fields)], at=self.clock.stamp()
+        )
         return int(job_id)
 
     async def join(self) -> None:

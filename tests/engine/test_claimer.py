@@ -30,7 +30,9 @@ async def _put(floor: Floor, count: int) -> list[int]:
     return list(await floor.store.insert(jobs, at=floor.clock.stamp()))
 
 
-@pytest.mark.parametrize("error", [AnswerLost("claim"), StoreUnavailable("the second look failed"), KeyError("x")])
+@pytest.mark.parametrize(
+    "error", [AnswerLost("claim"), StoreUnavailable("the second look failed"), KeyError("x")]
+)
 def test_claims_whose_answer_was_lost_are_adopted(floor: Floor, run: Any, error: Exception) -> None:
     ran = _counting(floor)
 
@@ -88,9 +90,12 @@ def test_runs_that_ended_but_are_not_yet_written_are_not_run_again_in_doubt(floo
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
         await floor.claimer.tick()
+        assert floor.claimer.in_doubt, "what the store still holds is not yet accounted for"
         await floor.finish()
+        await floor.claimer.tick()
 
         assert sorted(ran) == [0, 1]
+        assert not floor.claimer.in_doubt
 
     run(story())
 

@@ -12,7 +12,14 @@ import pytest
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
-from mainspring.telemetry import ClaimsLost, LeaseEnded, ProcessStarted, RunEnded, RunStarted, SettlementRefused
+from mainspring.telemetry import (
+    ClaimsLost,
+    LeaseEnded,
+    ProcessStarted,
+    RunEnded,
+    RunStarted,
+    SettlementRefused,
+)
 from tests.engine.kit import LEASE, SECOND, Floor, until
 
 
@@ -95,7 +102,9 @@ def test_a_lost_claim_stops_its_handler_and_no_other(floor: Floor, run: Any) -> 
     run(story())
 
 
-def test_a_job_that_came_back_under_a_new_claim_is_not_dropped_for_the_old_one(floor: Floor, run: Any) -> None:
+def test_a_job_that_came_back_under_a_new_claim_is_not_dropped_for_the_old_one(
+    floor: Floor, run: Any
+) -> None:
     """The beat asks about the old claim; while it is on its way the job ends, and is claimed anew."""
     ended = _patient(floor)
 
@@ -299,7 +308,7 @@ def test_a_store_that_hangs_and_will_not_be_cancelled_does_not_keep_the_heart_pa
         floor.store.during("beat", hang)
         async with asyncio.timeout(5):
             with pytest.raises(StoreUnavailable):
-                floor.clock.advance(SECOND * 0.75)
+                floor.clock.advance(SECOND * 0.78)
                 await floor.heart.tick()
             await until(lambda: ended)
         gate.set()
@@ -310,7 +319,9 @@ def test_a_store_that_hangs_and_will_not_be_cancelled_does_not_keep_the_heart_pa
     run(story())
 
 
-def test_leaving_clean_forgets_the_member_and_otherwise_leaves_it_to_the_reaper(new_floor: Any, run: Any) -> None:
+def test_leaving_clean_forgets_the_member_and_otherwise_leaves_it_to_the_reaper(
+    new_floor: Any, run: Any
+) -> None:
     tidy, untidy = new_floor(), new_floor()
     _patient(untidy)
 

@@ -67,7 +67,11 @@ def test_a_failing_job_waits_its_backoff_and_dies_with_every_error(floor: Floor,
         assert (dead.id, dead.reason, dead.failures) == (job_id, "failed", 3)
         assert [error.message for error in dead.errors] == ["boom 1", "boom 2", "boom 3"]
         assert [error.attempt for error in dead.errors] == [1, 2, 3]
-        assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.FAILED, Verdict.FAILED, Verdict.DEAD]
+        assert [each.verdict for each in await floor.runs(job_id)] == [
+            Verdict.FAILED,
+            Verdict.FAILED,
+            Verdict.DEAD,
+        ]
 
     run(story())
 
@@ -115,7 +119,18 @@ def test_the_context_names_the_run_and_its_token_outlives_attempts(floor: Floor,
 
     @floor.task(retry=PLAIN)
     async def look(ctx: Context) -> None:
-        seen.append((ctx.job_id, ctx.task, ctx.attempt, ctx.max_attempts, ctx.slot, ctx.token, ctx.fence, ctx.cancelled))
+        seen.append(
+            (
+                ctx.job_id,
+                ctx.task,
+                ctx.attempt,
+                ctx.max_attempts,
+                ctx.slot,
+                ctx.token,
+                ctx.fence,
+                ctx.cancelled,
+            )
+        )
         raise ValueError
 
     async def story() -> None:
@@ -240,7 +255,9 @@ def test_whatever_a_handler_does_is_one_failed_attempt_and_the_worker_lives(
     run(story())
 
 
-def test_a_handler_that_cancels_its_own_task_has_failed_and_is_not_given_back_for_ever(floor: Floor, run: Any) -> None:
+def test_a_handler_that_cancels_its_own_task_has_failed_and_is_not_given_back_for_ever(
+    floor: Floor, run: Any
+) -> None:
     floor.task(name="suicide", retry=PLAIN)(_cancels_itself)
 
     async def story() -> None:
@@ -507,3 +524,28 @@ def test_declaring_tasks_opens_no_store() -> None:
     def nothing() -> None: ...
 
     assert app.in_memory is None
+
+
+@pytest.mark.xfail(reason="a plain function's timeout also counts its wait for a free thread", strict=True)
+def test_the_wait_for_a_thread_is_no_part_of_a_plain_functions_timeout(new_floor: Any, run: Any) -> None:
+    floor, gate = new_floor(threads=1), threading.Event()
+
+    @floor.task
+    def blocks() -> None:
+        gate.wait(10)
+
+    @floor.task(timeout="50ms", retry=ONCE)
+    def quick() -> None: ...
+
+    async def story() -> None:
+        await floor.put("blocks")
+        job_id = await floor.put("quick")
+        await floor.join()
+        await floor.claimer.tick()
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.2, gate.set)
+        await floor.finish()
+
+        assert (await floor.job(job_id)).state is JobState.SUCCEEDED
+
+    run(story())

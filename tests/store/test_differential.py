@@ -16,7 +16,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Member, Role
@@ -27,7 +34,8 @@ from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 
-EXAMPLES, STEPS = 50, 50
+EXAMPLES, STEPS = 50, 40
+MOST_JOBS = 10
 NOBODY = 999
 NO_JOB = 10**9
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -60,7 +68,42 @@ new_jobs = st.builds(
     delay=seconds,
     max_attempts=st.integers(1, 3),
 )
-verdicts = st.sampled_from([Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED])
+due_jobs = st.builds(
+    NewJob,
+    task=tasks,
+    payload=payloads,
+    queue=queues,
+    priority=priorities,
+    max_attempts=st.integers(1, 3),
+)
+endings = st.fixed_dictionaries(
+    {
+        "verdict": st.sampled_from([Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED]),
+        "delay": seconds,
+        "took": seconds,
+        "failure": failures,
+        "result": st.sampled_from([None, b"1"]),
+        "ran": st.booleans(),
+    }
+)
+
+
+def some_jobs(machine):
+    return bool(machine.sides[0].job_ids)
+
+
+def some_claims(machine):
+    return bool(machine.claims)
+
+
+def room(machine):
+    """Every step reads every job back, so a story has no more than a few."""
+    return len(machine.sides[0].job_ids) < MOST_JOBS
+
+
+def some_room_left(machine):
+    """Slots may still come when jobs may not."""
+    return len(machine.sides[0].job_ids) < 2 * MOST_JOBS
 
 
 class Side:
@@ -165,6 +208,7 @@ class Stores(RuleBasedStateMachine):
 
     # Jobs.
 
+    @precondition(room)
     @rule(jobs=st.lists(new_jobs, min_size=1, max_size=3))
     def insert(self, jobs):
         for side, ids in zip(
@@ -173,13 +217,51 @@ class Stores(RuleBasedStateMachine):
             assert len(ids) == len(jobs)
             side.created(ids)
 
-    @rule(jobs=st.lists(new_jobs, min_size=1, max_size=2), lease=leases)
-    def start(self, jobs, lease):
-        """A worker comes and takes what there is."""
-        self.insert(jobs)
+    # Hypothesis leaves out whole rules at a time, so each of these is a story of its own.
+
+    @precondition(room)
+    @rule(job=due_jobs, lease=leases, end=endings)
+    def work(self, job, lease, end):
+        """A worker comes, takes a job or two and ends the newest."""
+        self.insert([job])
         self.join(lease, Role.WORKER)
         self.claim(0, ["x", "y"], ["a", "b"], 2)
+        self.settle([0], **end)
 
+    @precondition(some_jobs)
+    @rule(end=endings, by=st.sampled_from([0, 1, 61]))
+    def work_on(self, end, by):
+        """The newest worker goes on with what there is."""
+        self.advance(by)
+        self.claim(0, ["y", "x"], ["a", "b"], 1)
+        if self.claims:
+            self.settle([0], **end)
+
+    @precondition(room)
+    @rule(job=due_jobs, beats=st.booleans())
+    def crash(self, job, beats):
+        """A worker dies over a job, and its successor takes over; the dead one's word counts no more."""
+        self.insert([job])
+        self.join(timedelta(seconds=10), Role.WORKER)
+        self.claim(0, ["x", "y"], ["a", "b"], 2)
+        self.advance(11)
+        self.reap()
+        self.join(timedelta(seconds=90), Role.WORKER)
+        self.claim(0, ["x", "y"], ["a", "b"], 2)
+        if beats and self.claims:
+            self.beat(0, timedelta(seconds=90), [0, 1, 2])
+            self.beat(1, timedelta(seconds=90), [0, 1, 2])
+
+    @precondition(room)
+    @rule(job=due_jobs, end=endings)
+    def replay(self, job, end):
+        """A job dies, is brought back and runs again, while its first worker still clings to it."""
+        self.work(job, timedelta(seconds=90), {**end, "verdict": Verdict.DEAD})
+        self.bring_back([0, 1, 2], "replay")
+        self.work_on(end, 0)
+        self.settle([1, 0], **end)
+
+    @precondition(some_jobs)
     @rule(pick=picks, queues=some_queues, tasks=some_tasks, limit=st.integers(1, 4))
     def claim(self, pick, queues, tasks, limit):
         worker = self.worker(pick)
@@ -190,15 +272,11 @@ class Stores(RuleBasedStateMachine):
         assert left == right
         self.claims += list(zip(*claimed, strict=True))
 
-    @rule(
-        chosen=many_picks,
-        verdict=verdicts,
-        delay=seconds,
-        took=seconds,
-        failure=failures,
-        result=st.sampled_from([None, b"1"]),
-        ran=st.booleans(),
-    )
+    @precondition(some_claims)
+    @rule(chosen=many_picks, end=endings)
+    def settle_some(self, chosen, end):
+        self.settle(chosen, **end)
+
     def settle(self, chosen, verdict, delay, took, failure, result, ran):
         batch = self.settlements(chosen, verdict, delay, took, failure, result, ran)
         self.agree_on_jobs(lambda side: side.store.settle(batch[side], at=self.at))
@@ -229,11 +307,13 @@ class Stores(RuleBasedStateMachine):
             for place, side in enumerate(self.sides)
         }
 
+    @precondition(some_jobs)
     @rule(chosen=many_picks)
     def cancel(self, chosen):
         numbers = self.numbers(chosen)
         self.agree(lambda side: side.store.cancel([side.job_id(n) for n in numbers], at=self.at), key=str)
 
+    @precondition(some_jobs)
     @rule(chosen=many_picks, name=st.sampled_from(["hasten", "replay"]))
     def bring_back(self, chosen, name):
         numbers = self.numbers(chosen)
@@ -241,6 +321,7 @@ class Stores(RuleBasedStateMachine):
             lambda side: getattr(side.store, name)([side.job_id(n) for n in numbers], at=self.at)
         )
 
+    @precondition(some_jobs)
     @rule(chosen=st.lists(picks, max_size=1))
     def purge(self, chosen):
         numbers = self.numbers(chosen)
@@ -261,6 +342,7 @@ class Stores(RuleBasedStateMachine):
         self.workers.append(self.new_worker)
         self.new_worker += 1
 
+    @precondition(some_claims)
     @rule(pick=picks, lease=leases, chosen=many_picks)
     def beat(self, pick, lease, chosen):
         worker = self.worker(pick)
@@ -285,6 +367,7 @@ class Stores(RuleBasedStateMachine):
         holds = any(self.both(lambda side: side.store.held(worker, at=self.at)))
         self.both(lambda side: side.store.leave(worker, clean=clean and not holds, at=self.at))
 
+    @precondition(some_claims)
     @rule()
     def reap(self):
         left, right = self.both(lambda side: side.store.reap(limit=1000, at=self.at))
@@ -343,10 +426,22 @@ class Stores(RuleBasedStateMachine):
                 )
         self.agree(lambda side: side.store.open_fires(openings[side], at=self.at))
 
-    @rule(latest=st.booleans(), late=st.sampled_from([0, 0, 20, 7200]), limit=st.integers(1, 3))
-    def tick(self, latest, late, limit):
-        """Time comes to the next slot, or beyond, and a scheduler does its round."""
-        self.clock.advance(self.next_slot() - self.clock.now() + timedelta(milliseconds=500, seconds=late))
+    @precondition(some_room_left)
+    @rule(
+        name=st.sampled_from(["s1", "s2", "s3"]),
+        trigger=st.sampled_from(["t1", "t2"]),
+        payload=payloads,
+        catch_up=st.sampled_from([60, 86400]),
+        latest=st.booleans(),
+        late=st.sampled_from([0, 0, 20, 60, 7200]),
+        limit=st.integers(1, 3),
+    )
+    def tick(self, name, trigger, payload, catch_up, latest, late, limit):
+        """A schedule is put, time comes to its next slot or beyond, and a scheduler does its round."""
+        self.put_schedule(name, trigger, "a", "x", 0, payload, catch_up, False)
+        to_slot = self.next_slot() - self.clock.now() + timedelta(milliseconds=500)
+        self.clock.advance(to_slot + timedelta(seconds=late))
+        self.plan(True)
         self.open_fires(latest, False, False, False)
         self.fire(limit)
 

@@ -68,6 +68,11 @@ class Heart:
         self._entropy = entropy
         self._telemetry = telemetry
 
+    @property
+    def retry_within(self) -> timedelta:
+        """The longest pause after trouble: the end of the lease must not come in the midst of one."""
+        return self._every / 4
+
     async def tick(self) -> timedelta:
         if self._membership.id is None:
             await self._join()

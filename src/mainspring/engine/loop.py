@@ -28,8 +28,11 @@ class Cycle:
     """One loop at work, until it is told to stop. No error ends it: trouble with the store is
     waited out with a jittered, growing pause, and a defect is reported and tried again."""
 
-    def __init__(self, loop: Loop, telemetry: Telemetry, entropy: Entropy) -> None:
+    def __init__(
+        self, loop: Loop, telemetry: Telemetry, entropy: Entropy, *, longest: timedelta = LONGEST_BACKOFF
+    ) -> None:
         self._loop = loop
+        self._longest = min(longest, LONGEST_BACKOFF)
         self._telemetry = telemetry
         self._entropy = entropy
         self._wake = asyncio.Event()
@@ -70,6 +73,6 @@ class Cycle:
         return rest
 
     def _back_off(self) -> timedelta:
-        longest: timedelta = min(FIRST_BACKOFF * (1 << self._troubles), LONGEST_BACKOFF)
+        longest: timedelta = min(FIRST_BACKOFF * (1 << self._troubles), self._longest)
         self._troubles = min(self._troubles + 1, 10)
         return longest * (0.5 + 0.5 * self._entropy.fraction())

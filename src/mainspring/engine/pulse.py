@@ -78,7 +78,9 @@ class Pulse:
         self._loop = asyncio.get_running_loop()
         store = self._open_store()
         hearts = self._make_hearts(lambda: store)
-        self._cycles = [Cycle(heart, self._telemetry, self._entropy) for heart in hearts]
+        self._cycles = [
+            Cycle(heart, self._telemetry, self._entropy, longest=heart.retry_within) for heart in hearts
+        ]
         self._ready.set()
         try:
             await asyncio.gather(*(cycle.run() for cycle in self._cycles))

@@ -1,0 +1,268 @@
+"""Schedulers, reapers and pruners, ticked by hand: no slot missed, none doubled, whoever dies."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from mainspring.engine.pruner import Pruner
+from mainspring.engine.reaper import Reaper
+from mainspring.engine.scheduler import Scheduler
+from mainspring.entropy import SeededEntropy
+from mainspring.errors import AnswerLost
+from mainspring.model.history import JobFilter
+from mainspring.model.schedule import Disposition, NewSchedule
+from mainspring.store.ports import Store
+from mainspring.telemetry import HistoryPruned, MembersReaped, Telemetry, TriggerRefused
+from mainspring.testing.clock import ManualClock
+from mainspring.trigger.cron import Cron
+from mainspring.trigger.interval import Every
+from tests.engine.kit import HOUR, LEASE, MINUTE, SECOND, Faulty, Floor, Heard
+
+MINUTELY = Cron("* * * * *", "UTC")
+
+
+def _scheduler(store: Any, clock: ManualClock, heard: Heard | None = None, *, chunk: int = 100) -> Scheduler:
+    return Scheduler(store, clock, Telemetry(heard or Heard()), poll=SECOND, chunk=chunk)
+
+
+def _new(name: str, clock: ManualClock, trigger: Any = MINUTELY, **fields: Any) -> NewSchedule:
+    first = trigger.next_after(clock.now())
+    return NewSchedule(
+        name=name,
+        task="t",
+        trigger=trigger.encode(),
+        payload=b"{}",
+        next_at=first,
+        following_at=trigger.next_after(first),
+        **fields,
+    )
+
+
+async def _put(store: Store, clock: ManualClock, *schedules: NewSchedule) -> None:
+    await store.put_schedules(schedules, at=clock.stamp())
+
+
+async def _jobs(store: Store, clock: ManualClock) -> list[Any]:
+    return await store.jobs(JobFilter(limit=100_000), at=clock.stamp())
+
+
+def test_a_slot_is_fired_when_it_comes_and_not_before(store: Any, clock: ManualClock, run: Any) -> None:
+    async def story() -> None:
+        await _put(store, clock, _new("s", clock))
+        scheduler = _scheduler(store, clock)
+        assert await scheduler.tick() == SECOND  # at most a poll
+        clock.advance(MINUTE - timedelta(milliseconds=500))
+        assert await scheduler.tick() == timedelta(milliseconds=501)
+        assert await store.slots("s", limit=10) == []
+        clock.advance(timedelta(milliseconds=500))
+        await scheduler.tick()
+
+        [slot] = await store.slots("s", limit=10)
+        [job] = await _jobs(store, clock)
+        assert (slot.slot_at, slot.disposition, slot.since, slot.job_id) == (
+            clock.now(),
+            Disposition.FIRED,
+            None,
+            job.id,
+        )
+        assert (job.slot_at, job.run_at) == (slot.slot_at, slot.slot_at)
+
+    run(story())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_schedulers_in_any_interleaving_fire_each_slot_once(
+    store: Any, clock: ManualClock, run: Any, seed: int
+) -> None:
+    dice = random.Random(seed)
+
+    async def story() -> None:
+        triggers = [MINUTELY, Every(20 * SECOND), Cron("*/2 * * * *", "UTC")]
+        began = clock.now()
+        await _put(store, clock, *[_new(f"s{n}", clock, triggers[n % 3]) for n in range(7)])
+        schedulers = [_scheduler(store, clock, chunk=2) for _ in range(3)]
+        for _ in range(30):
+            clock.advance(timedelta(seconds=dice.choice([5, 10])))
+            await asyncio.gather(*(each.tick() for each in dice.sample(schedulers, dice.randint(1, 3))))
+        await schedulers[0].tick()
+
+        for n in range(7):
+            expected, moment = [], triggers[n % 3].next_after(began)
+            while moment is not None and moment <= clock.now():
+                expected.append(moment)
+                moment = triggers[n % 3].next_after(moment)
+            slots = await store.slots(f"s{n}", limit=1000)
+            assert sorted(slot.slot_at for slot in slots) == expected
+            assert all(slot.disposition is Disposition.FIRED and slot.since is None for slot in slots)
+        keys = [(job.schedule_id, job.slot_at) for job in await _jobs(store, clock)]
+        assert len(keys) == len(set(keys))
+
+    run(story())
+
+
+@pytest.mark.parametrize("fatal", ["open_fires", "fire", "plan_specs", "unplanned_specs", "next_due"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_scheduler_that_dies_anywhere_loses_nothing_and_doubles_nothing(
+    store: Any, clock: ManualClock, run: Any, fatal: str, when: str
+) -> None:
+    async def story() -> None:
+        await _put(store, clock, *[_new(f"s{n}", clock) for n in range(5)])
+        clock.advance(MINUTE)
+        dying = Faulty(store)
+        getattr(dying, when)(fatal, AnswerLost(fatal))
+        with pytest.raises(AnswerLost):
+            await _scheduler(dying, clock, chunk=2).tick()
+        for _ in range(2):
+            await _scheduler(store, clock, chunk=2).tick()
+
+        for n in range(5):
+            [slot] = await store.slots(f"s{n}", limit=10)
+            assert (slot.slot_at, slot.disposition) == (clock.now(), Disposition.FIRED)
+        assert len(await _jobs(store, clock)) == 5
+
+    run(story())
+
+
+def test_a_scheduler_that_dies_between_two_chunks_is_followed_by_another(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        await _put(store, clock, *[_new(f"s{n}", clock) for n in range(5)])
+        clock.advance(MINUTE)
+        dying = Faulty(store)
+
+        async def nothing() -> None: ...
+
+        dying.during("fire", nothing)
+        dying.before("fire", AnswerLost("fire"))
+        with pytest.raises(AnswerLost):
+            await _scheduler(dying, clock, chunk=2).tick()
+        assert len(await _jobs(store, clock)) == 2
+        await _scheduler(store, clock, chunk=2).tick()
+
+        assert len(await _jobs(store, clock)) == 5
+
+    run(story())
+
+
+def test_four_hours_of_silence_cost_a_minutely_schedule_one_job(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        first = clock.now() + MINUTE
+        await _put(store, clock, _new("s", clock))
+        clock.advance(4 * HOUR)
+        await asyncio.gather(*(_scheduler(store, clock).tick() for _ in range(2)))
+
+        [slot] = await store.slots("s", limit=1000)
+        assert (slot.slot_at, slot.since, slot.disposition) == (clock.now(), first, Disposition.FIRED)
+        assert len(await _jobs(store, clock)) == 1
+        clock.advance(MINUTE)
+        await _scheduler(store, clock).tick()
+        assert len(await _jobs(store, clock)) == 2
+
+    run(story())
+
+
+def test_a_slot_missed_by_more_than_the_catch_up_is_skipped_and_says_so(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        daily = Cron("0 3 * * *", "UTC")
+        await _put(store, clock, _new("s", clock, daily, catch_up=HOUR))
+        clock.advance(10 * HOUR)
+        await _scheduler(store, clock).tick()
+
+        [slot] = await store.slots("s", limit=10)
+        assert (slot.disposition, slot.reason, slot.job_id) == (Disposition.SKIPPED, "misfire", None)
+        assert await _jobs(store, clock) == []
+
+    run(story())
+
+
+def test_a_trigger_that_cannot_be_read_blocks_no_other_and_is_told_once(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        odd = NewSchedule(
+            name="odd", task="t", trigger='{"moon":"full"}', payload=b"{}", next_at=clock.now() + SECOND
+        )
+        await _put(store, clock, odd, _new("s", clock))
+        heard = Heard()
+        scheduler = _scheduler(store, clock, heard)
+        for _ in range(3):
+            clock.advance(MINUTE)
+            assert await scheduler.tick() == SECOND, "what stays due must not make it spin"
+
+        assert len(await store.slots("s", limit=10)) == 3
+        assert await store.slots("odd", limit=10) == []
+        assert [event.trigger for event in heard.of(TriggerRefused)] == ['{"moon":"full"}']
+
+    run(story())
+
+
+def test_a_schedule_made_while_an_older_slot_is_due_does_not_get_that_slot(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        await _put(store, clock, _new("old", clock))
+        clock.advance(MINUTE + SECOND)
+        await _put(store, clock, _new("new", clock))
+        await _scheduler(store, clock).tick()
+
+        assert len(await store.slots("old", limit=10)) == 1
+        assert await store.slots("new", limit=10) == []
+
+    run(story())
+
+
+def test_the_reaper_gives_back_what_a_dead_worker_held(floor: Floor, run: Any) -> None:
+    @floor.task
+    async def patient() -> None:
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        job_id = await floor.put("patient")
+        await floor.join()
+        await floor.claimer.tick()
+        reaper = Reaper(floor.store, floor.clock, SeededEntropy(1), floor.telemetry)  # type: ignore[arg-type]
+        await reaper.tick()
+        assert floor.heard.of(MembersReaped) == []
+        floor.clock.advance(LEASE)
+        await asyncio.gather(reaper.tick(), reaper.tick())
+        await reaper.tick()
+
+        assert sum(event.jobs for event in floor.heard.of(MembersReaped)) == 1
+        assert (await floor.job(job_id)).crashes == 1
+        assert await floor.store.members(at=floor.clock.stamp()) == []
+        floor.crew.drop_all()
+        await floor.finish()
+
+    run(story())
+
+
+def test_the_pruner_drops_old_history_once(floor: Floor, run: Any) -> None:
+    @floor.task
+    async def quick() -> None: ...
+
+    async def story() -> None:
+        job_id = await floor.put("quick")
+        await floor.work()
+        queue: Any = floor.store
+        pruner = Pruner(queue, timedelta(days=1), floor.clock, SeededEntropy(1), floor.telemetry)
+        await pruner.tick()
+        assert len(await floor.runs(job_id)) == 1
+        floor.clock.advance(timedelta(days=3))
+        wait = await pruner.tick()
+        await pruner.tick()
+
+        assert await floor.runs(job_id) == []
+        assert len(floor.heard.of(HistoryPruned)) >= 1
+        assert timedelta(minutes=30) <= wait <= timedelta(minutes=90)
+
+    run(story())
