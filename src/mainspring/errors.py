@@ -93,7 +93,9 @@ class SchemaMismatch(StoreError):
     """The store's schema is not the one this code needs."""
 
     def __init__(self, found: int, needed: int, detail: str = "") -> None:
-        advice = "run `mainspring db migrate`" if found < needed else "upgrade mainspring"
+        advice = "use the version of mainspring that migrated it"
+        if found != needed:
+            advice = "run `mainspring db migrate`" if found < needed else "upgrade mainspring"
         extra = f": {detail}" if detail else ""
         super().__init__(f"store schema is at version {found}, this code needs {needed}{extra}; {advice}")
         self.found, self.needed = found, needed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sqlite3
 
 import pytest
 
@@ -44,6 +46,27 @@ def test_a_worker_frozen_beyond_its_lease_changes_nothing_and_rejoins(site: Site
     until(lambda: site.live() == 0, "the frozen worker to work again")
     assert site.effects.jobs("end", by=frozen) >= set(later)
     assert all(site.verdicts(job_id) == [Verdict.SUCCEEDED] for job_id in later)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_settlement_that_was_under_way_when_its_worker_froze_is_refused(site: Site) -> None:
+    """Another's write lock keeps the settlement waiting, so that it surely is written late."""
+    frozen = site.worker("frozen", *OPTIONS)
+    [job_id] = site.put([work.job(0.5, 2)])
+    until(lambda: site.effects.of("start", by=frozen), "the job to start")
+    with contextlib.closing(sqlite3.connect(site.url.removeprefix("sqlite:///"))) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        until(lambda: site.effects.of("end", by=frozen), "the handler to end")
+        frozen.signal(signal.SIGSTOP)
+    other = site.worker("other", *OPTIONS)
+    until(lambda: site.effects.of("start", by=other), "the other worker to begin the job")
+
+    frozen.signal(signal.SIGCONT)
+    until(lambda: frozen.says("settlement (succeeded) refused"), "the late settlement to be refused")
+    until(lambda: site.live() == 0, "the other worker to do the job")
+
+    assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
+    assert site.ask(site.store.runs(job_id))[-1].worker_id == site.member(other).id
 
 
 def test_a_blocked_event_loop_does_not_cost_the_lease(site: Site) -> None:

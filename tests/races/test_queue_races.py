@@ -35,6 +35,15 @@ AND NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = j.worker_id)
 
 
 @asynccontextmanager
+async def _connection(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        connection.terminate()
+
+
+@asynccontextmanager
 async def _stores(url: str, count: int) -> AsyncIterator[list[Store]]:
     stores = [open_store(url, clock=SystemClock()) for _ in range(count)]
     try:
@@ -99,8 +108,7 @@ def test_a_reaper_and_the_dying_workers_own_claim_leave_no_orphan(postgres_url: 
     sees the claims or they see its verdict."""
 
     async def story() -> None:
-        looker = await asyncpg.connect(postgres_url)
-        async with _stores(postgres_url, 3) as (one, two, three):
+        async with _connection(postgres_url) as looker, _stores(postgres_url, 3) as (one, two, three):
             await _insert(one, 40)
             dice = random.Random(7)
             hit = missed = 0
@@ -128,7 +136,6 @@ def test_a_reaper_and_the_dying_workers_own_claim_leave_no_orphan(postgres_url: 
             assert await looker.fetchval("SELECT count(*) FROM mainspring.jobs WHERE worker_id <> 0") == 0
             assert await looker.fetchval("SELECT count(*) FROM mainspring.members") == 0
             assert hit and missed, f"one side never won: {hit} claims, {missed} verdicts"
-        await looker.close()
 
     run(story())
 
@@ -150,8 +157,7 @@ async def _open_claim(connection: asyncpg.Connection, worker: int) -> list[async
 
 def test_a_lease_that_ends_while_a_claim_commits_is_not_judged_before_it(postgres_url: str, run: Any) -> None:
     async def story() -> None:
-        slow = await asyncpg.connect(postgres_url)
-        async with _stores(postgres_url, 1) as (store,):
+        async with _connection(postgres_url) as slow, _stores(postgres_url, 1) as (store,):
             await _insert(store, 3)
             await _join(store, 1, lease=timedelta(milliseconds=200))
             transaction = slow.transaction()
@@ -164,7 +170,6 @@ def test_a_lease_that_ends_while_a_claim_commits_is_not_judged_before_it(postgre
             assert (await store.reap(limit=10, at=None)).jobs == 3
             await store.reap(limit=10, at=None)
             assert await slow.fetch(ORPHANS) == []
-        await slow.close()
 
     run(story())
 
@@ -178,9 +183,11 @@ def test_a_worker_that_leaves_while_its_own_claim_commits_leaves_no_orphan(
     """Its claimer was cut off in mid-claim, so it leaves unclean; the session may still commit."""
 
     async def story() -> None:
-        slow = await asyncpg.connect(postgres_url)
-        looker = await asyncpg.connect(postgres_url)
-        async with _stores(postgres_url, 2) as (store, other):
+        async with (
+            _connection(postgres_url) as slow,
+            _connection(postgres_url) as looker,
+            _stores(postgres_url, 2) as (store, other),
+        ):
             await _insert(store, 3)
             await _join(store, 1)
             transaction = slow.transaction()
@@ -194,11 +201,7 @@ def test_a_worker_that_leaves_while_its_own_claim_commits_leaves_no_orphan(
             await asyncio.gather(leaving, reaping)
             while await other.reap(limit=10, at=None) != Reaped():
                 pass
-            try:
-                assert await looker.fetch(ORPHANS) == []
-            finally:
-                await slow.close()
-                await looker.close()
+            assert await looker.fetch(ORPHANS) == []
 
     run(story())
 
@@ -229,9 +232,9 @@ def test_of_settle_cancel_and_reap_on_one_job_exactly_one_wins(database_url: str
                     # Reaped first or not, the cancel takes it; a reaped job may be cancelled after.
                     assert cancelled.was is not None
                     assert verdicts in ([Verdict.CANCELLED], [Verdict.CRASHED, Verdict.CANCELLED])
-                won[verdicts[-1]] += 1
+                won[verdicts[0]] += 1
                 assert await one.jobs(JobFilter(), at=None) == []
-            assert len(won) >= 1
+            assert len(won) >= 2, f"the same one always won: {won}"
 
     run(story())
 

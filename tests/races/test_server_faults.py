@@ -8,6 +8,9 @@ import time
 from datetime import timedelta
 from typing import Any
 
+import asyncpg
+import pytest
+
 from mainspring.app import Mainspring
 from mainspring.clock import SystemClock
 from mainspring.engine.process import Process
@@ -17,6 +20,7 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState, NewJob
 from mainspring.serve import serve
 from mainspring.store.opener import open_store
+from mainspring.store.postgres.connection import Session
 from mainspring.telemetry import LeaseEnded, RunStarted, Telemetry
 from tests.engine.kit import Heard, until
 from tests.support.postgres import PostgresServer
@@ -176,5 +180,74 @@ def test_a_worker_of_a_frozen_server_stops_its_handlers_before_its_lease_ends(
         job = await store.job(handle.id, at=None)
         assert job is not None and job.failures == 0
         await app.aclose()
+
+    run(story())
+
+
+@pytest.mark.parametrize("count", [1, 1500])  # by INSERT, and by COPY
+@pytest.mark.parametrize("arrived", [True, False])
+def test_an_enqueue_whose_answer_is_lost_is_looked_up_and_stored_once(
+    postgres_url: str, run: Any, monkeypatch: pytest.MonkeyPatch, arrived: bool, count: int
+) -> None:
+    async def story() -> None:
+        store: Any = open_store(postgres_url, clock=SystemClock())
+        real = store._insert
+        lost: list[None] = []
+
+        async def insert(*args: Any) -> None:
+            if lost:
+                await real(*args)
+                return
+            lost.append(None)
+            if arrived:
+                await real(*args)
+            raise AnswerLost("insert_jobs")
+
+        monkeypatch.setattr(store, "_insert", insert)
+        ids = await store.insert([NewJob(task="t", payload=b"{}")] * count, at=None)
+        jobs = await store.jobs(JobFilter(limit=10_000), at=None)
+        await store.close()
+
+        assert sorted(job.id for job in jobs) == sorted(ids)
+        assert len(ids) == count
+
+    run(story())
+
+
+def test_an_enqueue_is_not_judged_while_the_session_that_was_at_it_may_still_commit(
+    postgres_url: str, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client lost contact, the server did not: the session is ended before anybody looks."""
+
+    async def story() -> None:
+        store: Any = open_store(postgres_url, clock=SystemClock())
+        cut_off = await asyncpg.connect(postgres_url)
+        row = await cut_off.fetchrow(
+            "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        )
+        real, lost = store._insert, []
+
+        async def insert(ids: list[int], *args: Any) -> None:
+            if lost:
+                await real(ids, *args)
+                return
+            lost.append(None)
+            await cut_off.execute("BEGIN")
+            await cut_off.execute(
+                "INSERT INTO mainspring.jobs"
+                " (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)"
+                " VALUES ($1, 1, 1, 0, now(), now(), 1, '')",
+                ids[0],
+            )
+            raise AnswerLost("insert_jobs", session=Session(pid=row["pid"], started=row["backend_start"]))
+
+        monkeypatch.setattr(store, "_insert", insert)
+        async with asyncio.timeout(20):
+            [job_id] = await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+        [job] = await store.jobs(JobFilter(), at=None)
+        await store.close()
+        cut_off.terminate()
+
+        assert (job.id, job.payload) == (job_id, b"{}")
 
     run(story())
