@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from mainspring.model.failure import Failure
 from mainspring.model.settlement import Verdict
 from mainspring.model.value import Value
+
+_log = logging.getLogger("mainspring")
 
 
 class ProcessStarted(Value, frozen=True, kw_only=True):
@@ -154,7 +157,8 @@ Sink = Callable[[Event], None]
 
 
 class Telemetry:
-    """Hands every event to every sink, in order, on the caller's thread."""
+    """Hands every event to every sink, in order, on the caller's thread. A sink may be a user's: what
+    it raises is logged and hurts nobody else."""
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
@@ -162,4 +166,7 @@ class Telemetry:
     def emit(self, event: Event) -> None:
         """Tell the sinks."""
         for sink in self._sinks:
-            sink(event)
+            try:
+                sink(event)
+            except Exception:  # noqa: BLE001 - a sink may be user code
+                _log.exception("a telemetry sink failed on %s", type(event).__name__)

@@ -38,7 +38,9 @@ def test_the_readme_program_is_short() -> None:
 
 
 def test_the_readme_commands_work_on_the_readme_program(billing: Path) -> None:
-    lines = [line.strip().split("  ")[0] for line in README.splitlines() if line.startswith("    mainspring ")]
+    lines = [
+        line.strip().split("  ")[0] for line in README.splitlines() if line.startswith("    mainspring ")
+    ]
     enqueue, listing = (line.split()[1:] for line in lines if "dev" not in line)
 
     enqueued = mainspring(*enqueue, cwd=billing)
@@ -51,8 +53,10 @@ def test_the_readme_commands_work_on_the_readme_program(billing: Path) -> None:
 
 
 def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
-    calls = BLOCKS[1].replace("job = await", "job = asyncio.run(").replace(
-        'aenqueue("acme", month="2026-10")', 'aenqueue("acme", month="2026-10"))'
+    calls = (
+        BLOCKS[1]
+        .replace("job = await", "job = asyncio.run(")
+        .replace('aenqueue("acme", month="2026-10")', 'aenqueue("acme", month="2026-10"))')
     )
     script = f"import asyncio\nfrom billing import app, invoice\ntenants = ['a', 'b']\n{calls}\napp.close()\n"
 
@@ -93,6 +97,8 @@ def commands(group: click.Command, *above: str) -> list[tuple[str, ...]]:
     return [words for name, command in group.commands.items() for words in commands(command, *above, name)]
 
 
-@pytest.mark.parametrize("test", sorted(set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs/guarantees.md").read_text()))))
+@pytest.mark.parametrize(
+    "test", sorted(set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs/guarantees.md").read_text())))
+)
 def test_every_test_the_guarantees_name_exists(test: str) -> None:
     assert (ROOT / test).exists()

@@ -132,9 +132,6 @@ def test_the_settlement_of_a_lost_claim_is_refused_and_told(floor: Floor, run: A
     run(story())
 
 
-@pytest.mark.xfail(
-    reason="recorded() takes the reaper's own row (crashed) for the run's settlement", strict=True
-)
 def test_a_settlement_that_never_arrived_and_was_then_taken_away_is_told_as_refused(
     floor: Floor, run: Any
 ) -> None:

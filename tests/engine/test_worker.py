@@ -526,7 +526,6 @@ def test_declaring_tasks_opens_no_store() -> None:
     assert app.in_memory is None
 
 
-@pytest.mark.xfail(reason="a plain function's timeout also counts its wait for a free thread", strict=True)
 def test_the_wait_for_a_thread_is_no_part_of_a_plain_functions_timeout(new_floor: Any, run: Any) -> None:
     floor, gate = new_floor(threads=1), threading.Event()
 

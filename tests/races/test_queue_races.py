@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 
 import asyncpg
-import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.engine.scheduler import Scheduler
@@ -174,9 +173,6 @@ def test_a_lease_that_ends_while_a_claim_commits_is_not_judged_before_it(postgre
     run(story())
 
 
-@pytest.mark.xfail(
-    reason="leave_claims marks the row dead without waiting for a claim's KEY SHARE", strict=True
-)
 def test_a_worker_that_leaves_while_its_own_claim_commits_leaves_no_orphan(
     postgres_url: str, run: Any
 ) -> None:

@@ -420,7 +420,6 @@ class Stores(RuleBasedStateMachine):
                         slot_at=newest if latest else spec.next_at,
                         since=spec.next_at if latest and newest > spec.next_at else None,
                         next_at=spec.next_at if repeats else None if ends else newest + timedelta(minutes=1),
-                        following_at=None,
                     )
                 )
         self.agree(lambda side: side.store.open_fires(openings[side], at=self.at))

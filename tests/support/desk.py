@@ -187,7 +187,6 @@ class Desk:
             "slot_at": spec.next_at,
             "since": None,
             "next_at": spec.next_at + MINUTE,
-            "following_at": None,
         }
         return Opening(spec_id=spec.id, **{**given, **fields})
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Succeeded
 
 AnyTask = Task[..., Any]
+Release = Callable[[], None]
 
 _log = logging.getLogger("mainspring.job")
 
@@ -27,16 +30,19 @@ class Executor:
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
+        self._free_threads = asyncio.Semaphore(threads)
 
     async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
         """Call the handler and answer how it ended."""
         running = asyncio.current_task()
         try:
+            # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
+            thread = None if task.signature.is_async else await self._thread()
             if task.timeout is None:
-                returned = await self._call(task, claim, stop)
+                returned = await self._call(task, claim, stop, thread)
             else:
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
-                    returned = await self._call(task, claim, stop)
+                    returned = await self._call(task, claim, stop, thread)
             return Succeeded(result=None if returned is None else encode_result(returned))
         except asyncio.CancelledError as error:
             if running is not None and running.cancelling():
@@ -57,16 +63,33 @@ class Executor:
         """Take no further work. Threads still in a handler are left to the process's end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal) -> object:
-        args, kwargs = decode(claim.payload)
-        context = _context(claim, stop) if task.signature.wants_context else None
-        if task.signature.is_async:
-            return await cast("Any", task.signature.call(task.function, context, args, kwargs))
-        call = partial(task.signature.call, task.function, context, args, kwargs)
+    async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
+        call = partial(task.signature.call, task.function)
+        try:
+            args, kwargs = decode(claim.payload)
+            context = _context(claim, stop) if task.signature.wants_context else None
+        except BaseException:
+            if thread is not None:
+                thread()
+            raise
+        if thread is None:
+            return await cast("Any", call(context, args, kwargs))
+        within = contextvars.copy_context().run
+        future = self._threads.submit(within, _as_a_future_can_carry, partial(call, context, args, kwargs))
+        # The thread is free when the handler has ended, which may be long after we stopped waiting.
+        future.add_done_callback(lambda _: thread())
+        return await asyncio.wrap_future(future)
+
+    async def _thread(self) -> Release:
+        """Wait until a thread is free; answer how to give it back, from any thread."""
+        await self._free_threads.acquire()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._threads, contextvars.copy_context().run, _as_a_future_can_carry, call
-        )
+
+        def release() -> None:
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
+                loop.call_soon_threadsafe(self._free_threads.release)
+
+        return release
 
 
 def _as_a_future_can_carry(call: partial[object]) -> object:

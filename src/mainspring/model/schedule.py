@@ -80,7 +80,6 @@ class Opening(Value, frozen=True, kw_only=True):
     since: datetime | None
     """First of the missed slots that this one stands for; None when none was missed."""
     next_at: datetime | None
-    following_at: datetime | None
 
 
 class Chunk(Value, frozen=True, kw_only=True):

@@ -122,7 +122,8 @@ class FleetStore(Protocol):
 
     async def reap(self, *, limit: int, at: Stamp) -> Reaped:
         """Give back the claims of members whose lease has ended, at most `limit` jobs a pass;
-        each counts as a crash of the job, not as a failure."""
+        each counts as a crash of the job, not as a failure. Finding the dead, giving back and
+        forgetting may be transactions of their own: any reaper goes on where one died."""
 
 
 class HistoryStore(Protocol):

@@ -31,5 +31,4 @@ def _opening(spec: Spec, slot: datetime, since: datetime | None, following: date
         slot_at=slot,
         since=since,
         next_at=following,
-        following_at=None,
     )

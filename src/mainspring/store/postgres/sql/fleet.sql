@@ -22,8 +22,10 @@ SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(
 DELETE FROM mainspring.members WHERE id = :id;
 
 -- name: leave_claims
--- Claims may be left: the row stays, dead, until the reaper has given them back.
-UPDATE mainspring.members SET dead = true WHERE id = :id;
+-- Claims may be left: the row stays, dead, until the reaper has given them back. One may even be
+-- under way; FOR UPDATE waits for it, as in bury_members.
+WITH me AS (SELECT id FROM mainspring.members WHERE id = :id FOR UPDATE)
+UPDATE mainspring.members m SET dead = true FROM me WHERE m.id = me.id;
 
 -- name: bury_members
 -- FOR UPDATE conflicts with a claim's KEY SHARE: no claim is under way while we pass judgement.

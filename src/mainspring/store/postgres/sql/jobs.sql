@@ -157,8 +157,9 @@ WITH ended AS MATERIALIZED (
 SELECT id AS job_id FROM ended;
 
 -- name: recorded_runs
+-- Not what the reaper or a cancel wrote under the same claim: that was no settlement.
 SELECT job_id FROM mainspring.runs
-WHERE job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+WHERE verdict < 4 AND job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
   AND fence = (:fences::int[])[width_bucket(job_id, :job_ids::bigint[])];
 
 -- name: cancel_jobs

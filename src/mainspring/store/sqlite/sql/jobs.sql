@@ -74,9 +74,10 @@ UPDATE jobs SET worker_id = 0, failures = failures + 1, run_at = :run_at, errors
 UPDATE jobs SET worker_id = 0, run_at = coalesce(:run_at, run_at) WHERE id = :id;
 
 -- name: recorded_runs
+-- Not what the reaper or a cancel wrote under the same claim: that was no settlement.
 SELECT DISTINCT r.job_id FROM json_each(:claims) c
 CROSS JOIN runs r ON r.job_id = json_extract(c.value, '$[0]')
-WHERE r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');
+WHERE r.verdict < 4 AND r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');
 
 -- name: cancel_jobs
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
