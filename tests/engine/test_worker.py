@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -546,5 +547,30 @@ def test_the_wait_for_a_thread_is_no_part_of_a_plain_functions_timeout(new_floor
         await floor.finish()
 
         assert (await floor.job(job_id)).state is JobState.SUCCEEDED
+
+    run(story())
+
+
+def test_a_plain_function_that_notices_gets_to_end_before_its_job_goes_back(floor: Floor, run: Any) -> None:
+    order: list[str] = []
+
+    @floor.task
+    def careful(ctx: Context) -> None:
+        while not ctx.cancelled:
+            time.sleep(0.001)
+        order.append("handler ended")
+
+    async def story() -> None:
+        job_id = await floor.put("careful")
+        await floor.join()
+        await floor.claimer.tick()
+        await until(lambda: floor.heard.of(RunStarted))
+        floor.crew.release_all()
+        await floor.finish()
+        order.append("settled")
+
+        assert order == ["handler ended", "settled"]
+        job = await floor.job(job_id)
+        assert (job.state, job.failures) == (JobState.READY, 0)
 
     run(story())

@@ -357,3 +357,18 @@ def test_a_dead_worker_that_held_nothing_costs_no_job_a_crash(desk, verdict):
 
     assert desk.job(claim.job_id).crashes == 0
     assert [run.verdict for run in desk.runs(claim.job_id)] == [verdict]
+
+
+def test_claims_of_a_member_that_has_no_row_are_found_and_given_back(desk):
+    claim = desk.started()
+    desk.leave(clean=True)
+
+    assert desk.mourn() == 1
+    assert desk.reap().jobs == 1
+    assert desk.job(claim.job_id).crashes == 1
+
+
+def test_nobody_on_record_is_mourned(desk):
+    desk.started()
+
+    assert desk.mourn() == 0

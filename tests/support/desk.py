@@ -135,6 +135,9 @@ class Desk:
     def reap(self, limit: int = 100) -> Reaped:
         return self.run(self.store.reap(limit=limit, at=self.clock.stamp()))
 
+    def mourn(self) -> int:
+        return int(self.run(self.store.mourn(at=self.clock.stamp())))
+
     def reap_all(self) -> list[Reaped]:
         """Reap until a pass finds nothing."""
         passes = []

@@ -5,23 +5,32 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from mainspring.declare.context import Context, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
 from mainspring.engine.failures import failure_of, timeout_failure
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Succeeded
+from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
+from mainspring.waiting import until
 
 AnyTask = Task[..., Any]
-Release = Callable[[], None]
+
+LINGER = timedelta(seconds=2)
+"""How long a plain function gets to notice that it should end, before its job goes back."""
 
 _log = logging.getLogger("mainspring.job")
+
+
+class Release(Protocol):
+    """Gives a thread back, and sets the event, from any thread."""
+
+    def __call__(self, ended: asyncio.Event | None = None) -> None: ...
 
 
 class Executor:
@@ -38,6 +47,9 @@ class Executor:
         try:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
             thread = None if task.signature.is_async else await self._thread()
+        except asyncio.CancelledError:
+            return Stopped(started=False)
+        try:
             if task.timeout is None:
                 returned = await self._call(task, claim, stop, thread)
             else:
@@ -74,20 +86,36 @@ class Executor:
             raise
         if thread is None:
             return await cast("Any", call(context, args, kwargs))
+        return await self._in_thread(partial(call, context, args, kwargs), thread)
+
+    async def _in_thread(self, call: partial[object], thread: Release) -> object:
         within = contextvars.copy_context().run
-        future = self._threads.submit(within, _as_a_future_can_carry, partial(call, context, args, kwargs))
+        ended = asyncio.Event()
+        try:
+            future = self._threads.submit(within, _as_a_future_can_carry, call)
+        except RuntimeError:  # the pool has been closed
+            thread()
+            raise
         # The thread is free when the handler has ended, which may be long after we stopped waiting.
-        future.add_done_callback(lambda _: thread())
-        return await asyncio.wrap_future(future)
+        future.add_done_callback(lambda _: thread(ended))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            # It cannot be stopped, but may look at ctx.cancelled: its job should not begin elsewhere
+            # while it is about to end here.
+            await until(ended, LINGER)
+            raise
 
     async def _thread(self) -> Release:
         """Wait until a thread is free; answer how to give it back, from any thread."""
         await self._free_threads.acquire()
         loop = asyncio.get_running_loop()
 
-        def release() -> None:
+        def release(ended: asyncio.Event | None = None) -> None:
             with suppress(RuntimeError):  # the event loop has ended meanwhile
                 loop.call_soon_threadsafe(self._free_threads.release)
+                if ended is not None:
+                    loop.call_soon_threadsafe(ended.set)
 
         return release
 

@@ -11,6 +11,7 @@ from mainspring.telemetry import MembersReaped, Telemetry
 
 BATCH = 1000
 EVERY = timedelta(milliseconds=500)
+PASSES_BETWEEN_MOURNING = 600
 
 
 class Reaper:
@@ -23,8 +24,12 @@ class Reaper:
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
+        self._passes = 0
 
     async def tick(self) -> timedelta:
+        if self._passes % PASSES_BETWEEN_MOURNING == 0:
+            await self._fleet.mourn(at=self._clock.stamp())
+        self._passes += 1
         reaped = await self._fleet.reap(limit=BATCH, at=self._clock.stamp())
         if reaped.members or reaped.jobs:
             self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))

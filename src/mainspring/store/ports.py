@@ -125,6 +125,11 @@ class FleetStore(Protocol):
         each counts as a crash of the job, not as a failure. Finding the dead, giving back and
         forgetting may be transactions of their own: any reaper goes on where one died."""
 
+    async def mourn(self, *, at: Stamp) -> int:
+        """Put on record, as dead, members that hold claims but have no row, so that the next `reap`
+        gives their claims back. There should be none: this is the net under a clean leave that was
+        not. Answers how many there were."""
+
 
 class HistoryStore(Protocol):
     """The read side."""

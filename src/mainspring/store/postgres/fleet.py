@@ -60,5 +60,8 @@ class PostgresFleet:
             await self._database.relaxed("forget_members")
         return Reaped(members=tuple(each["name"] for each in buried), jobs=row["jobs"])
 
+    async def mourn(self, *, at: Stamp) -> int:
+        return len(await self._database.relaxed("mourn_strangers", at=at))
+
     async def members(self, *, at: Stamp) -> list[MemberInfo]:
         return [rows.member(row) for row in await self._database.fetch("members", at=at)]

@@ -26,14 +26,17 @@ class PostgresSchedules:
         task_ids = await self._names.task_ids(s.task for s in schedules)
         await self._names.ensure_lanes({(q, s.priority) for q, s in zip(queue_ids, schedules, strict=True)})
         changed: list[str] = []
+        numbered = sorted(zip(schedules, queue_ids, task_ids, strict=True), key=lambda each: each[0].name)
         async with self._database.transaction("put_schedules") as transaction:
-            for schedule, queue_id, task_id in zip(schedules, queue_ids, task_ids, strict=True):
+            # Specs by trigger, then schedules by name: processes that start together lock in one order.
+            for schedule in sorted(schedules, key=lambda each: each.trigger):
                 await transaction.fetch(
                     "put_spec",
                     trigger=schedule.trigger,
                     next_at=schedule.next_at,
                     following_at=schedule.following_at,
                 )
+            for schedule, queue_id, task_id in numbered:
                 written = await transaction.fetch(
                     "put_schedule",
                     name=schedule.name,

@@ -68,6 +68,12 @@ class SQLiteFleet:
 
         return await self._database.write(work, durable=False)
 
+    async def mourn(self, *, at: Stamp) -> int:
+        def work(session: Session) -> int:
+            return len(session.rows("mourn_strangers", now=session.now(at)))
+
+        return await self._database.write(work, durable=False)
+
     async def members(self, *, at: Stamp) -> list[MemberInfo]:
         def work(session: Session) -> list[MemberInfo]:
             return [rows.member(row) for row in session.rows("members", now=session.now(at))]

@@ -75,6 +75,20 @@ WHERE m.dead AND NOT EXISTS (
     ) held
 );
 
+-- name: mourn_strangers
+INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
+SELECT DISTINCT held.worker_id, 'worker', 'unknown', '{}'::text[], '{}'::text[], '', '',
+       coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()), true
+FROM mainspring.lanes l CROSS JOIN LATERAL (
+    SELECT j.worker_id FROM mainspring.jobs j
+    WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= coalesce(:at::timestamptz, now())
+      AND j.worker_id <> 0
+    OFFSET 0
+) held
+WHERE NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = held.worker_id)
+ON CONFLICT DO NOTHING
+RETURNING id;
+
 -- name: members
 SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until,
        NOT dead AND lease_until > coalesce(:at::timestamptz, now()) AS alive

@@ -42,6 +42,12 @@ UPDATE jobs SET worker_id = 0, crashes = crashes + 1 WHERE id IN (SELECT value F
 DELETE FROM members
 WHERE dead AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.worker_id <> 0 AND jobs.worker_id = members.id);
 
+-- name: mourn_strangers
+INSERT INTO members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
+SELECT DISTINCT worker_id, 'worker', 'unknown', '[]', '[]', '', '', :now, :now, 1
+FROM jobs WHERE worker_id <> 0 AND worker_id NOT IN (SELECT id FROM members)
+RETURNING id;
+
 -- name: members
 SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, NOT dead AND lease_until > :now AS alive
 FROM members ORDER BY started_at, id;
