@@ -76,6 +76,7 @@ async def main() -> None:
     }
     show(about, results)
     if chosen.json:
+        chosen.json.parent.mkdir(parents=True, exist_ok=True)
         chosen.json.write_text(json.dumps({"about": about, "figures": results}, indent=2) + "\n")
 
 

@@ -151,8 +151,8 @@ class PostgresJobs:
 
     async def _take_ids(self, count: int) -> list[int]:
         while len(self._spare_ids) < count:
-            rows = await self._database.fetch("reserve_ids", count=max(count, ID_BLOCK))
-            self._spare_ids += [row["id"] for row in rows]
+            [row] = await self._database.fetch("reserve_ids", count=max(count, ID_BLOCK))
+            self._spare_ids += row["ids"]
         taken, self._spare_ids = self._spare_ids[:count], self._spare_ids[count:]
         return taken
 

@@ -1,6 +1,6 @@
 -- name: reserve_ids
 -- Ids are taken before the insert, in blocks: an insert whose answer was lost can be looked up.
-SELECT nextval('mainspring.job_ids') AS id FROM generate_series(1, :count);
+SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :count);
 
 -- name: insert_jobs
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
