@@ -6,10 +6,12 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import Settings, load
 from mainspring.declare.decorator import TaskDecorator
@@ -78,7 +80,20 @@ class Mainspring:
         *,
         cron: str | None = None,
         every: Duration | None = None,
+        rrule: str | None = None,
+        at: datetime | Sequence[datetime] | None = None,
         tz: str = "UTC",
+        gap: str = "shift",
+        fold: str = "first",
+        anchor: datetime | None = None,
+        dtstart: datetime | None = None,
+        exdates: Sequence[datetime] = (),
+        rdates: Sequence[datetime] = (),
+        start: datetime | None = None,
+        end: datetime | None = None,
+        max_fires: int | None = None,
+        calendar: Calendar | None = None,
+        on_holiday: str | None = None,
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
         misfire: str = "latest",
@@ -86,13 +101,33 @@ class Mainspring:
         queue: str | None = None,
         priority: int | None = None,
     ) -> ScheduleDeclaration:
-        """Declare that a task runs by itself. It is written to the store when a scheduler starts."""
+        """Declare that a task runs by itself. It is written to the store when a scheduler starts.
+
+        On the nights the clocks change, a cron expression with a fixed hour follows `gap` ("shift",
+        "skip") and `fold` ("first", "second", "both"). `anchor` goes with `every`; `dtstart`,
+        `exdates` and `rdates` go with `rrule`. Slots from `start` on and before `end` count, and no
+        more than `max_fires` of them. With a `calendar`, a slot on no business day follows
+        `on_holiday` ("skip", "next", "previous").
+        """
         declared = declare_schedule(
             name,
             task,
             cron=cron,
             every=every,
+            rrule=rrule,
+            at=at,
             tz=tz,
+            gap=gap,
+            fold=fold,
+            anchor=anchor,
+            dtstart=dtstart,
+            exdates=exdates,
+            rdates=rdates,
+            start=start,
+            end=end,
+            max_fires=max_fires,
+            calendar=calendar,
+            on_holiday=on_holiday,
             args=args,
             kwargs=kwargs,
             misfire=misfire,

@@ -1,19 +1,18 @@
-"""Nights when the clocks change, against walkers that go minute by minute."""
+"""Nights when the clocks change, against a walker that goes minute by minute and against cronsim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo
+from itertools import product
 
 import pytest
 from cronsim import CronSim
 
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.zones import zone
+from tests.support.walker import Stretch
 
-MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 NIGHTS = {
     "Europe/Berlin": ("2026-03-29", "2026-10-25"),
     "Europe/Dublin": ("2026-03-29", "2026-10-25"),
@@ -26,41 +25,9 @@ NIGHTS = {
     "Pacific/Apia": ("2011-12-30", "2011-12-31"),
     "Africa/Casablanca": ("2026-02-15", "2026-03-22"),
 }
-ONCE = ["30 2 * * *", "0 0 * * *", "15,45 1-3 * * *", "0 1 * * *", "59 23 * * *", "5-50/15 2 * * *"]
-REAL = ["*/15 * * * *", "0 */2 * * *", "30 * * * *", "* 2 * * *", "0 */3 * * *", "*/20 1 * * *"]
-
-
-@cache
-def fields(expression: str) -> CronSim:
-    return CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC))
-
-
-def matches(expression: str, wall: datetime) -> bool:
-    """All expressions here name every day."""
-    return wall.minute in fields(expression).minutes and wall.hour in fields(expression).hours
-
-
-def minutes(tz: ZoneInfo, start: datetime) -> Iterator[tuple[datetime, datetime]]:
-    for step in range(3 * 24 * 60):
-        instant = start + step * MINUTE
-        yield instant, instant.astimezone(tz).replace(tzinfo=None, fold=0)
-
-
-def walked_real(expression: str, tz: ZoneInfo, start: datetime) -> list[datetime]:
-    return [instant for instant, wall in minutes(tz, start) if matches(expression, wall)]
-
-
-def walked_once(expression: str, tz: ZoneInfo, start: datetime) -> list[datetime]:
-    """Fire when the wall clock first reaches or jumps over a matching time."""
-    found, reached = [], (start - MINUTE).astimezone(tz).replace(tzinfo=None)
-    for instant, wall in minutes(tz, start):
-        hit = False
-        while reached < wall:
-            reached += MINUTE
-            hit |= matches(expression, reached)
-        if hit:
-            found.append(instant)
-    return found
+FIXED = ["30 2 * * *", "0 0 * * *", "15,45 1-3 * * *", "0 1 * * *", "59 23 * * *", "5-50/15 2 * * *"]
+STARRED_MINUTE = ["* 2 * * *", "*/20 1 * * *", "*/15 22-2 * * *"]
+STARRED_HOUR = ["*/15 * * * *", "0 */2 * * *", "30 * * * *", "0 */3 * * *"]
 
 
 def slots(cron: Cron, start: datetime) -> list[datetime]:
@@ -72,21 +39,20 @@ def slots(cron: Cron, start: datetime) -> list[datetime]:
 
 
 @pytest.mark.parametrize("tz", NIGHTS)
-@pytest.mark.parametrize("expression", ONCE)
-def test_a_fixed_time_runs_exactly_once_a_day_through_every_change(expression: str, tz: str) -> None:
+def test_every_slot_around_a_change_is_one_the_walker_finds(tz: str) -> None:
+    policies = [(gap, fold) for gap in ("shift", "skip") for fold in ("first", "second", "both")]
     for night in NIGHTS[tz]:
-        start = datetime.fromisoformat(f"{night}T00:00+00:00") - timedelta(days=1)
+        start = datetime.fromisoformat(f"{night}T00:00+00:00") - DAY
+        stretch = Stretch(zone(tz), start - DAY, 5 * 24 * 60)
+        for expression, (gap, fold) in [
+            *product(FIXED + STARRED_MINUTE, policies),
+            *product(STARRED_HOUR, policies[:1]),
+        ]:
+            walked = stretch.fires(expression, gap, fold)
 
-        assert slots(Cron(expression, tz), start) == walked_once(expression, zone(tz), start)
+            found = slots(Cron(expression, tz, gap, fold), start)
 
-
-@pytest.mark.parametrize("tz", NIGHTS)
-@pytest.mark.parametrize("expression", REAL)
-def test_a_repeating_expression_runs_whenever_the_clock_shows_it(expression: str, tz: str) -> None:
-    for night in NIGHTS[tz]:
-        start = datetime.fromisoformat(f"{night}T00:00+00:00") - timedelta(days=1)
-
-        assert slots(Cron(expression, tz), start) == walked_real(expression, zone(tz), start)
+            assert found == [slot for slot in walked if start <= slot < start + 3 * DAY], (expression, night)
 
 
 def test_a_skipped_time_moves_to_the_first_instant_after_the_gap() -> None:
@@ -113,7 +79,7 @@ def test_seconds_are_found_through_a_repeated_hour() -> None:
 
 
 @pytest.mark.parametrize("tz", ["Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Pacific/Apia"])
-@pytest.mark.parametrize("expression", ONCE + REAL)
+@pytest.mark.parametrize("expression", FIXED + STARRED_HOUR)
 def test_the_slots_are_those_of_cronsim_where_shifts_are_whole_hours(expression: str, tz: str) -> None:
     for night in NIGHTS[tz]:
         start = datetime.fromisoformat(f"{night}T00:00+00:00") - timedelta(days=1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from types import MappingProxyType
 
 import pytest
 
+from mainspring.calendars import from_dates
 from mainspring.declare.context import Context
 from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
@@ -14,8 +15,17 @@ from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.schedule import Misfire, NewSchedule
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.bounded import Bounded
+from mainspring.trigger.codec import decode
+from mainspring.trigger.cron import Cron
+from mainspring.trigger.instants import Instants
+from mainspring.trigger.interval import Every
+from mainspring.trigger.rolled import Roll, Rolled
+from mainspring.trigger.rrule import RRule
 
 NOW = datetime(2026, 11, 15, 7, 30, tzinfo=UTC)
+XMAS = from_dates("de", [date(2026, 12, 25)], tz="Europe/Berlin")
 
 
 def report(ctx: Context, tenant: str, *, dry: bool = False) -> None: ...
@@ -44,6 +54,16 @@ def test_a_cron_schedule_carries_its_first_two_slots(task: Task[..., object]) ->
     )
 
 
+def test_a_cron_schedule_carries_its_policies_and_its_own_h(task: Task[..., object]) -> None:
+    declared = declare_schedule(
+        "nightly", task, cron="H 2 * * *", tz="Europe/Berlin", gap="skip", fold="both", args=["acme"]
+    )
+
+    expected = Cron("H 2 * * *", "Europe/Berlin", gap="skip", fold="both", key="nightly")
+    assert declared.trigger == expected
+    assert decode(declared.new_schedule(NOW).trigger) == expected
+
+
 def test_an_interval_schedule_may_override_queue_and_priority(task: Task[..., object]) -> None:
     declared = declare_schedule(
         "often", task, every="15m", kwargs=MappingProxyType({"tenant": "acme", "dry": True}),
@@ -58,6 +78,37 @@ def test_an_interval_schedule_may_override_queue_and_priority(task: Task[..., ob
         NOW + timedelta(minutes=15),
         NOW + timedelta(minutes=30),
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "trigger"),
+    [
+        ({"every": "1h", "anchor": NOW}, Every(timedelta(hours=1), NOW)),
+        ({"at": NOW}, Instants((NOW,))),
+        ({"at": [NOW, NOW]}, Instants((NOW,))),
+        (
+            {"rrule": "FREQ=DAILY", "dtstart": NOW, "tz": "Europe/Berlin", "exdates": [NOW]},
+            RRule("FREQ=DAILY", NOW, "Europe/Berlin", (NOW,)),
+        ),
+        ({"every": "1h", "start": NOW}, Bounded(Every(timedelta(hours=1)), start=NOW)),
+        (
+            {"every": "1h", "calendar": XMAS, "end": NOW},
+            Bounded(Rolled(Every(timedelta(hours=1)), XMAS, Roll.SKIP, "Europe/Berlin"), end=NOW),
+        ),
+        (
+            {"cron": "@daily", "tz": "Asia/Tokyo", "calendar": XMAS, "on_holiday": "next"},
+            Rolled(Cron("@daily", "Asia/Tokyo"), XMAS, Roll.NEXT, "Asia/Tokyo"),
+        ),
+    ],
+)
+def test_every_trigger_can_be_declared(
+    task: Task[..., object], options: dict[str, object], trigger: Trigger
+) -> None:
+    declared = declare_schedule("often", task, args=["acme"], max_fires=3, **options)  # type: ignore[arg-type]
+
+    assert declared.trigger == trigger
+    assert declared.calendar is options.get("calendar")
+    assert declared.new_schedule(NOW).max_fires == 3
 
 
 def test_a_trigger_without_a_next_slot_is_written_without_one(task: Task[..., object]) -> None:
@@ -76,8 +127,28 @@ def test_a_trigger_without_a_next_slot_is_written_without_one(task: Task[..., ob
         ({"cron": "@dayly"}, "cron"),
         ({"cron": "@daily", "tz": "Mars/Phobos"}, "tz"),
         ({"every": "1h", "tz": "Europe/Berlin"}, "tz"),
+        ({"every": "1h", "gap": "skip"}, "gap"),
+        ({"every": "1h", "fold": "both"}, "fold"),
+        ({"cron": "@daily", "gap": "forward"}, "gap"),
+        ({"cron": "@daily", "fold": "last"}, "fold"),
         ({"every": "1ms"}, "every"),
         ({"every": "soon"}, "every"),
+        ({"cron": "@daily", "anchor": NOW}, "anchor"),
+        ({"cron": "@daily", "at": NOW}, "schedule"),
+        ({"every": "1h", "anchor": datetime(2026, 1, 1)}, "anchor"),  # noqa: DTZ001
+        ({"every": "1h", "exdates": [NOW]}, "exdates"),
+        ({"at": NOW, "tz": "Europe/Berlin"}, "tz"),
+        ({"at": []}, "at"),
+        ({"at": "2026-01-01"}, "at"),
+        ({"rrule": "FREQ=DAILY"}, "dtstart"),
+        ({"rrule": "FREQ=DAILY", "dtstart": NOW, "gap": "skip"}, "gap"),
+        ({"rrule": "FREQ=SECONDLY", "dtstart": NOW}, "rrule"),
+        ({"cron": "@daily", "start": NOW, "end": NOW}, "end"),
+        ({"cron": "@daily", "max_fires": 0}, "schedule.max_fires"),
+        ({"cron": "@daily", "max_fires": True}, "schedule.max_fires"),
+        ({"cron": "@daily", "on_holiday": "skip"}, "on_holiday"),
+        ({"cron": "@daily", "calendar": "de"}, "calendar"),
+        ({"cron": "@daily", "calendar": XMAS, "on_holiday": "maybe"}, "on_holiday"),
         ({"cron": "@daily", "misfire": "sometimes"}, "schedule.misfire"),
         ({"cron": "@daily", "catch_up": "-1s"}, "schedule.catch_up"),
         ({"cron": "@daily", "queue": ""}, "schedule.queue"),

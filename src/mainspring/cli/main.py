@@ -11,6 +11,7 @@ from mainspring.cli.doctor import doctor
 from mainspring.cli.enqueue import enqueue
 from mainspring.cli.errors import ExitingGroup
 from mainspring.cli.jobs import jobs
+from mainspring.cli.next import next_
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.version import __version__
@@ -26,7 +27,7 @@ def cli() -> None:
     """
 
 
-for command in (dev, worker, scheduler, enqueue, jobs, dead, schedules, db, doctor, config):
+for command in (dev, worker, scheduler, enqueue, jobs, dead, schedules, next_, db, doctor, config):
     cli.add_command(command)
 
 

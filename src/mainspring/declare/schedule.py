@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from mainspring.calendars import Calendar
 from mainspring.declare import payload
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_priority
 from mainspring.declare.task import Task
+from mainspring.declare.when import When, valid_max_fires
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Misfire, NewSchedule
 from mainspring.trigger.base import Trigger
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,9 @@ class ScheduleDeclaration:
     catch_up: timedelta
     queue: str
     priority: int
+    calendar: Calendar | None = None
+    """The one its trigger names: the store must hold it before it can read the trigger."""
+    max_fires: int | None = None
 
     def new_schedule(self, now: datetime) -> NewSchedule:
         """What the store is told: with the first two slots after now, should the trigger be new to it."""
@@ -44,6 +47,7 @@ class ScheduleDeclaration:
             max_attempts=self.task.attempts,
             misfire=self.misfire,
             catch_up=self.catch_up,
+            max_fires=self.max_fires,
             next_at=next_at,
             following_at=None if next_at is None else self.trigger.next_after(next_at),
         )
@@ -55,7 +59,20 @@ def declare_schedule(
     *,
     cron: str | None = None,
     every: Duration | None = None,
+    rrule: str | None = None,
+    at: datetime | Sequence[datetime] | None = None,
     tz: str = "UTC",
+    gap: str = "shift",
+    fold: str = "first",
+    anchor: datetime | None = None,
+    dtstart: datetime | None = None,
+    exdates: Sequence[datetime] = (),
+    rdates: Sequence[datetime] = (),
+    start: datetime | None = None,
+    end: datetime | None = None,
+    max_fires: int | None = None,
+    calendar: Calendar | None = None,
+    on_holiday: str | None = None,
     args: Sequence[object] = (),
     kwargs: Mapping[str, object] | None = None,
     misfire: Misfire | str = Misfire.LATEST,
@@ -63,29 +80,30 @@ def declare_schedule(
     queue: str | None = None,
     priority: int | None = None,
 ) -> ScheduleDeclaration:
-    """Check a schedule: exactly one of `cron` and `every`, and arguments that fit the task."""
+    """Check a schedule: exactly one of `cron`, `every`, `rrule` and `at`, and arguments that fit the task.
+
+    `gap` and `fold` say what a fixed hour means on the nights the clocks change. Slots from `start`
+    on and before `end` count. `on_holiday` ("skip", "next", "previous") goes with a calendar.
+    """
     named = dict(kwargs or {})
     task.signature.check(args, named)
+    when = When(
+        cron=cron, every=every, rrule=rrule, at=at, tz=tz, gap=gap, fold=fold, anchor=anchor,
+        dtstart=dtstart, exdates=exdates, rdates=rdates, start=start, end=end,
+        calendar=calendar, on_holiday=on_holiday,
+    )  # fmt: skip
     return ScheduleDeclaration(
         name=valid_name(name, "schedule.name"),
         task=task,
-        trigger=_trigger(cron, every, tz),
+        trigger=when.trigger(valid_name(name, "schedule.name")),
         payload=payload.encode(args, named, field=task.name),
         misfire=_misfire(misfire),
         catch_up=duration(catch_up, "schedule.catch_up", least=timedelta()),
         queue=task.queue if queue is None else valid_name(queue, "schedule.queue"),
         priority=task.priority if priority is None else valid_priority(priority, "schedule.priority"),
+        calendar=calendar,
+        max_fires=valid_max_fires(max_fires),
     )
-
-
-def _trigger(cron: str | None, every: Duration | None, tz: str) -> Trigger:
-    if cron is not None and every is None:
-        return Cron(cron, tz)
-    if cron is not None or every is None:
-        raise InvalidArgument("schedule", {"cron": cron, "every": every}, "exactly one of cron and every")
-    if tz != "UTC":
-        raise InvalidArgument("tz", tz, "none: an interval counts real time, the same in every zone")
-    return Every(duration(every, "every"))
 
 
 def _misfire(policy: Misfire | str) -> Misfire:

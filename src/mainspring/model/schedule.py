@@ -35,6 +35,8 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     max_attempts: int = 1
     misfire: Misfire = Misfire.LATEST
     catch_up: timedelta = timedelta(days=1)
+    max_fires: int | None = None
+    """How many slots may fire in all; None for no limit."""
     next_at: datetime | None = None
     """First and second slot after now, used when the trigger is new to the store."""
     following_at: datetime | None = None
@@ -57,6 +59,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     active_from: datetime
     """Slots at or before this moment are not this version's business."""
     next_at: datetime | None
+    max_fires: int | None = None
 
 
 class Spec(Value, frozen=True, kw_only=True):

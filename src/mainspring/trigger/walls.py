@@ -1,59 +1,83 @@
 """From wall times to instants, on the nights when the clocks change.
 
 The search for the next matching wall time never sees a zone; this module alone decides which
-instant a wall time means. Both answers below depend on `moment` and nothing else.
+instants a wall time means. The answer depends on `moment` and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 WallAfter = Callable[[datetime], datetime]
 _SECOND = timedelta(seconds=1)
 
 
+class Gap(StrEnum):
+    """What becomes of a wall time that the clocks jump over."""
+
+    SHIFT = "shift"
+    """It fires at the first instant after the gap, together with all others of that gap."""
+    SKIP = "skip"
+
+
+class Fold(StrEnum):
+    """Which of two equal wall times fires, when the clocks go back."""
+
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+
+
 class Walls:
-    """The wall clock of one zone."""
+    """The wall clock of one zone, read by one pair of rules.
 
-    __slots__ = ("_zone",)
+    SKIP and BOTH together name every instant that shows a matching wall time, and no other.
+    """
 
-    def __init__(self, zone: ZoneInfo) -> None:
-        self._zone = zone
+    __slots__ = ("_fold", "_gap", "_zone")
 
-    def once_after(self, moment: datetime, wall_after: WallAfter) -> datetime:
-        """Every matching wall time once: the first time it comes, or right after the gap that skips it."""
-        wall = self._wall(moment)
+    def __init__(self, zone: ZoneInfo, gap: Gap, fold: Fold) -> None:
+        self._zone, self._gap, self._fold = zone, gap, fold
+
+    def after(self, moment: datetime, wall_after: WallAfter) -> datetime:
+        """The first slot after `moment`, where `wall_after` finds the next matching wall time."""
         while True:
-            wall = wall_after(wall)
-            instant = self._instant(wall, 0)
-            if self._is_skipped(wall):
-                instant = self._change(self._instant(wall, 1), instant)
-            # In the second pass through a repeated hour the first pass lies behind us.
-            if instant > moment:
-                return instant
+            wall = self._wall_ahead(moment, wall_after)
+            first, second = self._instants(wall)
+            while first > second:  # skipped: the reading before the change is the later one (PEP 495)
+                gap_end = self._change(second, first)
+                if self._gap is Gap.SHIFT:
+                    return gap_end
+                wall = wall_after(self._wall(gap_end) - _SECOND)
+                first, second = self._instants(wall)
+            slot = first if first > moment else second
+            if first == second or self._fold in (Fold.BOTH, Fold.FIRST if slot is first else Fold.SECOND):
+                return slot
+            # Not this pass through the repeated time: go on from its last second.
+            turn = self._change(first, second)
+            moment = (turn if slot is first else turn + (second - first)) - _SECOND
 
-    def real_after(self, moment: datetime, wall_after: WallAfter) -> datetime:
-        """Every instant that shows a matching wall time: skipped ones never, repeated ones twice."""
+    def shifted(self, slot: datetime, wall_after: WallAfter) -> bool:
+        """Whether a wall time that was skipped has come to lie on this slot."""
+        before, here = self._wall(slot - _SECOND), self._wall(slot)
+        return self._gap is Gap.SHIFT and here - before > _SECOND and wall_after(before) < here
+
+    def _wall_ahead(self, moment: datetime, wall_after: WallAfter) -> datetime:
+        """The matching wall time that comes next, which is an earlier one if the clock goes back first."""
         wall = wall_after(self._wall(moment))
-        if (turn := self._turn_ahead(moment)) is not None and self._instant(wall, 0) >= turn:
-            wall = wall_after(self._wall(turn) - _SECOND)
-        while self._is_skipped(wall):
-            gap_end = self._change(self._instant(wall, 1), self._instant(wall, 0))
-            wall = wall_after(self._wall(gap_end) - _SECOND)
-        first = self._instant(wall, 0)
-        return first if first > moment else self._instant(wall, 1)
+        if (turn := self._turn_ahead(moment)) is not None and self._instants(wall)[0] >= turn:
+            return wall_after(self._wall(turn) - _SECOND)
+        return wall
 
     def _wall(self, moment: datetime) -> datetime:
         return moment.astimezone(self._zone).replace(tzinfo=None, fold=0)
 
-    def _instant(self, wall: datetime, fold: int) -> datetime:
-        return wall.replace(tzinfo=self._zone, fold=fold).astimezone(UTC)
-
-    def _is_skipped(self, wall: datetime) -> bool:
-        # In a gap the reading before the change is the later instant (PEP 495).
-        return self._instant(wall, 0) > self._instant(wall, 1)
+    def _instants(self, wall: datetime) -> tuple[datetime, datetime]:
+        aware = wall.replace(tzinfo=self._zone, fold=0)
+        return aware.astimezone(UTC), aware.replace(fold=1).astimezone(UTC)
 
     def _turn_ahead(self, moment: datetime) -> datetime | None:
         """When the clock goes back, if `moment` is in the first pass through what will repeat."""

@@ -1,0 +1,218 @@
+"""The wall times a recurrence rule names, from any moment on, without walking there from its start.
+
+dateutil says which dates of a year fit; it is asked once for each shape a year can have. Where the
+periods lie, and what time of day it is, is arithmetic.
+"""
+
+from __future__ import annotations
+
+import calendar
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from mainspring.errors import InvalidArgument
+from mainspring.trigger.rruletext import DateParts, Freq, Rule
+
+# Every shape of a year comes back within 40 years, even around 2100.
+_ALL_SHAPES = 41
+_CYCLE = 400
+_LAST_YEAR = 9998
+_END = date(_LAST_YEAR, 12, 31)
+_MINUTES = 24 * 60
+_DAY = timedelta(days=1)
+
+
+class Walk:
+    """A rule that has all its parts, laid out from its start."""
+
+    __slots__ = ("_allowed", "_first", "_rule", "_start", "_times", "_unit")
+
+    def __init__(self, rule: Rule, start: datetime) -> None:
+        self._rule = rule
+        self._start = start
+        if rule.freq in (Freq.HOURLY, Freq.MINUTELY):
+            hourly = rule.freq is Freq.HOURLY
+            self._unit = rule.interval * (60 if hourly else 1)
+            self._first = _minute(start.replace(minute=0) if hourly else start)
+            minutes = (0,) if hourly else rule.minute or range(60)
+            self._allowed = frozenset(h * 60 + m for h in rule.hour or range(24) for m in minutes)
+            within = _times((0,), rule.minute if hourly else (0,), rule.second)
+            self._times = _chosen(within, rule.position)
+        else:
+            self._unit = rule.interval
+            self._first = self._index(start.date())
+            self._allowed = frozenset()
+            self._times = _times(rule.hour, rule.minute, rule.second)
+
+    def walls(self, since: datetime) -> Iterator[datetime | None]:
+        """Wall times from `since` on, in order; None for each stretch that came to nothing.
+
+        With the Nones a caller can count how long it has searched in vain.
+        """
+        since = max(since, self._start)
+        by_clock = self._rule.freq in (Freq.HOURLY, Freq.MINUTELY)
+        found = self._by_minutes(since) if by_clock else self._by_periods(since)
+        return (wall for wall in found if wall is None or wall >= since)
+
+    def _by_periods(self, since: datetime) -> Iterator[datetime | None]:
+        number = self._aligned(self._index(since.date()))
+        end = self._index(_END)
+        while number <= end:
+            first, last = self._span(number)
+            day = _date_from(self._rule.dates, first)
+            if day is None:
+                return
+            if day > last:
+                number = self._aligned(self._index(day))
+                yield None
+                continue
+            yield from self._of_period(day, last, since)
+            number += self._unit
+
+    def _of_period(self, first: date, last: date, since: datetime) -> Iterator[datetime | None]:
+        positions, times = self._rule.position, self._times
+        if not positions:
+            # Dates behind us are passed over: a year can hold half a million times.
+            first = max(first, since.date())
+        stretches = _stretches(self._rule.dates, first, last)
+        size = sum(len(days) for _, days in stretches) * len(times)
+        places = _places(positions, size) if positions else range(size)
+        if not places:
+            yield None
+            return
+        dates = [new_year + days for new_year, stretch in stretches for days in stretch]
+        for place in places:
+            yield datetime.fromordinal(dates[place // len(times)]) + times[place % len(times)]
+
+    def _by_minutes(self, since: datetime) -> Iterator[datetime | None]:
+        since = since.replace(minute=0) if self._rule.freq is Freq.HOURLY else since
+        tick = self._aligned(_minute(since))
+        while self._times:
+            today = date.fromordinal(min(tick // _MINUTES, _END.toordinal() + 1))
+            day = _date_from(self._rule.dates, today)
+            if day is None:
+                return
+            if day > today:
+                tick = self._aligned(day.toordinal() * _MINUTES)
+            tomorrow = (day.toordinal() + 1) * _MINUTES
+            minutes = (each % _MINUTES for each in range(tick, tomorrow, self._unit))
+            found = None
+            for found in filter(self._allowed.__contains__, minutes):
+                start = datetime.fromordinal(day.toordinal()) + timedelta(minutes=found)
+                yield from (start + time for time in self._times)
+            if found is None:
+                yield None
+            tick = self._aligned(max(tick, tomorrow))
+
+    def _aligned(self, number: int) -> int:
+        """The first period of the rule at or after this one."""
+        return number + (self._first - number) % self._unit
+
+    def _index(self, day: date) -> int:
+        match self._rule.freq:
+            case Freq.YEARLY:
+                return day.year
+            case Freq.MONTHLY:
+                return day.year * 12 + day.month - 1
+            case Freq.WEEKLY:
+                return (day.toordinal() - 1 - self._rule.dates.wkst) // 7
+            case _:
+                return day.toordinal()
+
+    def _span(self, number: int) -> tuple[date, date]:
+        match self._rule.freq:
+            case Freq.YEARLY:
+                return date(number, 1, 1), date(number, 12, 31)
+            case Freq.MONTHLY:
+                year, month = number // 12, number % 12 + 1
+                return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
+            case Freq.WEEKLY:
+                first = date.fromordinal(number * 7 + 1 + self._rule.dates.wkst)
+                return first, first + 6 * _DAY
+            case _:
+                return date.fromordinal(number), date.fromordinal(number)
+
+
+def _date_from(parts: DateParts, day: date) -> date | None:
+    """The first date at or after `day` that fits; None when no year has one."""
+    low = day.timetuple().tm_yday - 1
+    for year in range(day.year, min(day.year + _ALL_SHAPES, _LAST_YEAR + 1)):
+        fitting = _fitting(parts, _alike(year % _CYCLE + 2000))
+        place = bisect_left(fitting, low)
+        if place < len(fitting):
+            return date(year, 1, 1) + fitting[place] * _DAY
+        low = 0
+    return None
+
+
+def _stretches(parts: DateParts, first: date, last: date) -> list[tuple[int, tuple[int, ...]]]:
+    """What fits from `first` to `last`: for each year the ordinal of New Year, and days after it."""
+    found = []
+    for year in range(first.year, last.year + 1):
+        new_year, fitting = date(year, 1, 1), _fitting(parts, _alike(year % _CYCLE + 2000))
+        low = bisect_left(fitting, (first - new_year).days)
+        high = bisect_left(fitting, (last - new_year).days + 1)
+        found.append((new_year.toordinal(), fitting[low:high]))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _fitting(parts: DateParts, year: int) -> tuple[int, ...]:
+    """The dates of a year that fit, as days after New Year."""
+    try:
+        from dateutil import rrule
+    except ImportError:
+        raise InvalidArgument("rrule", "no dateutil", "the extra: pip install mainspring[calendar]") from None
+    months = parts.month or (range(1, 13) if parts.freq is Freq.MONTHLY else None)
+    has_days = parts.week or parts.year_day or parts.month_day or parts.weekday
+    weekdays = parts.weekday if has_days else [(day, 0) for day in range(7)]
+    # With this interval there is no second period: dateutil would search an empty year's successors
+    # up to 9999. In a year with months it counts weekdays by the month, so MONTHLY is a year as well.
+    found = rrule.rrule(
+        rrule.YEARLY,
+        dtstart=datetime(year, 1, 1),  # noqa: DTZ001  a wall time has no zone
+        interval=_LAST_YEAR,
+        wkst=parts.wkst,
+        bymonth=months,
+        byweekno=parts.week or None,
+        byyearday=parts.year_day or None,
+        bymonthday=parts.month_day or None,
+        byweekday=[rrule.weekday(day, which or None) for day, which in weekdays] or None,
+        byhour=0,
+        byminute=0,
+        bysecond=0,
+    )
+    return tuple(wall.timetuple().tm_yday - 1 for wall in found)
+
+
+@lru_cache(maxsize=400)
+def _alike(year: int) -> int:
+    """The first year since 2000 with the same dates on the same days and in the same weeks."""
+
+    def shape(year: int) -> tuple[int, bool, bool]:
+        # Its first days may belong to the last week of the year before.
+        return date(year, 1, 1).weekday(), calendar.isleap(year), calendar.isleap(year - 1)
+
+    return next(each for each in itertools.count(2000) if shape(each) == shape(year))
+
+
+def _minute(wall: datetime) -> int:
+    return wall.toordinal() * _MINUTES + wall.hour * 60 + wall.minute
+
+
+def _times(hours: Sequence[int], minutes: Sequence[int], seconds: Sequence[int]) -> tuple[timedelta, ...]:
+    each = itertools.product(hours, minutes, seconds)
+    return tuple(timedelta(hours=hour, minutes=minute, seconds=second) for hour, minute, second in each)
+
+
+def _chosen(times: tuple[timedelta, ...], positions: tuple[int, ...]) -> tuple[timedelta, ...]:
+    return tuple(times[place] for place in _places(positions, len(times))) if positions else times
+
+
+def _places(positions: Sequence[int], size: int) -> list[int]:
+    """Where BYSETPOS points in a set of this size: from 1 at its start, from -1 at its end."""
+    places = {position - 1 if position > 0 else size + position for position in positions}
+    return sorted(place for place in places if 0 <= place < size)
