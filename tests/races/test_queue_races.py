@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import asyncpg
@@ -18,7 +19,7 @@ from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member, Reaped, Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.schedule import NewSchedule
+from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
@@ -31,6 +32,7 @@ ORPHANS = """
 SELECT j.id FROM mainspring.jobs j WHERE j.worker_id <> 0
 AND NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = j.worker_id)
 """
+_OPEN = "SELECT count(*) FROM mainspring.fires"
 
 
 @asynccontextmanager
@@ -305,5 +307,60 @@ def test_the_same_schedules_written_in_opposite_orders_at_once_are_written(
             )
 
             assert len(await one.schedules()) == 200
+
+    run(story())
+
+
+def test_once_a_pause_has_returned_no_slot_is_fired_any_more(postgres_url: str, run: Any) -> None:
+    """A fire holds its schedules FOR SHARE and a pause locks them in the same order: the pause waits for
+    the chunk under way, and the next chunk sees it. Nobody is told to try again."""
+    count = "SELECT count(*) FROM mainspring.slots WHERE disposition = 0"
+
+    async def story() -> None:
+        async with _connection(postgres_url) as looker, _stores(postgres_url, 3) as (one, two, three):
+            made = await one.now(at=None)
+            slots = [made + n * timedelta(hours=1) for n in range(1, 8)]
+            # Named against the order of their ids: a pause that locked by name would meet the fire head on.
+            names = [f"s{n:03}" for n in reversed(range(500))]
+            for start in range(0, 500, 100):
+                batch = [
+                    NewSchedule(
+                        name=name,
+                        task="t",
+                        trigger="hourly",
+                        payload=b"{}",
+                        overlap=Overlap.ALLOW,
+                        overlap_limit=100,
+                        max_fires=100,
+                        next_at=slots[0],
+                    )
+                    for name in names[start : start + 100]
+                ]
+                await one.put_schedules(batch, at=made)
+            dice = random.Random(11)
+            cut = 0
+            for slot, following in pairwise(slots):
+                _, [spec] = await one.due_specs(limit=10, at=slot)
+                opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=following)
+                assert await one.open_fires([opening], at=slot) == 1
+
+                async def fire(store: Store, slot: Any = slot) -> None:
+                    async with _connection(postgres_url) as own:
+                        while await own.fetchval(_OPEN):
+                            await store.fire(limit=20, at=slot)
+
+                async def pause(slot: Any = slot) -> int:
+                    await asyncio.sleep(0.05 * dice.random())
+                    paused = await three.pause_schedules(names, author="ann", note=None, at=slot)
+                    assert len(paused) == 500
+                    return int(await looker.fetchval(count))
+
+                before = int(await looker.fetchval(count))
+                at_pause, _, _ = await asyncio.gather(pause(), fire(one), fire(two))
+
+                assert await looker.fetchval(count) == at_pause
+                cut += 0 < at_pause - before < 500
+                await three.resume_schedules(names, author="ann", at=slot)
+            assert cut, "no pause ever came in the middle of a fire"
 
     run(story())

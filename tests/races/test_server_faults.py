@@ -86,7 +86,7 @@ def test_a_worker_goes_through_restarts_without_losing_or_repeating_a_settled_jo
         await asyncio.sleep(0.01)
 
     async def story() -> None:
-        store = await app.store()
+        store = await app.store(prepare=False)
         await store.migrate()
         processes: list[Process] = []
         serving = asyncio.create_task(serve(app, scheduler=False, on_start=processes.append))
@@ -156,7 +156,7 @@ def test_a_worker_of_a_frozen_server_stops_its_handlers_before_its_lease_ends(
             ended.append(time.monotonic())
 
     async def story() -> None:
-        store = await app.store()
+        store = await app.store(prepare=False)
         await store.migrate()
         processes: list[Process] = []
         serving = asyncio.create_task(serve(app, scheduler=False, on_start=processes.append))

@@ -28,7 +28,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.schedule import NewSchedule, Opening
+from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
@@ -75,6 +75,19 @@ due_jobs = st.builds(
     priority=priorities,
     max_attempts=st.integers(1, 3),
 )
+names = st.sampled_from(["s1", "s2", "s3"])
+# Jitter is left out: it is chance, and the stores do not share their dice.
+policies = st.fixed_dictionaries(
+    {
+        "overlap": st.sampled_from(Overlap),
+        "overlap_limit": st.integers(1, 2),
+        "misfire": st.sampled_from(Misfire),
+        "catch_up": st.sampled_from([60, 86400]).map(lambda n: timedelta(seconds=n)),
+        "offset": st.sampled_from([0, 0, 30]).map(lambda n: timedelta(seconds=n)),
+        "max_fires": st.sampled_from([None, None, 2]),
+    }
+)
+authors = st.sampled_from([None, None, None, "ann"])
 endings = st.fixed_dictionaries(
     {
         "verdict": st.sampled_from([Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED]),
@@ -135,8 +148,9 @@ class Side:
             del told["id"]
         if kind == "Spec":
             del told["id"]
-        if told.get("job_id") is not None:
-            told["job_id"] = self.numbers.get(told["job_id"], NO_JOB)
+        for name in ("job_id", "blocker"):
+            if told.get(name) is not None:
+                told[name] = self.numbers.get(told[name], NO_JOB)
         if told.get("schedule_id") is not None:
             told["schedule_id"] = self.schedule_names[told["schedule_id"]]
         return kind, told
@@ -375,16 +389,17 @@ class Stores(RuleBasedStateMachine):
     # Schedules.
 
     @rule(
-        name=st.sampled_from(["s1", "s2", "s3"]),
+        name=names,
         trigger=st.sampled_from(["t1", "t2"]),
         task=tasks,
         queue=queues,
         priority=priorities,
         payload=payloads,
-        catch_up=st.sampled_from([60, 86400]),
+        policy=policies,
+        author=authors,
         ends=rarely,
     )
-    def put_schedule(self, name, trigger, task, queue, priority, payload, catch_up, ends):
+    def put_schedule(self, name, trigger, task, queue, priority, payload, policy, author, ends):
         slot = self.next_slot()
         schedule = NewSchedule(
             name=name,
@@ -393,20 +408,61 @@ class Stores(RuleBasedStateMachine):
             payload=payload,
             queue=queue,
             priority=priority,
-            catch_up=timedelta(seconds=catch_up),
+            **policy,
             next_at=None if ends else slot,
             following_at=None if ends else slot + timedelta(minutes=1),
         )
-        self.agree(lambda side: side.store.put_schedules([schedule], at=self.at))
+        self.agree(lambda side: side.store.put_schedules([schedule], author=author, at=self.at))
         for side in self.sides:
-            side.schedule_names = {s.id: s.name for s in self.run(side.store.schedules())}
+            # Jobs outlive their schedules, so names are only ever added.
+            side.schedule_names |= {s.id: s.name for s in self.run(side.store.schedules())}
+
+    @rule(some=st.sets(names, min_size=1), verb=st.sampled_from(["pause", "resume", "resume"]))
+    def pause_or_resume(self, some, verb):
+        note = {"note": "why"} if verb == "pause" else {}
+        self.agree(
+            lambda side: getattr(side.store, f"{verb}_schedules")(
+                sorted(some), author="ann", at=self.at, **note
+            ),
+            key=str,
+        )
+
+    @rule(name=names, count=st.integers(1, 2))
+    def skip(self, name, count):
+        self.agree(lambda side: side.store.skip_slots(name, count=count, at=self.at))
+
+    @rule(some=st.sets(names, min_size=1, max_size=2), really=rarely)
+    def delete(self, some, really):
+        if really:
+            self.agree(
+                lambda side: side.store.delete_schedules(sorted(some), author="ann", at=self.at), key=str
+            )
+
+    @precondition(some_room_left)
+    @rule(name=names)
+    def trigger(self, name):
+        made = self.both(lambda side: side.store.trigger_schedule(name, at=self.at))
+        assert (made[0] is None) == (made[1] is None)
+        self.sides[1].store._spare_ids.clear()  # as in `fire`
+        for side, job_id in zip(self.sides, made, strict=True):
+            side.created([job_id] if job_id is not None else [])
+
+    @rule()
+    def release(self):
+        self.agree(lambda side: side.store.release_held(at=self.at))
 
     def next_slot(self):
         now = self.clock.now()
         return now.replace(second=0, microsecond=500_000) + timedelta(minutes=1)
 
-    @rule(latest=st.booleans(), stale=rarely, ends=rarely, repeats=rarely)
-    def open_fires(self, latest, stale, ends, repeats):
+    @rule(
+        latest=st.booleans(),
+        stale=rarely,
+        ends=rarely,
+        repeats=rarely,
+        skip=st.sampled_from([None, None, None, Skipped.CALENDAR]),
+    )
+    def open_fires(self, latest, stale, ends, repeats, skip):
         """Open what is due, now and then from an old look, for the last time, or the same slot again."""
         openings = {side: [] for side in self.sides}
         for side in self.sides:
@@ -420,28 +476,31 @@ class Stores(RuleBasedStateMachine):
                         slot_at=newest if latest else spec.next_at,
                         since=spec.next_at if latest and newest > spec.next_at else None,
                         next_at=spec.next_at if repeats else None if ends else newest + timedelta(minutes=1),
+                        skip=skip,
+                        note=skip and f"{skip} of the spec",
                     )
                 )
         self.agree(lambda side: side.store.open_fires(openings[side], at=self.at))
 
     @precondition(some_room_left)
     @rule(
-        name=st.sampled_from(["s1", "s2", "s3"]),
+        name=names,
         trigger=st.sampled_from(["t1", "t2"]),
         payload=payloads,
-        catch_up=st.sampled_from([60, 86400]),
+        policy=policies,
         latest=st.booleans(),
         late=st.sampled_from([0, 0, 20, 60, 7200]),
         limit=st.integers(1, 3),
     )
-    def tick(self, name, trigger, payload, catch_up, latest, late, limit):
+    def tick(self, name, trigger, payload, policy, latest, late, limit):
         """A schedule is put, time comes to its next slot or beyond, and a scheduler does its round."""
-        self.put_schedule(name, trigger, "a", "x", 0, payload, catch_up, False)
+        self.put_schedule(name, trigger, "a", "x", 0, payload, policy, None, False)
         to_slot = self.next_slot() - self.clock.now() + timedelta(milliseconds=500)
         self.clock.advance(to_slot + timedelta(seconds=late))
         self.plan(True)
-        self.open_fires(latest, False, False, False)
+        self.open_fires(latest, False, False, False, None)
         self.fire(limit)
+        self.release()
 
     @rule(limit=st.integers(1, 3))
     def fire(self, limit):
@@ -454,7 +513,8 @@ class Stores(RuleBasedStateMachine):
                 slot for name in ("s1", "s2", "s3") for slot in self.run(side.store.slots(name, limit=1000))
             ]
             new = [slot for slot in ledger if slot.job_id is not None and slot.job_id not in side.numbers]
-            side.created(slot.job_id for slot in sorted(new, key=lambda slot: (slot.slot_at, slot.schedule)))
+            new.sort(key=lambda slot: (slot.slot_at, slot.schedule, slot.job_id))
+            side.created(slot.job_id for slot in new)
 
     @rule(known=st.booleans())
     def plan(self, known):
@@ -495,6 +555,7 @@ class Stores(RuleBasedStateMachine):
         ]
         plain["schedules"] = side.plain(await store.schedules())
         plain["slots"] = [side.plain(await store.slots(name, limit=1000)) for name in ("s1", "s2", "s3")]
+        plain["versions"] = [side.plain(await store.versions(name)) for name in ("s1", "s2", "s3")]
         now, due = await store.due_specs(limit=1000, at=at)
         plain["due"] = (now, sorted(side.plain(due), key=str))
         plain["unplanned"] = sorted(side.plain(await store.unplanned_specs(limit=1000)), key=str)
@@ -502,7 +563,7 @@ class Stores(RuleBasedStateMachine):
         return plain
 
 
-TABLES = ("jobs", "runs", "dead_jobs", "members", "schedules", "specs", "fires", "slots")
+TABLES = ("jobs", "runs", "dead_jobs", "members", "schedules", "schedule_versions", "specs", "fires", "slots")
 
 
 @pytest.mark.timeout(600)  # when it fails, finding the shortest story takes minutes

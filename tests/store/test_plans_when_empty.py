@@ -15,7 +15,11 @@ from mainspring.store.postgres import connection as postgres
 #: How a statement may reach a row: by its key, through its lane, or where it already knows it lies.
 ALLOWED = {
     "jobs_pkey": ("id = ",),
+    "jobs_schedule": ("schedule_id = ",),
     "jobs_ready": ("queue_id = ", "priority = "),
+    "schedules_pkey": ("id = ",),
+    "schedules_name_key": ("name = ",),
+    "schedules_spec": ("spec_id = ", "> f_1.last_id"),
     "specs_pkey": ("id = ",),
     "specs_due": ("next_at",),
     "specs_unplanned": ("id = ",),
@@ -31,6 +35,11 @@ STATEMENTS = [
     "open_fires",
     "plan_specs",
     "due_specs",
+    "fire",
+    "lock_schedules",
+    "pause_schedules",
+    "release_held",
+    "trigger_schedule",
     "reap_jobs",
     "forget_members",
     "settle_succeeded",

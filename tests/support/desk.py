@@ -10,7 +10,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
 from mainspring.model.job import Claim, Job, NewJob
-from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, Slot, Spec
+from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.ports import Store
 from mainspring.testing.clock import ManualClock
@@ -166,8 +166,34 @@ class Desk:
         }
         return NewSchedule(name=name, **{**given, **fields})
 
-    def schedule_all(self, *schedules: NewSchedule) -> list[str]:
-        return list(self.run(self.store.put_schedules(schedules, at=self.clock.stamp())))
+    def schedule_all(self, *schedules: NewSchedule, author: str | None = None) -> list[str]:
+        return list(self.run(self.store.put_schedules(schedules, author=author, at=self.clock.stamp())))
+
+    def edit(self, name: str = "s", *, author: str = "ann", **fields: Any) -> list[str]:
+        """Put one schedule by hand."""
+        return self.schedule_all(self.new_schedule(name, **fields), author=author)
+
+    def pause(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.pause_schedules(names or ("s",), author=author, note=note, at=stamp)))
+
+    def resume(self, *names: str, author: str = "ann") -> list[str]:
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.resume_schedules(names or ("s",), author=author, at=stamp)))
+
+    def skip(self, count: int, name: str = "s") -> bool:
+        return bool(self.run(self.store.skip_slots(name, count=count, at=self.clock.stamp())))
+
+    def trigger(self, name: str = "s") -> int | None:
+        return self.run(self.store.trigger_schedule(name, at=self.clock.stamp()))
+
+    def delete(self, *names: str, author: str = "ann") -> list[str]:
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.delete_schedules(names or ("s",), author=author, at=stamp)))
+
+    def release(self) -> int:
+        """Make due what waited for jobs that have ended."""
+        return int(self.run(self.store.release_held(at=self.clock.stamp())))
 
     def due(self, limit: int = 10) -> list[Spec]:
         now, specs = self.run(self.store.due_specs(limit=limit, at=self.clock.stamp()))
@@ -206,10 +232,10 @@ class Desk:
             chunks.append(chunk)
         return chunks
 
-    def fire_due(self, limit: int = 100) -> list[Chunk]:
+    def fire_due(self, limit: int = 100, **fields: Any) -> list[Chunk]:
         """Open every due spec's next slot and fire them all."""
         for spec in self.due():
-            assert self.open(spec) == 1
+            assert self.open(spec, **fields) == 1
         return self.fire_all(limit)
 
     def next_due(self) -> timedelta | None:
@@ -236,6 +262,14 @@ class Desk:
 
     def schedules(self) -> list[Schedule]:
         return list(self.run(self.store.schedules()))
+
+    def the_schedule(self, name: str = "s") -> Schedule:
+        found = self.run(self.store.schedule(name))
+        assert found is not None
+        return found
+
+    def versions(self, name: str = "s") -> list[ScheduleVersion]:
+        return list(self.run(self.store.versions(name)))
 
     def slots(self, schedule: str = "s", limit: int = 100) -> list[Slot]:
         return list(self.run(self.store.slots(schedule, limit=limit)))

@@ -14,6 +14,37 @@ class Misfire(StrEnum):
 
     LATEST = "latest"
     """One job for the newest of them, if it is inside the catch-up window."""
+    ALL = "all"
+    """A job for each of them that is inside the catch-up window, at a bounded rate."""
+    SKIP = "skip"
+    """None."""
+
+
+class Overlap(StrEnum):
+    """What becomes of a slot whose schedule still has a live job when it comes."""
+
+    SKIP = "skip"
+    """No job; the ledger names the one that was in the way."""
+    QUEUE_ONE = "queue_one"
+    """A job that waits until the live one has ended; no second one waits."""
+    QUEUE_ALL = "queue_all"
+    """A job that waits for those before it, however many they are."""
+    ALLOW = "allow"
+    """A job, unless `overlap_limit` of them are live."""
+    REPLACE = "replace"
+    """A job, and the live ones are cancelled before it can start."""
+
+
+class Skipped(StrEnum):
+    """Why a slot made no job."""
+
+    MISFIRE = "misfire"
+    OVERLAP = "overlap"
+    PAUSED = "paused"
+    CALENDAR = "calendar"
+    BREAKER = "breaker"
+    REQUESTED = "requested"
+    EXHAUSTED = "exhausted"
 
 
 class Disposition(StrEnum):
@@ -35,6 +66,13 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     max_attempts: int = 1
     misfire: Misfire = Misfire.LATEST
     catch_up: timedelta = timedelta(days=1)
+    overlap: Overlap = Overlap.SKIP
+    overlap_limit: int = 1
+    """How many may be live at once, with Overlap.ALLOW."""
+    offset: timedelta = timedelta()
+    """How long after its slot a job is due: the schedule's own place in its window."""
+    jitter: timedelta = timedelta()
+    """A random delay below this is added for each slot."""
     max_fires: int | None = None
     """How many slots may fire in all; None for no limit."""
     next_at: datetime | None = None
@@ -55,11 +93,44 @@ class Schedule(Value, frozen=True, kw_only=True):
     max_attempts: int
     misfire: Misfire
     catch_up: timedelta
+    overlap: Overlap
+    overlap_limit: int
+    offset: timedelta
+    jitter: timedelta
+    max_fires: int | None
+    fires_left: int | None
+    skips: int
+    """How many of the next slots are to be skipped, because somebody asked."""
     version: int
     active_from: datetime
-    """Slots at or before this moment are not this version's business."""
+    """Slots at or before this moment are not this schedule's business."""
+    edited: bool
+    """Changed by somebody since code declared it: code leaves it alone."""
+    paused_at: datetime | None
+    paused_by: str | None
+    pause_note: str | None
     next_at: datetime | None
-    max_fires: int | None = None
+
+
+class Change(StrEnum):
+    """What a new version of a schedule came from."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    DELETED = "deleted"
+
+
+class ScheduleVersion(Value, frozen=True, kw_only=True):
+    """A schedule as it was from `changed_at` until its next version."""
+
+    schedule: Schedule
+    version: int
+    change: Change
+    changed_at: datetime
+    author: str
+    note: str | None
 
 
 class Spec(Value, frozen=True, kw_only=True):
@@ -72,6 +143,8 @@ class Spec(Value, frozen=True, kw_only=True):
     """The slot after `next_at`, computed ahead; None when there is none or it is not yet known."""
     planned: bool = True
     """Whether `following_at` is known."""
+    catch_up: timedelta | None = None
+    """Set where every missed slot this young is fired; None where the newest stands for all."""
 
 
 class Opening(Value, frozen=True, kw_only=True):
@@ -83,6 +156,10 @@ class Opening(Value, frozen=True, kw_only=True):
     since: datetime | None
     """First of the missed slots that this one stands for; None when none was missed."""
     next_at: datetime | None
+    skip: Skipped | None = None
+    """Why no schedule makes a job of it; None when each decides for itself."""
+    note: str | None = None
+    """What is odd about the slot, such as a night on which the clocks change."""
 
 
 class Chunk(Value, frozen=True, kw_only=True):
@@ -100,8 +177,11 @@ class Slot(Value, frozen=True, kw_only=True):
     schedule: str
     slot_at: datetime
     disposition: Disposition
-    reason: str | None
+    reason: Skipped | None
     since: datetime | None
-    """Slots of this schedule from here up to `slot_at` were coalesced into this one."""
+    """Slots of this schedule from here up to `slot_at` share this one's fate and made no job."""
     job_id: int | None
     decided_at: datetime
+    blocker: int | None = None
+    """The live job that was in the way."""
+    note: str | None = None

@@ -1,9 +1,11 @@
-"""Small numbers that stand for words in history rows; both dialects use the same. Never reuse one."""
+"""What both dialects write the same way: small numbers for words, and a few fixed values. Never reuse one."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Disposition
+from mainspring.model.schedule import Disposition, Misfire, NewSchedule
 from mainspring.model.settlement import Verdict
 
 VERDICT_CODE = {
@@ -25,3 +27,15 @@ FINAL_CODE = {state: code for code, state in FINAL_STATE.items()}
 
 DISPOSITION_CODE = {Disposition.FIRED: 0, Disposition.SKIPPED: 1}
 DISPOSITION = {code: disposition for disposition, code in DISPOSITION_CODE.items()}
+
+CODE = "code"
+"""The author of what an app declares."""
+COALESCE = timedelta(seconds=-1)
+"""A spec's catch-up where the newest missed slot stands for all."""
+HELD = datetime(9999, 1, 1, tzinfo=UTC)
+"""When a job is due that waits for the jobs before it."""
+
+
+def spec_catch_up(schedule: NewSchedule) -> timedelta:
+    """How old a missed slot may be to be opened for itself; COALESCE where the newest stands for all."""
+    return schedule.catch_up if schedule.misfire is Misfire.ALL else COALESCE

@@ -11,10 +11,20 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from mainspring.model.calendar import StoredCalendar
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Cancelled, Claim, Job, NewJob
-from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, Slot, Spec
+from mainspring.model.lease import Held, Lease, LeaseInfo
+from mainspring.model.schedule import (
+    Chunk,
+    NewSchedule,
+    Opening,
+    Schedule,
+    ScheduleVersion,
+    Slot,
+    Spec,
+)
 from mainspring.model.settlement import Settlement
 
 Stamp = datetime | None
@@ -80,9 +90,30 @@ class DeadLetters(Protocol):
 class ScheduleStore(Protocol):
     """Specs, fires and the ledger."""
 
-    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
-        """Write schedules by name; answer the names that were new or changed. A schedule that is
-        the same is left alone, so that any number of processes may declare it."""
+    async def put_schedules(
+        self, schedules: Sequence[NewSchedule], *, author: str | None = None, at: Stamp
+    ) -> list[str]:
+        """Write schedules by name, each change as a new version; answer the names that were new or
+        changed. A schedule that is the same is left alone, so that any number of processes may
+        declare it. Without an author it is code that speaks: what somebody edited since stays."""
+
+    async def pause_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        """From now on their slots are skipped as paused; answer the names that were running. When
+        this returns, no fire that began before can still make a job of theirs."""
+
+    async def resume_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
+
+    async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
+        """Have the next `count` slots skipped as requested; False when there is no such schedule."""
+
+    async def trigger_schedule(self, name: str, *, at: Stamp) -> int | None:
+        """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
+
+    async def delete_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """Take schedules away; their ledger and versions stay. Answers the names that were there."""
 
     async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
         """The store's now, and the specs whose `next_at` has come, earliest first."""
@@ -101,8 +132,22 @@ class ScheduleStore(Protocol):
         """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs,
         and the fire's cursor, in one transaction. None when no fire is open to us."""
 
+    async def release_held(self, *, at: Stamp) -> int:
+        """Make due the oldest job of each schedule that waited for others which have ended; answer
+        how many."""
+
     async def next_due(self, *, at: Stamp) -> timedelta | None:
         """How long until the earliest spec is due (not negative), by the store's clock."""
+
+
+class CalendarStore(Protocol):
+    """Business calendars that triggers name."""
+
+    async def put_calendars(self, calendars: Sequence[StoredCalendar]) -> None:
+        """Keep these versions. One that is there already is left as it is: a version never changes."""
+
+    async def calendars(self) -> list[StoredCalendar]:
+        """Every version of every calendar."""
 
 
 class FleetStore(Protocol):
@@ -131,6 +176,27 @@ class FleetStore(Protocol):
         not. Answers how many there were."""
 
 
+class LeaseStore(Protocol):
+    """Leases of user code. Every write is durable on return."""
+
+    async def acquire(
+        self, name: str, *, holder_id: int, holder: str, ttl: timedelta, at: Stamp
+    ) -> Lease | Held:
+        """Take the lease of this name until now + ttl, if nobody else holds it, with a token one above
+        the last. A holder that asks again while it has the lease is answered the same token: for after
+        an answer was lost."""
+
+    async def renew(self, name: str, *, holder_id: int, token: int, ttl: timedelta, at: Stamp) -> bool:
+        """Hold it until now + ttl; False, and nothing changes, if it has ended or is another's."""
+
+    async def release(self, name: str, *, holder_id: int, token: int, at: Stamp) -> bool:
+        """End it now, so that another may have it; False, and nothing changes, if it has ended or is
+        another's. The token is kept."""
+
+    async def leases(self, *, at: Stamp) -> list[LeaseInfo]:
+        """Every name that was ever leased, by name, held or not."""
+
+
 class HistoryStore(Protocol):
     """The read side."""
 
@@ -148,6 +214,12 @@ class HistoryStore(Protocol):
 
     async def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""
+
+    async def schedule(self, name: str) -> Schedule | None:
+        """One schedule."""
+
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        """Every version of one schedule, also of one that was deleted, oldest first."""
 
     async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
         """The ledger of one schedule, newest slot first."""
@@ -198,5 +270,16 @@ class Wakeups(Protocol):
         """A loop that calls `on_hint`, on the running event loop, when jobs may have come in."""
 
 
-class Store(JobQueue, DeadLetters, ScheduleStore, FleetStore, HistoryStore, Admin, Wakeups, Protocol):
+class Store(
+    JobQueue,
+    DeadLetters,
+    ScheduleStore,
+    CalendarStore,
+    FleetStore,
+    LeaseStore,
+    HistoryStore,
+    Admin,
+    Wakeups,
+    Protocol,
+):
     """Everything an adapter provides."""

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     Connection = PoolConnectionProxy[asyncpg.Record]
     Pool = asyncpg.Pool[asyncpg.Record]
 
-FILES = ("names.sql", "jobs.sql", "fleet.sql", "schedules.sql", "history.sql", "admin.sql")
+FILES = (
+    "names.sql",
+    "jobs.sql",
+    "fleet.sql",
+    "schedules.sql",
+    "calendars.sql",
+    "leases.sql",
+    "history.sql",
+    "admin.sql",
+)
 SQL = {name: numbered(text) for name, text in load("mainspring.store.postgres", *FILES).items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)

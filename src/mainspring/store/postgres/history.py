@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
-from mainspring.model.schedule import Schedule, Slot
+from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.codes import FINAL_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
@@ -57,7 +57,14 @@ class PostgresHistory:
         return [rows.dead_job(row, self._names) for row in await self._fetch("dead_jobs", **params, ids=ids)]
 
     async def schedules(self) -> list[Schedule]:
-        return [rows.schedule(row, self._names) for row in await self._fetch("schedules")]
+        return [rows.schedule(row, self._names) for row in await self._fetch("schedules", names=None)]
+
+    async def schedule(self, name: str) -> Schedule | None:
+        found = await self._fetch("schedules", names=[name])
+        return rows.schedule(found[0], self._names) if found else None
+
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        return [rows.version(row) for row in await self._database.fetch("versions", name=name)]
 
     async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
         found = await self._database.fetch("slots", schedule=schedule, limit=limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.connection import Database, Transaction
 
 
 class Names:
@@ -35,14 +35,17 @@ class Names:
             )
             self._lanes.update(missing)
 
-    async def learn(self, queue_ids: Iterable[int], task_ids: Iterable[int]) -> None:
-        """Make sure these numbers, which others may have made, can be read back as names."""
+    async def learn(
+        self, queue_ids: Iterable[int], task_ids: Iterable[int], *, within: Transaction | None = None
+    ) -> None:
+        """Make sure these numbers, which others may have made, can be read back as names. Whoever is
+        in a transaction says so: waiting for a second session while holding one may take for ever."""
         if not (self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)):
-            await self.refresh()
+            await self.refresh(within=within)
 
-    async def refresh(self) -> None:
+    async def refresh(self, *, within: Transaction | None = None) -> None:
         """Read every name there is."""
-        for row in await self._database.fetch("all_names"):
+        for row in await (within or self._database).fetch("all_names"):
             known = (
                 (self._queue_ids, self._queues) if row["kind"] == "queue" else (self._task_ids, self._tasks)
             )

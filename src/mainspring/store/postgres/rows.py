@@ -10,14 +10,24 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadJob, Run
 from mainspring.model.job import Claim, Job, JobState
-from mainspring.model.schedule import Misfire, Schedule, Slot, Spec
-from mainspring.store.codes import DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.model.schedule import (
+    Change,
+    Misfire,
+    Overlap,
+    Schedule,
+    ScheduleVersion,
+    Skipped,
+    Slot,
+    Spec,
+)
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
 from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
 _failure = msgspec.json.Decoder(Failure)
+_schedule = msgspec.json.Decoder(Schedule)
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 
 
@@ -141,6 +151,7 @@ def spec(row: Record) -> Spec:
         next_at=row["next_at"],
         following_at=row["following_at"],
         planned=row["planned"],
+        catch_up=None if row["catch_up"] == COALESCE else row["catch_up"],
     )
 
 
@@ -157,8 +168,19 @@ def schedule(row: Record, names: Names) -> Schedule:
         max_attempts=row["max_attempts"],
         misfire=Misfire(row["misfire"]),
         catch_up=row["catch_up"],
+        overlap=Overlap(row["overlap"]),
+        overlap_limit=row["overlap_limit"],
+        offset=row["offset_by"],
+        jitter=row["jitter"],
+        max_fires=row["max_fires"],
+        fires_left=row["fires_left"],
+        skips=row["skips"],
         version=row["version"],
         active_from=row["active_from"],
+        edited=row["edited"],
+        paused_at=row["paused_at"],
+        paused_by=row["paused_by"],
+        pause_note=row["pause_note"],
         next_at=row["next_at"],
     )
 
@@ -169,10 +191,24 @@ def slot(row: Record) -> Slot:
         schedule=row["schedule"],
         slot_at=row["slot_at"],
         disposition=DISPOSITION[row["disposition"]],
-        reason=row["reason"],
+        reason=None if row["reason"] is None else Skipped(row["reason"]),
         since=row["since"],
         job_id=row["job_id"],
         decided_at=row["decided_at"],
+        blocker=row["blocker"],
+        note=row["note"],
+    )
+
+
+def version(row: Record) -> ScheduleVersion:
+    """A row of `schedule_versions`."""
+    return ScheduleVersion(
+        schedule=_schedule.decode(row["definition"]),
+        version=row["version"],
+        change=Change(row["change"]),
+        changed_at=row["changed_at"],
+        author=row["author"],
+        note=row["note"],
     )
 
 

@@ -5,53 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.model.schedule import Chunk, NewSchedule, Opening, Spec
+from mainspring.model.schedule import Chunk, Opening, Spec
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database
-from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.wake import Notifier
+from mainspring.trigger.misfire import LATE
 
 
-class PostgresSchedules:
-    """ScheduleStore on PostgreSQL."""
+class PostgresFiring:
+    """The scheduler's half of ScheduleStore on PostgreSQL."""
 
-    def __init__(self, database: Database, names: Names, notifier: Notifier) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._database = database
-        self._names = names
         self._notifier = notifier
-
-    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
-        queue_ids = await self._names.queue_ids(s.queue for s in schedules)
-        task_ids = await self._names.task_ids(s.task for s in schedules)
-        await self._names.ensure_lanes({(q, s.priority) for q, s in zip(queue_ids, schedules, strict=True)})
-        changed: list[str] = []
-        numbered = sorted(zip(schedules, queue_ids, task_ids, strict=True), key=lambda each: each[0].name)
-        async with self._database.transaction("put_schedules") as transaction:
-            # Specs by trigger, then schedules by name: processes that start together lock in one order.
-            for schedule in sorted(schedules, key=lambda each: each.trigger):
-                await transaction.fetch(
-                    "put_spec",
-                    trigger=schedule.trigger,
-                    next_at=schedule.next_at,
-                    following_at=schedule.following_at,
-                )
-            for schedule, queue_id, task_id in numbered:
-                written = await transaction.fetch(
-                    "put_schedule",
-                    name=schedule.name,
-                    trigger=schedule.trigger,
-                    task_id=task_id,
-                    queue_id=queue_id,
-                    priority=schedule.priority,
-                    max_attempts=schedule.max_attempts,
-                    payload=schedule.payload,
-                    misfire=schedule.misfire,
-                    catch_up=schedule.catch_up,
-                    at=at,
-                )
-                changed += [row["name"] for row in written]
-        return changed
 
     async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
         found = await self._database.relaxed("due_specs", limit=limit, at=at)
@@ -79,11 +46,13 @@ class PostgresSchedules:
             slot_ats=[opening.slot_at for opening in openings],
             sinces=[opening.since for opening in openings],
             next_ats=[opening.next_at for opening in openings],
+            skips=[opening.skip for opening in openings],
+            notes=[opening.note for opening in openings],
         )
         return len(opened)
 
     async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
-        taken = await self._database.fetch("fire", limit=limit, at=at)
+        taken = await self._database.fetch("fire", limit=limit, missed_after=LATE, at=at)
         if not taken:
             return None
         [row] = taken
@@ -91,6 +60,12 @@ class PostgresSchedules:
             self._notifier.poke()
         late: timedelta = row["now"] - row["slot_at"]
         return Chunk(slot_at=row["slot_at"], fired=row["fired"], skipped=row["skipped"], late=late)
+
+    async def release_held(self, *, at: Stamp) -> int:
+        released = await self._database.fetch("release_held", at=at)
+        if released:
+            self._notifier.poke()
+        return len(released)
 
     async def next_due(self, *, at: Stamp) -> timedelta | None:
         found = await self._database.relaxed("next_due", at=at)

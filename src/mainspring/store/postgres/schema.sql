@@ -1,4 +1,10 @@
 CREATE SEQUENCE mainspring.job_ids AS bigint START 1 INCREMENT 1 CACHE 1;
+CREATE TABLE mainspring.calendars (
+    name text NOT NULL,
+    version integer NOT NULL,
+    definition text NOT NULL,
+    CONSTRAINT calendars_pkey PRIMARY KEY (name, version)
+);
 CREATE TABLE mainspring.dead_jobs (
     id bigint NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -23,10 +29,13 @@ CREATE TABLE mainspring.fires (
     slot_at timestamp with time zone NOT NULL,
     since timestamp with time zone,
     last_id bigint DEFAULT 0 NOT NULL,
+    skip text,
+    note text,
     CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at)
 ) WITH (
     fillfactor=50
 );
+CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, spec_id);
 CREATE TABLE mainspring.jobs (
     id bigint NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -59,11 +68,22 @@ CREATE TABLE mainspring.jobs (
     toast.autovacuum_vacuum_threshold=2000,
     toast.vacuum_truncate=off
 );
+CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
+CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id) WHERE (schedule_id IS NOT NULL);
 CREATE TABLE mainspring.lanes (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
     CONSTRAINT lanes_pkey PRIMARY KEY (queue_id, priority)
+);
+CREATE TABLE mainspring.leases (
+    name text NOT NULL,
+    token bigint NOT NULL,
+    holder_id bigint NOT NULL,
+    holder text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    acquired_at timestamp with time zone NOT NULL,
+    CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
 CREATE TABLE mainspring.members (
     id bigint NOT NULL,
@@ -117,6 +137,18 @@ CREATE TABLE mainspring.runs (
 CREATE INDEX runs_job ON ONLY mainspring.runs USING btree (job_id);
 CREATE TABLE mainspring.runs_default PARTITION OF mainspring.runs DEFAULT;
 CREATE INDEX runs_default_job_id_idx ON mainspring.runs_default USING btree (job_id);
+CREATE TABLE mainspring.schedule_versions (
+    schedule_id bigint NOT NULL,
+    version integer NOT NULL,
+    name text NOT NULL,
+    change text NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    author text NOT NULL,
+    note text,
+    definition text NOT NULL,
+    CONSTRAINT schedule_versions_pkey PRIMARY KEY (schedule_id, version)
+);
+CREATE INDEX schedule_versions_name ON mainspring.schedule_versions USING btree (name);
 CREATE TABLE mainspring.schedules (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     name text NOT NULL,
@@ -130,10 +162,21 @@ CREATE TABLE mainspring.schedules (
     catch_up interval NOT NULL,
     version integer DEFAULT 1 NOT NULL,
     active_from timestamp with time zone NOT NULL,
+    overlap text DEFAULT 'skip'::text NOT NULL,
+    overlap_limit integer DEFAULT 1 NOT NULL,
+    offset_by interval DEFAULT '00:00:00'::interval NOT NULL,
+    jitter interval DEFAULT '00:00:00'::interval NOT NULL,
+    max_fires integer,
+    fires_left integer,
+    skips integer DEFAULT 0 NOT NULL,
+    edited boolean DEFAULT false NOT NULL,
+    paused_at timestamp with time zone,
+    paused_by text,
+    pause_note text,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );
-CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, id);
+CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, ((id + 0)));
 CREATE TABLE mainspring.slots (
     schedule_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,
@@ -142,6 +185,8 @@ CREATE TABLE mainspring.slots (
     job_id bigint,
     disposition smallint NOT NULL,
     reason text,
+    blocker bigint,
+    note text,
     CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, slot_at)
 ) PARTITION BY RANGE (slot_at);
 CREATE TABLE mainspring.slots_default PARTITION OF mainspring.slots DEFAULT;
@@ -151,8 +196,9 @@ CREATE TABLE mainspring.specs (
     next_at timestamp with time zone,
     following_at timestamp with time zone,
     planned boolean NOT NULL,
+    catch_up interval DEFAULT '-00:00:01'::interval NOT NULL,
     CONSTRAINT specs_pkey PRIMARY KEY (id),
-    CONSTRAINT specs_trigger_key UNIQUE (trigger)
+    CONSTRAINT specs_trigger_key UNIQUE (trigger, catch_up)
 ) WITH (
     fillfactor=70
 );

@@ -8,20 +8,32 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.fleet import PostgresFleet
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
+from mainspring.store.postgres.leases import PostgresLeases
 from mainspring.store.postgres.names import Names
-from mainspring.store.postgres.schedules import PostgresSchedules
+from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
 
 
-class PostgresStore(PostgresJobs, PostgresSchedules, PostgresFleet, PostgresHistory, PostgresAdmin):
+class PostgresStore(
+    PostgresJobs,
+    PostgresControl,
+    PostgresFiring,
+    PostgresCalendars,
+    PostgresFleet,
+    PostgresLeases,
+    PostgresHistory,
+    PostgresAdmin,
+):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
 
     def __init__(

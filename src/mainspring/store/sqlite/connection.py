@@ -16,7 +16,7 @@ from mainspring.store.sqlfile import load
 from mainspring.store.sqlite.rows import micros
 
 PACKAGE = "mainspring.store.sqlite"
-FILES = ("jobs.sql", "fleet.sql", "schedules.sql", "history.sql", "admin.sql")
+FILES = ("jobs.sql", "fleet.sql", "schedules.sql", "calendars.sql", "leases.sql", "history.sql", "admin.sql")
 SQL = load(PACKAGE, *FILES)
 MIGRATIONS = migrations(PACKAGE)
 
@@ -231,6 +231,8 @@ def _create(path: str) -> None:
         return
     except FileNotFoundError as error:
         folder = os.path.dirname(os.path.abspath(path))
+        if os.path.isdir(folder):
+            raise StoreUnavailable(f"database: {shown(path)} cannot be made ({error.strerror})") from error
         raise StoreUnavailable(f"database: the directory {shown(folder)} does not exist") from error
     except OSError as error:
         raise StoreUnavailable(f"database: {shown(path)} cannot be made ({error.strerror})") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
-from mainspring.model.schedule import Schedule, Slot
+from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.codes import FINAL_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
@@ -60,7 +60,20 @@ class SQLiteHistory:
 
     async def schedules(self) -> list[Schedule]:
         def work(session: Session) -> list[Schedule]:
-            return [rows.schedule(row) for row in session.rows("schedules")]
+            return [rows.schedule(row) for row in session.rows("schedules", names=None)]
+
+        return await self._database.read(work)
+
+    async def schedule(self, name: str) -> Schedule | None:
+        def work(session: Session) -> Schedule | None:
+            found = session.rows("schedules", names=listed([name]))
+            return rows.schedule(found[0]) if found else None
+
+        return await self._database.read(work)
+
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        def work(session: Session) -> list[ScheduleVersion]:
+            return [rows.version(row) for row in session.rows("versions", name=name)]
 
         return await self._database.read(work)
 

@@ -13,13 +13,23 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadJob, QueueDepth, Run
 from mainspring.model.job import Claim, Job, JobState
-from mainspring.model.schedule import Misfire, Schedule, Slot, Spec
-from mainspring.store.codes import DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.model.schedule import (
+    Change,
+    Misfire,
+    Overlap,
+    Schedule,
+    ScheduleVersion,
+    Skipped,
+    Slot,
+    Spec,
+)
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 _failure = msgspec.json.Decoder(Failure)
+_schedule = msgspec.json.Decoder(Schedule)
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 _names = msgspec.json.Decoder(tuple[str, ...])
 
@@ -36,6 +46,11 @@ def micros(value: datetime | None) -> int | None:
 def span(value: timedelta) -> int:
     """A length of time as the database keeps it."""
     return value // MICROSECOND
+
+
+def length(value: int) -> timedelta:
+    """A length of time out of the database."""
+    return timedelta(microseconds=value)
 
 
 def moment(value: int) -> datetime:
@@ -198,6 +213,7 @@ def spec(row: sqlite3.Row) -> Spec:
         next_at=moment(row["next_at"]),
         following_at=maybe_moment(row["following_at"]),
         planned=bool(row["planned"]),
+        catch_up=None if length(row["catch_up"]) == COALESCE else length(row["catch_up"]),
     )
 
 
@@ -213,9 +229,20 @@ def schedule(row: sqlite3.Row) -> Schedule:
         priority=row["priority"],
         max_attempts=row["max_attempts"],
         misfire=Misfire(row["misfire"]),
-        catch_up=timedelta(microseconds=row["catch_up"]),
+        catch_up=length(row["catch_up"]),
+        overlap=Overlap(row["overlap"]),
+        overlap_limit=row["overlap_limit"],
+        offset=length(row["offset_by"]),
+        jitter=length(row["jitter"]),
+        max_fires=row["max_fires"],
+        fires_left=row["fires_left"],
+        skips=row["skips"],
         version=row["version"],
         active_from=moment(row["active_from"]),
+        edited=bool(row["edited"]),
+        paused_at=maybe_moment(row["paused_at"]),
+        paused_by=row["paused_by"],
+        pause_note=row["pause_note"],
         next_at=maybe_moment(row["next_at"]),
     )
 
@@ -226,10 +253,24 @@ def slot(row: sqlite3.Row) -> Slot:
         schedule=row["schedule"],
         slot_at=moment(row["slot_at"]),
         disposition=DISPOSITION[row["disposition"]],
-        reason=row["reason"],
+        reason=None if row["reason"] is None else Skipped(row["reason"]),
         since=maybe_moment(row["since"]),
         job_id=row["job_id"],
         decided_at=moment(row["decided_at"]),
+        blocker=row["blocker"],
+        note=row["note"],
+    )
+
+
+def version(row: sqlite3.Row) -> ScheduleVersion:
+    """A row of `schedule_versions`."""
+    return ScheduleVersion(
+        schedule=_schedule.decode(row["definition"]),
+        version=row["version"],
+        change=Change(row["change"]),
+        changed_at=moment(row["changed_at"]),
+        author=row["author"],
+        note=row["note"],
     )
 
 

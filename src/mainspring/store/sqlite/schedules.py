@@ -6,26 +6,20 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.model.schedule import Chunk, NewSchedule, Opening, Spec
+from mainspring.model.schedule import Chunk, Opening, Skipped, Spec
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import micros, moment, span
+from mainspring.store.sqlite.rows import listed, micros, moment, span
+from mainspring.trigger.misfire import LATE
 
 
-class SQLiteSchedules:
-    """ScheduleStore on SQLite."""
+class SQLiteFiring:
+    """The scheduler's half of ScheduleStore on SQLite."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    async def put_schedules(self, schedules: Sequence[NewSchedule], *, at: Stamp) -> list[str]:
-        def work(session: Session) -> list[str]:
-            now = session.now(at)
-            return [name for schedule in schedules for name in _put(session, schedule, now)]
-
-        return await self._database.write(work)
 
     async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
         def work(session: Session) -> tuple[datetime, list[Spec]]:
@@ -59,36 +53,21 @@ class SQLiteSchedules:
 
         return await self._database.write(work)
 
+    async def release_held(self, *, at: Stamp) -> int:
+        def work(session: Session) -> int:
+            released = session.rows("release_held", now=session.now(at))
+            if released:
+                session.hint()
+            return len(released)
+
+        return await self._database.write(work)
+
     async def next_due(self, *, at: Stamp) -> timedelta | None:
         def work(session: Session) -> timedelta | None:
             wait = session.row("next_due", now=session.now(at))["wait"]
             return None if wait is None else timedelta(microseconds=wait)
 
         return await self._database.read(work)
-
-
-def _put(session: Session, schedule: NewSchedule, now: int) -> list[str]:
-    session.change("add_lanes", queue=schedule.queue, priority=schedule.priority)
-    session.change(
-        "put_spec",
-        trigger=schedule.trigger,
-        next_at=micros(schedule.next_at),
-        following_at=micros(schedule.following_at),
-    )
-    changed = session.rows(
-        "put_schedule",
-        name=schedule.name,
-        trigger=schedule.trigger,
-        task=schedule.task,
-        queue=schedule.queue,
-        priority=schedule.priority,
-        max_attempts=schedule.max_attempts,
-        payload=schedule.payload,
-        misfire=schedule.misfire,
-        catch_up=span(schedule.catch_up),
-        now=now,
-    )
-    return [row["name"] for row in changed]
 
 
 def _open(session: Session, opening: Opening) -> int:
@@ -105,21 +84,44 @@ def _open(session: Session, opening: Opening) -> int:
         spec_id=opening.spec_id,
         slot_at=micros(opening.slot_at),
         since=micros(opening.since),
+        skip=opening.skip,
+        note=opening.note,
     )
 
 
 def _fire(session: Session, fire: sqlite3.Row, limit: int, now: int) -> Chunk:
     herd = session.row("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
     which = {"spec_id": fire["spec_id"], "slot_at": fire["slot_at"]}
-    part = {**which, "last_id": fire["last_id"], "herd_end": herd["last_id"], "now": now}
-    last_job_id = session.row("reserve_ids")["id"]
-    decided = session.change("write_ledger", **part, since=fire["since"], last_job_id=last_job_id)
-    fired = session.change("fire", **part, last_job_id=last_job_id)
+    last_job_id: int = session.row("reserve_ids")["id"]
+    part = {**which, "last_id": fire["last_id"], "herd_end": herd["last_id"], "last_job_id": last_job_id}
+    decided = session.rows(
+        "write_ledger",
+        **part,
+        since=fire["since"],
+        skip=fire["skip"],
+        note=fire["note"],
+        missed_after=span(LATE),
+        now=now,
+    )
+    fired = [row["schedule_id"] for row in decided if row["job_id"] is not None]
+    if fired:
+        _replace(session, part, now)
+        session.change("fire", **part, now=now)
+        session.hint()
+    requested = [row["schedule_id"] for row in decided if row["reason"] == Skipped.REQUESTED]
+    session.change("count_down", ids=listed(fired + requested))
     if herd["taken"] == limit:
         session.change("forward_fire", **which, herd_end=herd["last_id"])
     else:
         session.change("close_fire", **which)
-    if fired:
-        session.hint()
     late = timedelta(microseconds=now - fire["slot_at"])
-    return Chunk(slot_at=moment(fire["slot_at"]), fired=fired, skipped=decided - fired, late=late)
+    return Chunk(
+        slot_at=moment(fire["slot_at"]), fired=len(fired), skipped=len(decided) - len(fired), late=late
+    )
+
+
+def _replace(session: Session, part: dict[str, object], now: int) -> None:
+    """Cancel what the jobs about to be made take the place of."""
+    if replaced := [row["id"] for row in session.rows("replaced_jobs", **part)]:
+        session.rows("cancel_jobs", ids=listed(replaced), now=now)
+        session.change("remove_jobs", ids=listed(replaced))

@@ -1,3 +1,9 @@
+CREATE TABLE calendars (
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    definition TEXT NOT NULL,
+    PRIMARY KEY (name, version)
+) STRICT;
 CREATE TABLE dead_jobs (
     id           INTEGER NOT NULL PRIMARY KEY,
     run_at       INTEGER NOT NULL,
@@ -20,9 +26,10 @@ CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,
     since   INTEGER,
-    last_id INTEGER NOT NULL DEFAULT 0,
+    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT,
     PRIMARY KEY (spec_id, slot_at)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
 CREATE TABLE jobs (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     run_at       INTEGER NOT NULL,
@@ -43,10 +50,20 @@ CREATE TABLE jobs (
 ) STRICT;
 CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
 CREATE INDEX jobs_ready ON jobs (queue, priority, run_at, id) WHERE worker_id = 0;
+CREATE INDEX jobs_schedule ON jobs (schedule_id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
 CREATE TABLE lanes (
     queue    TEXT    NOT NULL,
     priority INTEGER NOT NULL,
     PRIMARY KEY (queue, priority)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE leases (
+    name        TEXT    NOT NULL PRIMARY KEY,
+    token       INTEGER NOT NULL,   -- +1 with every new holder
+    holder_id   INTEGER NOT NULL,   -- random for each acquisition; 0: released
+    holder      TEXT    NOT NULL,   -- for people to read
+    expires_at  INTEGER NOT NULL,
+    acquired_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE members (
     id          INTEGER NOT NULL PRIMARY KEY,  -- random per process start
@@ -89,6 +106,18 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_finished ON runs (finished_at);
 CREATE INDEX runs_job ON runs (job_id);
+CREATE TABLE schedule_versions (
+    schedule_id INTEGER NOT NULL,
+    version     INTEGER NOT NULL,
+    name        TEXT    NOT NULL,
+    change      TEXT    NOT NULL,
+    changed_at  INTEGER NOT NULL,
+    author      TEXT    NOT NULL,
+    note        TEXT,
+    definition  TEXT    NOT NULL,              -- the schedule as JSON, as it was from then on
+    PRIMARY KEY (schedule_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX schedule_versions_name ON schedule_versions (name);
 CREATE TABLE schedules (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     name         TEXT    NOT NULL UNIQUE,
@@ -102,7 +131,7 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-) STRICT;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT) STRICT;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE slots (
     schedule_id INTEGER NOT NULL,
@@ -111,16 +140,18 @@ CREATE TABLE slots (
     since       INTEGER,
     job_id      INTEGER,
     disposition INTEGER NOT NULL,
-    reason      TEXT,
+    reason      TEXT, blocker INTEGER, note TEXT,
     PRIMARY KEY (schedule_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX slots_at ON slots (slot_at);
-CREATE TABLE specs (
+CREATE TABLE "specs" (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    trigger      TEXT    NOT NULL UNIQUE,
+    trigger      TEXT    NOT NULL,
     next_at      INTEGER,                      -- null: no slot is left
     following_at INTEGER,
-    planned      INTEGER NOT NULL              -- following_at is known
+    planned      INTEGER NOT NULL,             -- following_at is known
+    catch_up     INTEGER NOT NULL DEFAULT -1000000,  -- negative: coalesce
+    UNIQUE (trigger, catch_up)
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;

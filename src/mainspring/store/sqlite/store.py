@@ -7,16 +7,29 @@ from collections.abc import Callable
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.admin import SQLiteAdmin
+from mainspring.store.sqlite.calendars import SQLiteCalendars
+from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
-from mainspring.store.sqlite.schedules import SQLiteSchedules
+from mainspring.store.sqlite.leases import SQLiteLeases
+from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
 
 
-class SQLiteStore(SQLiteJobs, SQLiteDeadLetters, SQLiteSchedules, SQLiteFleet, SQLiteHistory, SQLiteAdmin):
+class SQLiteStore(
+    SQLiteJobs,
+    SQLiteDeadLetters,
+    SQLiteControl,
+    SQLiteFiring,
+    SQLiteCalendars,
+    SQLiteFleet,
+    SQLiteLeases,
+    SQLiteHistory,
+    SQLiteAdmin,
+):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
 
     def __init__(self, path: str, clock: Clock) -> None:

@@ -34,12 +34,19 @@ WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR 
 ORDER BY id DESC LIMIT :limit;
 
 -- name: schedules
-SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id ORDER BY s.name;
+SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
+WHERE :names::text[] IS NULL OR s.name = ANY (:names) ORDER BY s.name;
+
+-- name: versions
+SELECT version, change, changed_at, author, note, definition FROM mainspring.schedule_versions
+WHERE name = :name ORDER BY schedule_id, version;
 
 -- name: slots
-SELECT s.name AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at
-FROM mainspring.slots l JOIN mainspring.schedules s ON s.id = l.schedule_id
-WHERE s.name = :schedule ORDER BY l.slot_at DESC LIMIT :limit;
+SELECT :schedule::text AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
+FROM mainspring.slots l
+WHERE l.schedule_id IN (SELECT id FROM mainspring.schedules WHERE name = :schedule
+                        UNION SELECT schedule_id FROM mainspring.schedule_versions WHERE name = :schedule)
+ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
 -- name: depth
 SELECT queue_id, task_id,

@@ -1,32 +1,96 @@
 -- name: put_spec
-INSERT INTO mainspring.specs (trigger, next_at, following_at, planned)
-VALUES (:trigger, :next_at, :following_at, true)
-ON CONFLICT (trigger) DO NOTHING;
+INSERT INTO mainspring.specs (trigger, catch_up, next_at, following_at, planned)
+VALUES (:trigger, :spec_catch_up, :next_at, :following_at, true)
+ON CONFLICT (trigger, catch_up) DO NOTHING;
+
+-- name: lock_schedules
+-- By id, as a fire does: two that lock many rows in different orders would wait for each other.
+SELECT id FROM mainspring.schedules
+WHERE id = ANY (ARRAY(SELECT id FROM mainspring.schedules WHERE name = ANY (:names::text[]))) ORDER BY id FOR UPDATE;
 
 -- name: put_schedule
 -- A new trigger starts a new life; a change of arguments must not cost the slots still to be caught up.
-INSERT INTO mainspring.schedules AS s (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, active_from)
-SELECT :name, id, :task_id, :queue_id, :priority, :max_attempts, :payload, :misfire, :catch_up, coalesce(:at::timestamptz, now())
-FROM mainspring.specs WHERE trigger = :trigger
+INSERT INTO mainspring.schedules AS s (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up,
+                                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from)
+SELECT :name, id, :task_id, :queue_id, :priority, :max_attempts, :payload, :misfire, :catch_up,
+       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand::bool, coalesce(:at::timestamptz, now())
+FROM mainspring.specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 ON CONFLICT (name) DO UPDATE SET
     spec_id = excluded.spec_id, task_id = excluded.task_id, queue_id = excluded.queue_id, priority = excluded.priority,
     max_attempts = excluded.max_attempts, payload = excluded.payload, misfire = excluded.misfire, catch_up = excluded.catch_up,
-    version = s.version + 1,
+    overlap = excluded.overlap, overlap_limit = excluded.overlap_limit, offset_by = excluded.offset_by, jitter = excluded.jitter,
+    max_fires = excluded.max_fires,
+    fires_left = CASE WHEN s.max_fires IS NOT DISTINCT FROM excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
+    edited = excluded.edited, version = s.version + 1,
     active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
-WHERE (s.spec_id, s.task_id, s.queue_id, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up)
-   <> (excluded.spec_id, excluded.task_id, excluded.queue_id, excluded.priority, excluded.max_attempts, excluded.payload,
-       excluded.misfire, excluded.catch_up)
+WHERE (excluded.edited OR NOT s.edited)
+  AND (s.spec_id, s.task_id, s.queue_id, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
+       s.offset_by, s.jitter, s.max_fires)
+   IS DISTINCT FROM
+      (excluded.spec_id, excluded.task_id, excluded.queue_id, excluded.priority, excluded.max_attempts, excluded.payload,
+       excluded.misfire, excluded.catch_up, excluded.overlap, excluded.overlap_limit, excluded.offset_by, excluded.jitter,
+       excluded.max_fires)
 RETURNING name;
 
+-- name: add_version
+-- The schedule as it now stands, in the same transaction as the change.
+INSERT INTO mainspring.schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
+VALUES (:schedule_id, :version, :name, :change, coalesce(:at::timestamptz, now()), :author, :note, :definition);
+
+-- name: pause_schedules
+-- A fire under way holds these rows FOR SHARE: this waits for it, and the next one sees the pause.
+UPDATE mainspring.schedules
+SET paused_at = coalesce(:at::timestamptz, now()), paused_by = :author, pause_note = :note, version = version + 1
+WHERE name = ANY (:names::text[]) AND paused_at IS NULL
+RETURNING name;
+
+-- name: resume_schedules
+-- Slots of the pause that nobody has opened yet are behind `active_from`: they are not caught up.
+UPDATE mainspring.schedules
+SET paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1,
+    active_from = greatest(active_from, coalesce(:at::timestamptz, now()))
+WHERE name = ANY (:names::text[]) AND paused_at IS NOT NULL
+RETURNING name;
+
+-- name: skip_slots
+UPDATE mainspring.schedules SET skips = skips + :count WHERE name = :name RETURNING name;
+
+-- name: trigger_schedule
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id)
+SELECT nextval('mainspring.job_ids'), queue_id, task_id, priority, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()),
+       max_attempts, payload, id
+FROM mainspring.schedules WHERE name = :name
+RETURNING id;
+
+-- name: delete_schedules
+DELETE FROM mainspring.schedules WHERE id = ANY (:ids::bigint[]) RETURNING name;
+
+-- name: release_held
+-- Not before its own place in the window: what it waited for may have ended early. Held is asked again,
+-- for another scheduler may have released it while we waited for its row.
+UPDATE mainspring.jobs j
+SET run_at = greatest(coalesce(:at::timestamptz, now()),
+                      j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0'))
+WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
+    SELECT first.id FROM (
+        SELECT DISTINCT ON (schedule_id) schedule_id, id FROM mainspring.jobs
+        WHERE run_at = timestamptz '9999-01-01 00:00:00+00' AND schedule_id IS NOT NULL ORDER BY schedule_id, id
+    ) first
+    -- Not NOT EXISTS: planned while the queue is empty, that join walks all live jobs for each held one.
+    WHERE (SELECT live.id FROM mainspring.jobs live
+           WHERE live.schedule_id = first.schedule_id AND live.run_at < timestamptz '9999-01-01 00:00:00+00' LIMIT 1) IS NULL
+))
+RETURNING j.id;
+
 -- name: due_specs
-SELECT id, trigger, next_at, following_at, planned
+SELECT id, trigger, catch_up, next_at, following_at, planned
 FROM mainspring.specs
 WHERE next_at <= coalesce(:at::timestamptz, now())
 ORDER BY next_at
 LIMIT :limit;
 
 -- name: unplanned_specs
-SELECT id, trigger, next_at, following_at, planned
+SELECT id, trigger, catch_up, next_at, following_at, planned
 FROM mainspring.specs
 WHERE NOT planned AND next_at IS NOT NULL
 ORDER BY id
@@ -46,53 +110,95 @@ WITH moved AS (
         planned = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] IS NULL
     WHERE id = ANY (:spec_ids::bigint[]) AND next_at = (:expecteds::timestamptz[])[width_bucket(id, :spec_ids::bigint[])]
     RETURNING id, (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS slot_at,
-                  (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since
+                  (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since,
+                  (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] AS skip,
+                  (:notes::text[])[width_bucket(id, :spec_ids::bigint[])] AS note
 )
-INSERT INTO mainspring.fires (spec_id, slot_at, since)
-SELECT id, slot_at, since FROM moved
+INSERT INTO mainspring.fires (spec_id, slot_at, since, skip, note)
+SELECT id, slot_at, since, skip, note FROM moved
 ON CONFLICT DO NOTHING
 RETURNING spec_id;
 
 -- name: fire
 -- Ledger rows, jobs and the fire's cursor in one statement: killed anywhere, any scheduler goes on
--- from the cursor, and the ledger's key makes a second try a no-op.
+-- from the cursor, and the ledger's key makes a second try a no-op. A spec's slots are fired in order,
+-- one at a time, so that two slots of one schedule never decide about overlap at once. The schedules
+-- are held FOR SHARE: a pause waits for us, or we see it.
 WITH f AS MATERIALIZED (
-    SELECT spec_id, slot_at, since, last_id FROM mainspring.fires ORDER BY slot_at, spec_id LIMIT 1 FOR UPDATE SKIP LOCKED
-), herd AS MATERIALIZED (
-    SELECT s.*, f.slot_at, f.since, s.active_from < f.slot_at AS concerned,
-           CASE WHEN s.active_from < f.slot_at AND coalesce(:at::timestamptz, now()) - f.slot_at <= s.catch_up
-                THEN nextval('mainspring.job_ids') END AS job_id
+    SELECT x.spec_id, x.slot_at, x.since, x.skip, x.note, x.last_id FROM mainspring.fires x
+    -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
+    WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.fires o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
+    ORDER BY x.slot_at, x.spec_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
+), taken AS MATERIALIZED (
+    SELECT s.*, f.slot_at, f.since, f.skip, f.note, coalesce(:at::timestamptz, now()) - f.slot_at AS late
     FROM f CROSS JOIN LATERAL (
-        SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id > f.last_id ORDER BY id LIMIT :limit
+        SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 LIMIT :limit FOR SHARE
     ) s
+), decided AS MATERIALIZED (
+    SELECT t.*, l.live, l.blocker,
+           CASE WHEN t.skip IS NOT NULL THEN t.skip
+                WHEN t.paused_at IS NOT NULL THEN 'paused'
+                WHEN t.fires_left <= 0 THEN 'exhausted'
+                WHEN t.skips > 0 THEN 'requested'
+                WHEN t.late > t.catch_up OR (t.misfire = 'skip' AND t.late > :missed_after::interval) THEN 'misfire'
+                WHEN l.live = 0 THEN NULL
+                WHEN t.overlap = 'skip' OR (t.overlap = 'queue_one' AND l.waiting > 0)
+                     OR (t.overlap = 'allow' AND l.live >= t.overlap_limit) THEN 'overlap'
+           END AS reason
+    FROM taken t CROSS JOIN LATERAL (
+        SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0) AS waiting, min(j.id) AS blocker
+        FROM mainspring.jobs j WHERE j.schedule_id = t.id
+    ) l
+    WHERE t.active_from < t.slot_at
+), herd AS MATERIALIZED (
+    SELECT *, CASE WHEN reason IS NULL THEN nextval('mainspring.job_ids') END AS job_id FROM decided
 ), ledger AS (
-    INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason)
-    SELECT id, slot_at, coalesce(:at::timestamptz, now()),
-           CASE WHEN since IS NOT NULL THEN greatest(since, active_from) END,
-           job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, CASE WHEN job_id IS NULL THEN 'misfire' END
-    FROM herd WHERE concerned
+    INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
+    SELECT id, slot_at, coalesce(:at::timestamptz, now()), CASE WHEN since IS NOT NULL THEN greatest(since, active_from) END,
+           job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, reason, CASE WHEN reason = 'overlap' THEN blocker END, note
+    FROM herd
     ON CONFLICT DO NOTHING
     RETURNING schedule_id, job_id
+), replaced AS (
+    DELETE FROM mainspring.jobs
+    WHERE schedule_id = ANY (ARRAY(SELECT id FROM herd WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0
+                                   AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
+    RETURNING *
+), noted AS (
+    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                                 task_id, fence, priority, max_attempts, failures, crashes, verdict, payload)
+    SELECT id, coalesce(:at::timestamptz, now()), CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, run_at, worker_id,
+           schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 5, payload
+    FROM replaced
 ), fired AS (
     INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at)
-    SELECT h.job_id, h.queue_id, h.task_id, h.priority, h.slot_at, coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at
+    SELECT h.job_id, h.queue_id, h.task_id, h.priority,
+           CASE WHEN h.live > 0 AND h.overlap IN ('queue_one', 'queue_all') THEN timestamptz '9999-01-01 00:00:00+00'
+                ELSE h.slot_at + h.offset_by + h.jitter * random() END,
+           coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at
     FROM herd h
     -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
     WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
     RETURNING queue_id
+), counted_down AS (
+    UPDATE mainspring.schedules
+    SET fires_left = CASE WHEN skips > 0 THEN fires_left ELSE fires_left - 1 END, skips = greatest(skips - 1, 0)
+    WHERE id = ANY (ARRAY(SELECT id FROM herd
+                          WHERE ((job_id IS NOT NULL AND fires_left IS NOT NULL) OR reason = 'requested')
+                            AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
 ), counted AS (
-    SELECT count(*) AS taken, max(id) AS last_id FROM herd
+    SELECT count(*) AS taken, max(id) AS last_id FROM taken
 ), forward AS (
-    UPDATE mainspring.fires x SET last_id = c.last_id FROM f, counted c
-    WHERE x.spec_id = f.spec_id AND x.slot_at = f.slot_at AND c.taken = :limit
+    -- By key, not a join: planned on an empty table that walks every open fire.
+    UPDATE mainspring.fires SET last_id = (SELECT last_id FROM counted)
+    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND (SELECT taken FROM counted) = :limit
 ), done AS (
-    DELETE FROM mainspring.fires x USING f, counted c
-    WHERE x.spec_id = f.spec_id AND x.slot_at = f.slot_at AND c.taken < :limit
+    DELETE FROM mainspring.fires
+    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND (SELECT taken FROM counted) < :limit
 )
 SELECT f.slot_at, coalesce(:at::timestamptz, now()) AS now,
        (SELECT count(*) FROM ledger WHERE job_id IS NOT NULL)::int AS fired,
-       (SELECT count(*) FROM ledger WHERE job_id IS NULL)::int AS skipped,
-       ARRAY(SELECT DISTINCT queue_id FROM fired) AS queue_ids
+       (SELECT count(*) FROM ledger WHERE job_id IS NULL)::int AS skipped
 FROM f;
 
 -- name: next_due

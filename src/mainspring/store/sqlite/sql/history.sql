@@ -34,12 +34,19 @@ WHERE (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND (:task IS 
 ORDER BY id DESC LIMIT :limit;
 
 -- name: schedules
-SELECT s.*, p.trigger, p.next_at FROM schedules s JOIN specs p ON p.id = s.spec_id ORDER BY s.name;
+SELECT s.*, p.trigger, p.next_at FROM schedules s JOIN specs p ON p.id = s.spec_id
+WHERE :names IS NULL OR s.name IN (SELECT value FROM json_each(:names)) ORDER BY s.name;
+
+-- name: versions
+SELECT version, change, changed_at, author, note, definition FROM schedule_versions
+WHERE name = :name ORDER BY schedule_id, version;
 
 -- name: slots
-SELECT s.name AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at
-FROM slots l JOIN schedules s ON s.id = l.schedule_id
-WHERE s.name = :schedule ORDER BY l.slot_at DESC LIMIT :limit;
+SELECT :schedule AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
+FROM slots l
+WHERE l.schedule_id IN (SELECT id FROM schedules WHERE name = :schedule
+                        UNION SELECT schedule_id FROM schedule_versions WHERE name = :schedule)
+ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
 -- name: depth
 SELECT queue, task,
