@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
-from mainspring.config import Settings, load
+from mainspring.config import MEMORY, Settings, load
+from mainspring.declare.batch import batch
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.registry import Registry
@@ -21,11 +22,16 @@ from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.declare.task import Task
 from mainspring.duration import Duration
 from mainspring.entropy import Entropy, SystemEntropy
+from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
+from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
 from mainspring.sync import Portal
-from mainspring.telemetry import SchedulesWritten, Telemetry
+from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
+
+if TYPE_CHECKING:
+    from mainspring.engine.lease import Leasing
 
 
 class Mainspring:
@@ -98,6 +104,10 @@ class Mainspring:
         kwargs: Mapping[str, object] | None = None,
         misfire: str = "latest",
         catch_up: Duration = "1d",
+        overlap: str | None = None,
+        allow: int | None = None,
+        window: Duration | None = None,
+        jitter: Duration | None = None,
         queue: str | None = None,
         priority: int | None = None,
     ) -> ScheduleDeclaration:
@@ -108,6 +118,11 @@ class Mainspring:
         `exdates` and `rdates` go with `rrule`. Slots from `start` on and before `end` count, and no
         more than `max_fires` of them. With a `calendar`, a slot on no business day follows
         `on_holiday` ("skip", "next", "previous").
+
+        `misfire` ("latest", "all", "skip") and `catch_up` say what becomes of slots that nobody could
+        fire in time; `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` what becomes
+        of one whose predecessor is still live. `window` gives the schedule a fixed place of its own
+        after each slot, `jitter` a random one.
         """
         declared = declare_schedule(
             name,
@@ -132,50 +147,87 @@ class Mainspring:
             kwargs=kwargs,
             misfire=misfire,
             catch_up=catch_up,
+            overlap=overlap,
+            allow=allow,
+            window=window,
+            jitter=jitter,
             queue=queue,
             priority=priority,
         )
         self.registry.add_schedule(declared)
         return declared
 
+    def lease(self, name: str, *, ttl: Duration = "15s", wait: Duration | None = None) -> Leasing:
+        """`async with app.lease("sync-crm") as lease:` runs its body in one place at a time, with a
+        `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
+        for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
+        from mainspring.engine.lease import leasing  # not before it is needed: commands start without it
+
+        return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
+
     def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
         """Put prepared jobs into their queues, all or none; when it returns, they are stored."""
-        return self._portal.call(lambda: self.aenqueue(jobs), instead="aenqueue")
+        checked = batch(jobs)
+        return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
 
     async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
         """The same on an event loop."""
+        checked = batch(jobs)
         store = await self.store()
-        ids = await store.insert(jobs, at=self.clock.stamp())
+        ids = await store.insert(checked, at=self.clock.stamp())
         return [
             JobHandle(id=job_id, task=job.task, queue=job.queue)
-            for job_id, job in zip(ids, jobs, strict=True)
+            for job_id, job in zip(ids, checked, strict=True)
         ]
 
     def enqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: one round trip for all."""
-        return self.enqueue(list(jobs))
+        return self.enqueue(batch(jobs))
 
     async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
         """The same on an event loop."""
-        return await self.aenqueue(list(jobs))
+        return await self.aenqueue(batch(jobs))
 
     async def write_schedules(self) -> list[str]:
         """Write the declared schedules to the store; answer the names that were new or changed."""
         store = await self.store()
         now = await store.now(at=self.clock.stamp())
+        await self._write_calendars(store)
         declared = [each.new_schedule(now) for each in self.registry.schedules.values()]
         names = await store.put_schedules(declared, at=self.clock.stamp()) if declared else []
         if names:
             self.telemetry.emit(SchedulesWritten(names=tuple(names)))
+        # A schedule taken out of the code is not taken out of the store: another app may own it.
+        stray = [
+            each.name
+            for each in await store.schedules()
+            if each.name not in self.registry.schedules and each.next_at is not None
+        ]
+        if stray:
+            self.telemetry.emit(SchedulesUndeclared(names=tuple(stray)))
         return names
 
-    async def store(self) -> Store:
+    async def _write_calendars(self, store: Store) -> None:
+        declared = [each.calendar for each in self.registry.schedules.values() if each.calendar is not None]
+        if not declared:
+            return
+        stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in declared]
+        await store.put_calendars(stored)
+        known = {(c.name, c.version): c.definition for c in await store.calendars()}
+        for each in stored:
+            if known[each.name, each.version] != each.definition:
+                raise InvalidArgument(
+                    "calendar", f"{each.name} version {each.version}", "a new version: its dates have changed"
+                )
+
+    async def store(self, *, prepare: bool = True) -> Store:
         """This event loop's store, opened at the first call. An SQLite file is brought up to date
-        by whoever opens it; PostgreSQL wants `mainspring db migrate`."""
+        by whoever opens it; PostgreSQL wants `mainspring db migrate`, and a schema that is behind or
+        ahead is refused here. Not to `prepare` leaves both to the caller."""
         loop = asyncio.get_running_loop()
         opening = self._stores.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
-            opening = self._stores[loop] = loop.create_task(self._open())
+            opening = self._stores[loop] = loop.create_task(self._open(prepare))
         return await asyncio.shield(opening)
 
     @property
@@ -218,16 +270,32 @@ class Mainspring:
     ) -> None:
         self.close()
 
-    async def _open(self) -> Store:
+    async def _open(self, prepare: bool) -> Store:
         url = self.settings.database.url
-        if url == "sqlite://:memory:":
+        if url == MEMORY:
             with self._opening:  # two event loops must not make two databases
                 if self._in_memory is None:
                     self._in_memory = open_store(url, clock=self.clock)
                 store = self._in_memory
-            await store.migrate()  # by each, for the other may still be at it
+            if prepare:
+                await store.migrate()  # by each, for the other may still be at it
             return store
         store = open_store(url, clock=self.clock)
-        if url.startswith("sqlite:"):
-            await store.migrate()
+        try:
+            if prepare:
+                await _prepared(store, migrate=url.startswith("sqlite:"))
+        except BaseException:
+            await store.close()
+            raise
         return store
+
+
+async def _prepared(store: Store, *, migrate: bool) -> None:
+    try:
+        if migrate:
+            await store.migrate()
+        else:
+            await store.verify()
+    except AnswerLost as lost:
+        # Nothing the caller wants has been asked for yet, so there is nothing to find out.
+        raise StoreUnavailable(str(lost)) from lost

@@ -12,10 +12,13 @@ MainspringError
 │   ├── AnswerLost         it may have taken the call: find out, never guess
 │   ├── SchemaMismatch     it is not at the version this code needs: migrate
 │   └── StoreFull          no room on its disk
-└── LeaseLost              somebody else owns this now: drop the result
+├── LeaseHeld              somebody else has it: wait, or leave it to them
+└── LeaseLost              it is, or may by now be, somebody else's: drop the result
 """
 
 from __future__ import annotations
+
+from datetime import datetime
 
 _SHOWN = 120
 
@@ -66,7 +69,8 @@ class NotFound(MainspringError):
     """A row that is not there."""
 
     def __init__(self, kind: str, name: object) -> None:
-        super().__init__(f"{kind}: none with the id or name {shown(name)}")
+        by = "id" if isinstance(name, int) else "name"
+        super().__init__(f"{kind}: there is none with the {by} {shown(name)}")
         self.kind, self.name = kind, name
 
 
@@ -105,12 +109,21 @@ class StoreFull(StoreError):
     """The store's disk is full; nothing was written."""
 
 
-class LeaseLost(MainspringError):
-    """A claim or lease that is no longer ours."""
+class LeaseHeld(MainspringError):
+    """A lease that somebody else has, and kept for as long as we would wait."""
 
-    def __init__(self, job_id: int, fence: int) -> None:
-        super().__init__(f"job {job_id}: claim {fence} is no longer ours")
-        self.job_id, self.fence = job_id, fence
+    def __init__(self, name: str, holder: str, until: datetime) -> None:
+        moment = until.isoformat(timespec="milliseconds")
+        super().__init__(f"lease {shown(name)}: held by {shown(holder)} until {moment}, unless renewed")
+        self.name, self.holder, self.until = name, holder, until
+
+
+class LeaseLost(MainspringError):
+    """A lease that is no longer surely ours."""
+
+    def __init__(self, name: str, token: int, reason: str) -> None:
+        super().__init__(f"lease {shown(name)}, token {token}: lost, {reason}")
+        self.name, self.token, self.reason = name, token, reason
 
 
 def shown(value: object) -> str:

@@ -55,8 +55,10 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
     if scheduler:
-        poll, chunk = settings.scheduler.poll, settings.scheduler.chunk
-        loops.append(Scheduler(store, clock, telemetry, poll=poll, chunk=chunk))
+        config = settings.scheduler
+        loops.append(
+            Scheduler(store, clock, telemetry, poll=config.poll, chunk=config.chunk, breaker=config.breaker)
+        )
         place = Membership(clock, settings.worker.lease)
         members.append((_member(app, Role.SCHEDULER), place, NobodyListens()))
     process = Process(

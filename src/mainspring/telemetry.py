@@ -94,6 +94,14 @@ class SlotsFired(Value, frozen=True, kw_only=True):
     late: timedelta
 
 
+class BreakerTripped(Value, frozen=True, kw_only=True):
+    """A schedule was so far behind that its missed slots up to `until` were shed."""
+
+    trigger: str
+    since: datetime
+    until: datetime
+
+
 class TriggerRefused(Value, frozen=True, kw_only=True):
     """A stored trigger that this version cannot read; its schedules wait."""
 
@@ -103,6 +111,12 @@ class TriggerRefused(Value, frozen=True, kw_only=True):
 
 class SchedulesWritten(Value, frozen=True, kw_only=True):
     """Schedules declared in code were new or changed."""
+
+    names: tuple[str, ...]
+
+
+class SchedulesUndeclared(Value, frozen=True, kw_only=True):
+    """Schedules on record go on firing although the app that starts here does not declare them."""
 
     names: tuple[str, ...]
 
@@ -146,8 +160,10 @@ Event = (
     | LeaseEnded
     | MembersReaped
     | SlotsFired
+    | BreakerTripped
     | TriggerRefused
     | SchedulesWritten
+    | SchedulesUndeclared
     | HistoryPruned
     | StoreTrouble
     | StoreRecovered

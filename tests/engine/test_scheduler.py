@@ -15,7 +15,7 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost
 from mainspring.model.history import JobFilter
-from mainspring.model.schedule import Disposition, NewSchedule
+from mainspring.model.schedule import Disposition, NewSchedule, Overlap
 from mainspring.store.ports import Store
 from mainspring.telemetry import HistoryPruned, MembersReaped, Telemetry, TriggerRefused
 from mainspring.testing.clock import ManualClock
@@ -39,6 +39,9 @@ def _new(name: str, clock: ManualClock, trigger: Any = MINUTELY, **fields: Any) 
         payload=b"{}",
         next_at=first,
         following_at=trigger.next_after(first),
+        # Nobody works here: with the default, the first job would be in the way of all others.
+        overlap=Overlap.ALLOW,
+        overlap_limit=100_000,
         **fields,
     )
 

@@ -36,6 +36,7 @@ def bare_and_configured(task: TaskDecorator) -> None:
     configured.enqueue(1)
 
     bare.enqueue("1")  # type: ignore[arg-type]
+    bare("1")  # type: ignore[arg-type]
     bare.enqueue()  # type: ignore[call-arg]
     bare.enqueue(1, 2)  # type: ignore[call-arg]
     bare.job(b=1)  # type: ignore[call-arg]
@@ -43,7 +44,7 @@ def bare_and_configured(task: TaskDecorator) -> None:
     configured.enqueue("1")  # type: ignore[arg-type]
 
 
-async def with_a_context(task: TaskDecorator) -> None:
+async def with_a_context(task: TaskDecorator, ctx: Context) -> None:
     @task
     async def bill(ctx: Context, tenant: str, month: str) -> int:
         ctx.log.info("billing %s", tenant, extra={"token": ctx.token})
@@ -52,7 +53,7 @@ async def with_a_context(task: TaskDecorator) -> None:
     @task(queue="slow")
     def sweep(ctx: Context) -> None: ...
 
-    running: Coroutine[Any, Any, int] = bill(ctx=..., tenant="acme", month="2026-10")
+    running: Coroutine[Any, Any, int] = bill(ctx, "acme", month="2026-10")
     assert_type(await running, int)
     bill.enqueue("acme", month="2026-10")
     assert_type(await bill.aenqueue("acme", "2026-10"), JobHandle)
@@ -63,6 +64,8 @@ async def with_a_context(task: TaskDecorator) -> None:
     bill.enqueue("acme", mouth="2026-10")  # type: ignore[call-arg]
     await bill.aenqueue("acme", "2026-10", "more")  # type: ignore[call-arg]
     sweep.enqueue("acme")  # type: ignore[call-arg]
+    sweep()  # type: ignore[call-arg]
+    await bill("acme", "2026-10")  # type: ignore[call-arg, arg-type]
 
 
 def options_of_one_call(task: TaskDecorator) -> None:

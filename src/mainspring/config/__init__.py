@@ -11,9 +11,10 @@ from mainspring.config.settings import (
     Settings,
     WorkerConfig,
 )
-from mainspring.config.url import masked_url, normal_url
+from mainspring.config.url import MEMORY, masked_url, normal_url, sqlite_file
 
 __all__ = [
+    "MEMORY",
     "DatabaseConfig",
     "LogConfig",
     "RetentionConfig",
@@ -23,4 +24,5 @@ __all__ = [
     "load",
     "masked_url",
     "normal_url",
+    "sqlite_file",
 ]

@@ -70,10 +70,13 @@ class SchedulerConfig:
     """The longest it sleeps when nothing is due."""
     chunk: int = 2000
     """Schedules fired in one transaction."""
+    breaker: timedelta = _DAY
+    """Missed slots older than this are shed, whatever a schedule's policy."""
 
     def __post_init__(self) -> None:
         _check_length("scheduler.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
         _check_range("scheduler.chunk", self.chunk, 1, 100_000)
+        _check_length("scheduler.breaker", self.breaker, least=60 * _SECOND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

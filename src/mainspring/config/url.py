@@ -24,6 +24,11 @@ def masked_url(url: str) -> str:
     return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
 
 
+def sqlite_file(url: str) -> str | None:
+    """The file behind a normal URL; None if it is a server or in memory."""
+    return url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else None
+
+
 def normal_url(url: str) -> str:
     """The URL in the one spelling that stores read: postgresql://… or sqlite://…"""
     if not isinstance(url, str) or not url.isprintable() or url != url.strip():

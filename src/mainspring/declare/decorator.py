@@ -10,7 +10,8 @@ from mainspring.declare.context import Context
 from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
 from mainspring.declare.sender import Sender
-from mainspring.declare.task import Task
+from mainspring.declare.signature import Signature
+from mainspring.declare.task import ContextTask, PlainTask, Task
 from mainspring.duration import Duration
 from mainspring.model.job import DEFAULT_QUEUE
 
@@ -32,11 +33,12 @@ class ConfiguredDecorator:
 
     # A type checker can take the context out of first place only; the worker finds it anywhere.
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> ContextTask[P, R]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     def __call__(self, function: Callable[..., R], /) -> Task[..., R]:
-        task: Task[..., R] = Task(
+        kind = ContextTask if Signature.of(function, self.name or "").context_is_first else PlainTask
+        task: Task[..., R] = kind(
             function,
             sender=self.sender,
             name=self.name,
@@ -56,9 +58,9 @@ class TaskDecorator:
         self._registry, self._sender = registry, sender
 
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> ContextTask[P, R]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     @overload
     def __call__(
         self,

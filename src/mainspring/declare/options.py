@@ -45,6 +45,15 @@ class Retry:
             raise InvalidArgument("retry.cap", cap, f"at least retry.base ({written(self.base)})")
 
 
+def valid_retry(retry: Retry | None) -> Retry:
+    """The policy given, or the default one."""
+    if retry is None:
+        return Retry()
+    if not isinstance(retry, Retry):
+        raise InvalidArgument("task.retry", retry, "a Retry; pass Retry(attempts=3) to try three times")
+    return retry
+
+
 def valid_attempts(attempts: int, field: str) -> int:
     """How many times a job may be tried in all."""
     if not _is_whole(attempts) or not 1 <= attempts <= MOST_ATTEMPTS:

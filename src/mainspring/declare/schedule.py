@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from mainspring.calendars import Calendar
 from mainspring.declare import payload
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_priority
+from mainspring.declare.policies import Policies, policies
 from mainspring.declare.task import Task
-from mainspring.declare.when import When, valid_max_fires
-from mainspring.duration import Duration, duration
+from mainspring.declare.when import When
+from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.schedule import Misfire, NewSchedule
+from mainspring.model.schedule import NewSchedule
 from mainspring.trigger.base import Trigger
 
 
@@ -26,13 +27,11 @@ class ScheduleDeclaration:
     task: Task[..., object]
     trigger: Trigger
     payload: bytes
-    misfire: Misfire
-    catch_up: timedelta
+    policies: Policies
     queue: str
     priority: int
     calendar: Calendar | None = None
     """The one its trigger names: the store must hold it before it can read the trigger."""
-    max_fires: int | None = None
 
     def new_schedule(self, now: datetime) -> NewSchedule:
         """What the store is told: with the first two slots after now, should the trigger be new to it."""
@@ -45,9 +44,13 @@ class ScheduleDeclaration:
             queue=self.queue,
             priority=self.priority,
             max_attempts=self.task.attempts,
-            misfire=self.misfire,
-            catch_up=self.catch_up,
-            max_fires=self.max_fires,
+            misfire=self.policies.misfire,
+            catch_up=self.policies.catch_up,
+            overlap=self.policies.overlap,
+            overlap_limit=self.policies.overlap_limit,
+            offset=self.policies.offset,
+            jitter=self.policies.jitter,
+            max_fires=self.policies.max_fires,
             next_at=next_at,
             following_at=None if next_at is None else self.trigger.next_after(next_at),
         )
@@ -75,16 +78,23 @@ def declare_schedule(
     on_holiday: str | None = None,
     args: Sequence[object] = (),
     kwargs: Mapping[str, object] | None = None,
-    misfire: Misfire | str = Misfire.LATEST,
+    misfire: str = "latest",
     catch_up: Duration = "1d",
+    overlap: str | None = None,
+    allow: int | None = None,
+    window: Duration | None = None,
+    jitter: Duration | None = None,
     queue: str | None = None,
     priority: int | None = None,
 ) -> ScheduleDeclaration:
     """Check a schedule: exactly one of `cron`, `every`, `rrule` and `at`, and arguments that fit the task.
 
     `gap` and `fold` say what a fixed hour means on the nights the clocks change. Slots from `start`
-    on and before `end` count. `on_holiday` ("skip", "next", "previous") goes with a calendar.
+    on and before `end` count. `on_holiday` ("skip", "next", "previous") goes with a calendar. The
+    policies are those of `Misfire` and `Overlap`; `window` gives the schedule a place of its own in it.
     """
+    if not isinstance(task, Task):
+        raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
     named = dict(kwargs or {})
     task.signature.check(args, named)
     when = When(
@@ -97,17 +107,17 @@ def declare_schedule(
         task=task,
         trigger=when.trigger(valid_name(name, "schedule.name")),
         payload=payload.encode(args, named, field=task.name),
-        misfire=_misfire(misfire),
-        catch_up=duration(catch_up, "schedule.catch_up", least=timedelta()),
+        policies=policies(
+            name,
+            misfire=misfire,
+            catch_up=catch_up,
+            overlap=overlap,
+            allow=allow,
+            window=window,
+            jitter=jitter,
+            max_fires=max_fires,
+        ),
         queue=task.queue if queue is None else valid_name(queue, "schedule.queue"),
         priority=task.priority if priority is None else valid_priority(priority, "schedule.priority"),
         calendar=calendar,
-        max_fires=valid_max_fires(max_fires),
     )
-
-
-def _misfire(policy: Misfire | str) -> Misfire:
-    try:
-        return Misfire(policy)
-    except ValueError:
-        raise InvalidArgument("schedule.misfire", policy, f"one of {', '.join(Misfire)}") from None

@@ -8,6 +8,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from inspect import Parameter
 from typing import NoReturn
 
@@ -20,6 +21,14 @@ _BY_KEYWORD = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _CONTEXT_BY_NAME = re.compile(r"""['"]?(?:\w+\.)*Context(?:\s*\|\s*None)?['"]?""")
 
 
+class TextKind(Enum):
+    """Whether a parameter takes text, for those who have nothing but text to give."""
+
+    TEXT = auto()
+    TEXT_OR_NONE = auto()
+    OTHER = auto()
+
+
 class Signature:
     """What a call of a task may look like, without the context, which the worker adds.
 
@@ -28,7 +37,8 @@ class Signature:
     """
 
     __slots__ = (
-        "_barred", "_context", "_least", "_most", "_needed", "_open", "_place", "_taken", "_task", "is_async",
+        "_barred", "_context", "_least", "_most", "_needed", "_open", "_place", "_taken", "_task", "_text",
+        "is_async",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., object]) -> None:
@@ -38,6 +48,7 @@ class Signature:
         positional = [each for each in parameters if each.kind in _BY_POSITION]
         kinds = {each.kind for each in parameters}
         self._task = task
+        self._text = {each.name: _text_kind(function, each) for each in parameters}
         self.is_async = _is_async(function)
         self._context = context
         self._place = every.index(context) if context and context.kind in _BY_POSITION else None
@@ -66,6 +77,15 @@ class Signature:
     def wants_context(self) -> bool:
         """Whether the handler has a parameter for the context; `call` may be given None otherwise."""
         return self._context is not None
+
+    @property
+    def context_is_first(self) -> bool:
+        """Whether a direct call begins with the context."""
+        return self._place == 0
+
+    def text_kind(self, name: str) -> TextKind:
+        """What the annotation of that parameter says about text."""
+        return self._text.get(name, TextKind.OTHER)
 
     def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """Raise InvalidArgument unless the handler can be called with these."""
@@ -153,15 +173,35 @@ def _context_of(
 def _is_context(function: Callable[..., object], parameter: Parameter) -> bool:
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         return False
+    hint = _hint(function, parameter)
+    if hint is None:
+        text = parameter.annotation
+        return isinstance(text, str) and _CONTEXT_BY_NAME.fullmatch(text) is not None
+    return hint is Context or Context in typing.get_args(hint)
+
+
+def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKind:
+    if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+        return TextKind.OTHER
+    hint = _hint(function, parameter)
+    if hint is str:
+        return TextKind.TEXT
+    # Not any generic of the two: tuple[str, None] has the same arguments.
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    if is_union and set(typing.get_args(hint)) == {str, types.NoneType}:
+        return TextKind.TEXT_OR_NONE
+    return TextKind.OTHER
+
+
+def _hint(function: Callable[..., object], parameter: Parameter) -> object:
+    """The annotation's meaning; None if its names lead nowhere."""
     # One annotation at a time, so that one that cannot be resolved does not hide the others.
     holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})
     scope = getattr(inspect.unwrap(function), "__globals__", {})
     try:
-        hint = typing.get_type_hints(holder, globalns=scope)["it"]
+        return typing.cast("object", typing.get_type_hints(holder, globalns=scope)["it"])
     except (NameError, AttributeError, TypeError, SyntaxError):
-        text = parameter.annotation
-        return isinstance(text, str) and _CONTEXT_BY_NAME.fullmatch(text) is not None
-    return hint is Context or Context in typing.get_args(hint)
+        return None
 
 
 def _is_async(function: Callable[..., object]) -> bool:

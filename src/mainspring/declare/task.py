@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Generic, ParamSpec, Self, TypeVar
 
 from mainspring.declare import payload
+from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.names import valid_name
-from mainspring.declare.options import Retry, valid_attempts, valid_priority
+from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.duration import Duration, duration
@@ -25,7 +26,10 @@ _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
 class Task(Generic[P, R_co]):
-    """A function that can be enqueued. P is what callers pass: its parameters without the context."""
+    """A function that can be enqueued. P is what callers pass: its parameters without the context.
+
+    How it is called directly depends on the context, and is said by the two kinds below.
+    """
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Task(Generic[P, R_co]):
         self.name = valid_name(name if name is not None else getattr(function, "__name__", ""), "task.name")
         self.function = function
         self.signature = Signature.of(function, self.name)
-        self.retry = retry if retry is not None else Retry()
+        self.retry = valid_retry(retry)
         self.timeout = None if timeout is None else duration(timeout, "task.timeout", least=_SHORTEST_TIMEOUT)
         self.queue = valid_name(queue, "task.queue")
         self.priority = valid_priority(priority, "task.priority")
@@ -51,10 +55,6 @@ class Task(Generic[P, R_co]):
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
-
-    def __call__(self, /, *args: object, **kwargs: object) -> R_co:
-        """Run the plain function here and now, as if it had never been decorated."""
-        return self.function(*args, **kwargs)
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
@@ -105,6 +105,22 @@ class Task(Generic[P, R_co]):
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
+
+
+class PlainTask(Task[P, R_co]):
+    """A task whose function is called with what callers pass, and nothing more."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run the function here and now, as if it had never been decorated."""
+        return self.function(*args, **kwargs)
+
+
+class ContextTask(Task[P, R_co]):
+    """A task whose function takes the context first."""
+
+    def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run the function here and now. Only a worker has a context to give: pass one yourself."""
+        return self.function(context, *args, **kwargs)
 
 
 def _valid_instant(run_at: datetime) -> datetime:

@@ -9,6 +9,7 @@ from typing import assert_never
 from mainspring.duration import written
 from mainspring.model.settlement import Verdict
 from mainspring.telemetry import (
+    BreakerTripped,
     ClaimsLost,
     Event,
     HistoryPruned,
@@ -20,6 +21,7 @@ from mainspring.telemetry import (
     ProcessStopping,
     RunEnded,
     RunStarted,
+    SchedulesUndeclared,
     SchedulesWritten,
     SettlementRefused,
     SlotsFired,
@@ -50,7 +52,7 @@ def log_event(event: Event) -> None:
             _process(event)
         case SettlementRefused() | ClaimsLost() | LeaseEnded() | MembersReaped():
             _fleet(event)
-        case SlotsFired() | SchedulesWritten() | TriggerRefused():
+        case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
         case HistoryPruned():
             _log.info("history: %d partitions or rows dropped", event.gone)
@@ -87,9 +89,23 @@ def _process(event: ProcessStarted | ProcessStopping | ProcessStopped) -> None:
         case ProcessStarted():
             _log.info("%s %s started (member %x)", event.role, event.name, event.member_id)
         case ProcessStopping():
-            _log.info("stopping: %d running jobs get %s to end", event.running, written(event.grace))
+            _stopping(event)
         case ProcessStopped():
-            _log.info("stopped; %d unfinished jobs were given back", event.released)
+            _log.info(
+                "stopped; %s given back",
+                _counted(event.released, "unfinished job was", "unfinished jobs were"),
+            )
+
+
+def _stopping(event: ProcessStopping) -> None:
+    if not event.running:
+        _log.info("stopping: no job is running")
+        return
+    _log.info(
+        "stopping: %s %s to end; a second Ctrl-C or SIGTERM gives them back at once",
+        _counted(event.running, "running job gets", "running jobs get"),
+        written(event.grace),
+    )
 
 
 def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | MembersReaped) -> None:
@@ -118,7 +134,9 @@ def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | MembersReaped) -
             _log.warning("dead processes found (%s): %d jobs given back", names, event.jobs)
 
 
-def _schedule(event: SlotsFired | SchedulesWritten | TriggerRefused) -> None:
+def _schedule(
+    event: SlotsFired | SchedulesWritten | SchedulesUndeclared | TriggerRefused | BreakerTripped,
+) -> None:
     match event:
         case SlotsFired():
             _log.info(
@@ -130,6 +148,22 @@ def _schedule(event: SlotsFired | SchedulesWritten | TriggerRefused) -> None:
             )
         case SchedulesWritten():
             _log.info("schedules written: %s", ", ".join(event.names))
+        case BreakerTripped():
+            _log.error(
+                "breaker: slots from %s to %s were shed, the schedule is too far behind: %s",
+                event.since.isoformat(),
+                event.until.isoformat(),
+                event.trigger,
+            )
+        case SchedulesUndeclared():
+            one = len(event.names) == 1
+            _log.warning(
+                "schedules on record that this app does not declare: %s; "
+                "`mainspring schedules delete %s` takes %s away",
+                ", ".join(event.names),
+                event.names[0] if one else "NAME",
+                "it" if one else "one",
+            )
         case TriggerRefused():
             _log.error("trigger %s cannot be read: %s", event.trigger, event.reason)
 
@@ -153,6 +187,10 @@ def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed) -> None:
 def _about(event: RunStarted | RunEnded) -> dict[str, object]:
     """For those who read the log by machine."""
     return {"job_id": event.job_id, "task": event.task, "attempt": event.attempt}
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _short(length: timedelta) -> str:

@@ -8,20 +8,28 @@ dies or freezes between two statements holds nothing, and another goes on from t
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import msgspec
 
+from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
-from mainspring.model.schedule import Opening, Spec
-from mainspring.store.ports import ScheduleStore
-from mainspring.telemetry import SlotsFired, Telemetry, TriggerRefused
-from mainspring.trigger.codec import decode
-from mainspring.trigger.misfire import open_spec
+from mainspring.model.schedule import Opening, Skipped, Spec
+from mainspring.store.ports import CalendarStore, ScheduleStore
+from mainspring.telemetry import BreakerTripped, SlotsFired, Telemetry, TriggerRefused
+from mainspring.trigger.codec import calendar_of, decode
+from mainspring.trigger.misfire import BREAKER, LATE, open_spec
 
 BATCH = 500
 """Specs looked at in one pass: a bounded window, however many there are."""
 AFTER = timedelta(milliseconds=1)
+CATCH_UP_PAUSE = timedelta(milliseconds=100)
+"""Between two passes that open missed slots one by one: ten a second for each spec."""
+
+
+class TriggerStore(ScheduleStore, CalendarStore, Protocol):
+    """What a scheduler needs."""
 
 
 class Scheduler:
@@ -30,33 +38,52 @@ class Scheduler:
     name = "scheduler"
 
     def __init__(
-        self, store: ScheduleStore, clock: Clock, telemetry: Telemetry, *, poll: timedelta, chunk: int
+        self,
+        store: TriggerStore,
+        clock: Clock,
+        telemetry: Telemetry,
+        *,
+        poll: timedelta,
+        chunk: int,
+        breaker: timedelta = BREAKER,
     ) -> None:
         self._store = store
         self._clock = clock
         self._telemetry = telemetry
         self._poll = poll
         self._chunk = chunk
+        self._breaker = breaker
         self._refused: set[str] = set()
+        self._calendars: dict[tuple[str, int], Calendar] = {}
 
     async def tick(self) -> timedelta:
         now, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
+        await self._learn_calendars(due)
         openings = [opening for spec in due if (opening := self._open(spec, now)) is not None]
         if openings:
             await self._store.open_fires(openings, at=self._clock.stamp())
         await self._fire()
+        await self._store.release_held(at=self._clock.stamp())
         await self._plan()
         if len(openings) == BATCH:
             return timedelta()
         if len(openings) < len(due):
             # What cannot be read stays due: asked how long to wait, the store would say not at all.
             return self._poll
+        if any(spec.catch_up is not None and now - spec.next_at > LATE for spec in due):
+            return CATCH_UP_PAUSE
         wait = await self._store.next_due(at=self._clock.stamp())
         return self._poll if wait is None else min(wait + AFTER, self._poll)
 
     def _open(self, spec: Spec, now: datetime) -> Opening | None:
         try:
-            return open_spec(spec, decode(spec.trigger), now)
+            trigger = decode(spec.trigger, self._calendars)
+            opening = open_spec(spec, trigger, now, breaker=self._breaker)
+            if opening.skip is Skipped.BREAKER:
+                self._telemetry.emit(
+                    BreakerTripped(trigger=spec.trigger, since=spec.next_at, until=opening.slot_at)
+                )
+            return opening
         except UsageError as error:
             # Written by a newer version, perhaps: its schedules wait for a scheduler that can.
             if spec.trigger not in self._refused:  # told once, not with every pass
@@ -75,14 +102,28 @@ class Scheduler:
 
     async def _plan(self) -> None:
         unplanned = await self._store.unplanned_specs(limit=BATCH)
-        planned = [plan for spec in unplanned if (plan := _planned(spec)) is not None]
+        await self._learn_calendars(unplanned)
+        planned = [plan for spec in unplanned if (plan := self._planned(spec)) is not None]
         if planned:
             await self._store.plan_specs(planned)
 
+    def _planned(self, spec: Spec) -> Spec | None:
+        try:
+            following_at = decode(spec.trigger, self._calendars).next_after(spec.next_at)
+        except UsageError:
+            return None  # told when it falls due
+        return msgspec.structs.replace(spec, following_at=following_at, planned=True)
 
-def _planned(spec: Spec) -> Spec | None:
+    async def _learn_calendars(self, specs: list[Spec]) -> None:
+        """Read the stored calendars when a spec names one we have not seen. A version never changes."""
+        needed = {name for spec in specs if (name := _calendar_of(spec)) is not None}
+        if not needed <= self._calendars.keys():
+            stored = await self._store.calendars()
+            self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
+
+
+def _calendar_of(spec: Spec) -> tuple[str, int] | None:
     try:
-        following_at = decode(spec.trigger).next_after(spec.next_at)
+        return calendar_of(spec.trigger)
     except UsageError:
         return None  # told when it falls due
-    return msgspec.structs.replace(spec, following_at=following_at, planned=True)
