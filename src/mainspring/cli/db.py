@@ -18,7 +18,7 @@ def db() -> None:
 @store_options
 def migrate(access: Access, as_json: bool) -> None:
     """Bring the schema up to this version. Safe to repeat, and in several places at once."""
-    applied = access.ask(lambda store, clock: store.migrate(), verify=False)
+    applied = access.ask(lambda store, clock: store.migrate(), verify=False, create=True)
     if as_json:
         document({"applied": applied})
         return

@@ -16,6 +16,8 @@ from mainspring.ops.commands import Commands
 from mainspring.ops.queries import Queries
 from mainspring.ops.views import dead_view
 
+_WHICH = "which ones? Give their ids (7 9), or --all, or --task NAME, --queue NAME or both; not two of these."
+
 
 @click.group()
 def dead() -> None:
@@ -43,7 +45,7 @@ def list_dead(
         document([dead_view(each) for each in found])
     else:
         titles = ["ID", "TASK", "QUEUE", "DIED AT", "REASON", "LAST ERROR"]
-        table(titles, map(_row, found), none="no dead letters")
+        table(titles, map(_row, found), none=f"no dead letters in {access.where()}")
 
 
 @dead.command()
@@ -117,7 +119,7 @@ def _which(
 ) -> tuple[int, ...] | DeadFilter:
     kinds = [bool(ids), everything, task is not None or queue is not None]
     if sum(kinds) != 1:
-        raise click.UsageError("which ones? Expected either IDs, or --all, or --task and --queue.")
+        raise click.UsageError(_WHICH)
     return ids or DeadFilter(task=task, queue=queue)
 
 

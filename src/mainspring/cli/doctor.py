@@ -6,7 +6,7 @@ import click
 
 from mainspring.cli.errors import FAILED, UNREACHABLE
 from mainspring.cli.options import store_options
-from mainspring.cli.output import document, table
+from mainspring.cli.output import document, say, table
 from mainspring.cli.session import Access
 
 
@@ -25,5 +25,6 @@ def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
         rows = [(each.level, each.name, each.sentence) for each in checks]
         table(["LEVEL", "CHECK", "FINDING"], rows, none="no checks")
     if unreachable(checks):
+        say(f"the database is {access.where()}")
         ctx.exit(UNREACHABLE)
     ctx.exit(FAILED if any(each.level is Level.FAIL for each in checks) else 0)

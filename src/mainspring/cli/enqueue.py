@@ -12,8 +12,9 @@ import click
 
 from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
 from mainspring.cli.output import document
-from mainspring.cli.session import Access, with_store
+from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.signature import TextKind
 from mainspring.errors import shown
 from mainspring.ops.views import handle_view
 
@@ -40,14 +41,18 @@ def enqueue(
 ) -> None:
     """Put one job into its queue; it is stored when this returns.
 
-    A VALUE that reads as JSON is taken as such, anything else as text: count=3 name=Ada. APP may be
-    left out when -A or MAINSPRING_APP names it.
+    For a parameter annotated str a VALUE is text; for others it is JSON if it reads as such, else
+    text: count=3 name=Ada. APP may be left out when -A or MAINSPRING_APP names it.
     """
+    if delay is not None and at is not None:
+        raise click.UsageError("--delay and --at: expected one of them, not both")
     access, name, pairs = _sorted_out(words, access)
-    args, kwargs = _positional(listed), {**_keywords(named), **_pairs(pairs)}
+    args, kwargs, texts = _positional(listed), _keywords(named), _pairs(pairs)
     app = access.load()
     task = app.registry.get(name).using(delay=delay, run_at=at, priority=priority, queue=queue)
+    kwargs.update({key: _value(text, task.signature.text_kind(key)) for key, text in texts.items()})
     job = task.job(*args, **kwargs)
+    refuse_memory(app)
 
     async def put(_: object) -> JobHandle:
         [handle] = await app.aenqueue([job])
@@ -66,7 +71,8 @@ def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequ
         return replace(access, app=words[0]), words[1], words[2:]
     if access.app is None:
         raise click.UsageError(
-            f"Missing argument: expected APP TASK, or -A or {APP_VARIABLE} with TASK alone."
+            f"Missing argument: expected APP TASK, as in billing.py invoice, "
+            f"or TASK alone with -A billing.py or {APP_VARIABLE}=billing.py."
         )
     return access, words[0], words[1:]
 
@@ -92,17 +98,19 @@ def _json(option: str, text: str, expected: str) -> object:
         _refuse(option, text, expected)
 
 
-def _pairs(words: Sequence[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition("=")
         if not sign or not name.isidentifier() or name in found:
             _refuse("argument", word, "KEY=VALUE, each key once")
-        found[name] = _value(value)
+        found[name] = value
     return found
 
 
-def _value(text: str) -> object:
+def _value(text: str, kind: TextKind) -> object:
+    if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
+        return text  # a card number or a date would not come back from JSON as it was typed
     try:
         return _read(text)
     except (ValueError, RecursionError):

@@ -14,6 +14,8 @@ from mainspring.cli.output import printable
 from mainspring.errors import AnswerLost, MainspringError, StoreUnavailable, UsageError
 
 FAILED, USAGE, UNREACHABLE = 1, 2, 3
+# Raised by click 8.2 and newer for a group without a command; older ones print and exit 0.
+_HELP_ASKED_FOR: type[click.ClickException] | tuple[()] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class UserCodeFailed(Exception):
@@ -50,6 +52,9 @@ def exit_code(command: Callable[[], object]) -> int:
     except click.Abort:
         return by_signal(signal.SIGINT)
     except click.ClickException as error:
+        if isinstance(error, _HELP_ASKED_FOR):
+            error.show()  # a page of help is no message, and stays a page
+            return error.exit_code
         _say(error.format_message())
         return error.exit_code
     except UserCodeFailed as error:

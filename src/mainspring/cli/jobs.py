@@ -51,7 +51,7 @@ def list_jobs(
         table(
             ["ID", "STATE", "TASK", "QUEUE", "PRIORITY", "RUN AT", "FAILURES"],
             map(_row, found),
-            none="no jobs",
+            none=_none(state, access.where()),
         )
 
 
@@ -107,6 +107,12 @@ def show_job(view: View) -> None:
         said = f"attempt {error['attempt']} at {error['at']}: {error['type']}: {error['message']}"
         click.echo(f"\n{printable(said)}")
         block(error["traceback"])
+
+
+def _none(state: str | None, where: str) -> str:
+    if state is None:
+        return f"no live jobs in {where}; --state succeeded shows ended ones"
+    return f"no {state} jobs in {where}"
 
 
 def _said(done: Done) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mainspring.cli.audit import audit
 from mainspring.cli.config import config
 from mainspring.cli.db import db
 from mainspring.cli.dead import dead
@@ -14,6 +15,8 @@ from mainspring.cli.jobs import jobs
 from mainspring.cli.next import next_
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
+from mainspring.cli.simulate import simulate_
+from mainspring.cli.why import why
 from mainspring.version import __version__
 
 
@@ -27,7 +30,22 @@ def cli() -> None:
     """
 
 
-for command in (dev, worker, scheduler, enqueue, jobs, dead, schedules, next_, db, doctor, config):
+for command in (
+    dev,
+    worker,
+    scheduler,
+    enqueue,
+    jobs,
+    dead,
+    schedules,
+    why,
+    next_,
+    simulate_,
+    audit,
+    db,
+    doctor,
+    config,
+):
     cli.add_command(command)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +15,21 @@ from mainspring.duration import duration
 from mainspring.errors import InvalidArgument, shown
 
 LARGEST_ID = 2**63 - 1
-JOB_ID = click.IntRange(1, LARGEST_ID)
 APP_VARIABLE = "MAINSPRING_APP"
 _MOMENT = "a moment such as 2026-03-01T09:00:00+01:00"
+
+
+class _JobId(click.IntRange):
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"expected the number of a job, such as 42, got {shown(value)}", param, ctx)
+
+
+JOB_ID = _JobId(1, LARGEST_ID)
 
 
 def length(text: str) -> timedelta:
@@ -39,10 +52,29 @@ def moment(text: str) -> datetime:
     return found.astimezone(UTC)
 
 
+class _AppArgument(click.Argument):
+    """Says what an app is when none was named."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            command = f"{ctx.command_path} billing.py"
+            raise click.UsageError(
+                f"Missing argument 'APP': expected module:attr or a file, as in `{command}`; "
+                f"{APP_VARIABLE}=billing.py names it for every command",
+                ctx,
+            ) from None
+
+
 def app_argument(*, required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The app, as `module:attr` or a file."""
     return click.argument(
-        "app", metavar="APP" if required else "[APP]", envvar=APP_VARIABLE, required=required
+        "app",
+        metavar="APP" if required else "[APP]",
+        envvar=APP_VARIABLE,
+        required=required,
+        cls=_AppArgument,
     )
 
 

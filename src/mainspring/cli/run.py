@@ -9,7 +9,7 @@ import click
 
 from mainspring.cli.options import app_argument, length, settings_options
 from mainspring.cli.output import printable, say
-from mainspring.cli.session import Access
+from mainspring.cli.session import Access, naming_the_database
 from mainspring.config import masked_url
 from mainspring.telemetry import Telemetry
 from mainspring.version import __version__
@@ -107,7 +107,8 @@ def _serve(
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
     if migrate:
         _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
-    code = run_service(app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate)
+    with naming_the_database(app):
+        code = run_service(app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate)
     click.get_current_context().exit(code)
 
 

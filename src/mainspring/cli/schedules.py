@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import click
 
+from mainspring.cli.control import delete, pause, resume, skip, trigger
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, table, when
 from mainspring.cli.session import Access
-from mainspring.duration import written
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.queries import Queries
+from mainspring.ops.versions import Step, step_in_words, step_view, steps
 from mainspring.ops.views import moments_view, schedule_view, slot_view, trigger_view
+from mainspring.ops.words import in_words, ledger_reason
 from mainspring.trigger.zones import zone
 
 MOST_FIRES = 1000
@@ -23,7 +24,11 @@ MOST_FIRES = 1000
 
 @click.group()
 def schedules() -> None:
-    """List schedules, show their slots, and see when they fire next."""
+    """See what runs by itself and when, pause and resume it, and read its history."""
+
+
+for command in (pause, resume, trigger, skip, delete):
+    schedules.add_command(command)
 
 
 @schedules.command("list")
@@ -34,7 +39,11 @@ def list_schedules(access: Access, as_json: bool) -> None:
     if as_json:
         document([schedule_view(each) for each in found])
     else:
-        table(["NAME", "TASK", "TRIGGER", "QUEUE", "NEXT"], map(_row, found), none="no schedules")
+        table(
+            ["NAME", "TASK", "TRIGGER", "QUEUE", "STATE", "NEXT"],
+            map(_row, found),
+            none=f"no schedules in {access.where()}",
+        )
 
 
 @schedules.command()
@@ -75,15 +84,17 @@ def next_(name: str, count: int, access: Access, as_json: bool) -> None:
     table(["UTC", own.key], rows, none="it does not fire again")
 
 
-def in_words(trigger: str) -> str:
-    """A stored trigger, as people write it."""
-    match trigger_view(trigger):
-        case {"every": int() | float() as seconds}:
-            return f"every {written(timedelta(seconds=seconds))}"
-        case {"cron": expression, "tz": tz}:
-            return f"{expression} ({tz})"
-        case _:
-            return trigger
+@schedules.command()
+@click.argument("name")
+@store_options
+def history(name: str, access: Access, as_json: bool) -> None:
+    """Every version of a schedule: who changed what, and when; oldest first."""
+    found = steps(access.ask(lambda store, clock: Queries(store, clock).versions(name)))
+    if as_json:
+        document([step_view(each) for each in found])
+    else:
+        titles = ["VERSION", "AT", "BY", "CHANGE", "NOTE"]
+        table(titles, map(_step_row, found), none="no versions on record")
 
 
 def _zone(trigger: str) -> ZoneInfo:
@@ -100,9 +111,15 @@ def _row(schedule: Schedule) -> Sequence[object]:
         schedule.task,
         in_words(schedule.trigger),
         schedule.queue,
+        "active" if schedule.paused_at is None else "paused",
         when(schedule.next_at),
     )
 
 
 def _slot_row(slot: Slot) -> Sequence[object]:
-    return when(slot.slot_at), slot.disposition, slot.job_id, when(slot.decided_at), slot.reason
+    return when(slot.slot_at), slot.disposition, slot.job_id, when(slot.decided_at), ledger_reason(slot)
+
+
+def _step_row(step: Step) -> Sequence[object]:
+    version = step.version
+    return version.version, when(version.changed_at), version.author, step_in_words(step), version.note

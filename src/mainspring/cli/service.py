@@ -79,11 +79,10 @@ async def _serve(app: Mainspring, *, worker: bool, scheduler: bool, burst: bool,
     stopper = Stopper()
     stopper.listen()
     try:
-        store = await app.store()
+        store = await app.store(prepare=not migrate)
         try:
             if migrate:
                 await store.migrate()
-            await store.verify()
             process = await serve(
                 app, worker=worker, scheduler=scheduler, burst=burst, on_start=stopper.started
             )

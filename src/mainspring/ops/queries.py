@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.clock import Clock
-from mainspring.errors import InvalidArgument, NotFound
+from mainspring.errors import NotFound
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Job
-from mainspring.model.schedule import Schedule, Slot
+from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
+from mainspring.ops.triggers import calendars_of, readable
 from mainspring.store.ports import Store
-from mainspring.trigger import codec
+from mainspring.trigger.base import Trigger
 
 LAST_SLOTS, NEXT_FIRES = 10, 5
 
@@ -70,15 +71,24 @@ class Queries:
         self, name: str, *, slots: int = LAST_SLOTS, fires: int = NEXT_FIRES
     ) -> ScheduleHistory:
         """One schedule with its last slots and its next fires."""
-        for schedule in await self._store.schedules():
-            if schedule.name == name:
-                now = await self._store.now(at=self._clock.stamp())
-                return ScheduleHistory(
-                    schedule=schedule,
-                    slots=tuple(await self._store.slots(name, limit=slots)) if slots else (),
-                    fires=next_fires(schedule.trigger, now, fires),
-                )
-        raise NotFound("schedule", name)
+        schedule = await self._store.schedule(name)
+        if schedule is None:
+            raise NotFound("schedule", name)
+        now = await self._store.now(at=self._clock.stamp())
+        return ScheduleHistory(
+            schedule=schedule,
+            slots=tuple(await self._store.slots(name, limit=slots)) if slots else (),
+            fires=next_fires(
+                readable(schedule.trigger, await calendars_of(self._store, [schedule.trigger])), now, fires
+            ),
+        )
+
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        """Every version of a schedule, oldest first; of one that was deleted too."""
+        versions = await self._store.versions(name)
+        if not versions and await self._store.schedule(name) is None:
+            raise NotFound("schedule", name)
+        return versions
 
     async def members(self) -> list[MemberInfo]:
         """Every process on record."""
@@ -89,16 +99,14 @@ class Queries:
         return await self._store.depth(at=self._clock.stamp())
 
 
-def next_fires(trigger: str, after: datetime, count: int) -> tuple[datetime, ...] | None:
-    """The next instants a stored trigger names, fewer when it ends; None when it cannot be read."""
-    try:
-        rule = codec.decode(trigger)
-    except InvalidArgument:
+def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:
+    """The next instants a trigger names, fewer when it ends; None when it could not be read."""
+    if trigger is None:
         return None
     found: list[datetime] = []
     moment: datetime | None = after
     while moment is not None and len(found) < count:
-        moment = rule.next_after(moment)
+        moment = trigger.next_after(moment)
         if moment is not None:
             found.append(moment)
     return tuple(found)

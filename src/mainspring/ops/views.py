@@ -17,8 +17,10 @@ from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.schedule import Schedule, Slot
+from mainspring.ops.answer import Answer
 from mainspring.ops.commands import Done
 from mainspring.ops.doctor import Check
+from mainspring.ops.schedules import ScheduleDone
 
 View = dict[str, object]
 
@@ -100,8 +102,19 @@ def schedule_view(schedule: Schedule) -> View:
         "max_attempts": schedule.max_attempts,
         "misfire": schedule.misfire.value,
         "catch_up": written(schedule.catch_up),
+        "overlap": schedule.overlap.value,
+        "overlap_limit": schedule.overlap_limit,
+        "offset": written(schedule.offset),
+        "jitter": written(schedule.jitter),
+        "max_fires": schedule.max_fires,
+        "fires_left": schedule.fires_left,
+        "skips": schedule.skips,
         "version": schedule.version,
         "active_from": iso(schedule.active_from),
+        "edited": schedule.edited,
+        "paused_at": iso(schedule.paused_at),
+        "paused_by": schedule.paused_by,
+        "pause_note": schedule.pause_note,
         "next_at": iso(schedule.next_at),
     }
 
@@ -109,6 +122,16 @@ def schedule_view(schedule: Schedule) -> View:
 def done_view(done: Done) -> View:
     """One job's answer to an order."""
     return {"id": done.job_id, "effect": done.effect.value, "was": done.was, "why": done.why}
+
+
+def schedule_done_view(done: ScheduleDone) -> View:
+    """One schedule's answer to an order."""
+    return {"name": done.name, "effect": done.effect.value, "why": done.why}
+
+
+def answer_view(answer: Answer) -> View:
+    """Why something is as it is."""
+    return {"because": answer.because.value, "sentence": answer.sentence, **answer.facts}
 
 
 def check_view(check: Check) -> View:
@@ -134,6 +157,8 @@ def slot_view(slot: Slot) -> View:
         "since": iso(slot.since),
         "job_id": slot.job_id,
         "decided_at": iso(slot.decided_at),
+        "blocker": slot.blocker,
+        "note": slot.note,
     }
 
 

@@ -1,0 +1,88 @@
+"""`audit`: did every slot happen, once?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import click
+
+from mainspring.cli.errors import FAILED
+from mainspring.cli.options import length, moment, store_options
+from mainspring.cli.output import document, say, table, when
+from mainspring.cli.session import Access, with_store
+from mainspring.ops.audit import Finding
+from mainspring.ops.auditing import Auditor, Report
+from mainspring.ops.views import View, iso
+
+
+@click.command()
+@click.option("--from", "start", type=moment, metavar="ISO", help="Default: all that the ledger keeps.")
+@click.option("--to", "end", type=moment, metavar="ISO", help="Default: now.")
+@click.option("--schedule", "name", metavar="NAME", help="Only this one, which may have been deleted.")
+@click.option("--late", type=length, default="60s", show_default=True, help="Later than this is late.")
+@click.option("--strict", is_flag=True, help="A late slot is a failure too.")
+@store_options
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    start: datetime | None,
+    end: datetime | None,
+    name: str | None,
+    late: timedelta,
+    strict: bool,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Compute anew every slot that should have happened, and compare with the ledger and the jobs.
+
+    Exit 1 if a slot was missed, doubled, unexpected, early or lost.
+    """
+    app = access.load()
+    keep = app.settings.retention.history
+    report = with_store(
+        app,
+        lambda store: Auditor(store, app.clock, keep=keep).audit(start=start, end=end, name=name, late=late),
+    )
+    if as_json:
+        document(_view(report, strict=strict))
+    else:
+        _tell(report, strict=strict)
+    ctx.exit(FAILED if report.wrong(strict=strict) else 0)
+
+
+def _tell(report: Report, *, strict: bool) -> None:
+    if report.findings:
+        table(["FINDING", "SCHEDULE", "SLOT", "SLOTS", "DETAIL"], map(_row, report.findings), none="")
+    for note in report.notes:
+        say(note)
+    click.echo(report.sentence(strict=strict))
+
+
+def _row(finding: Finding) -> tuple[object, ...]:
+    slot = when(finding.slot_at)
+    if finding.until is not None:
+        slot = f"{slot} to {when(finding.until)}"
+    return finding.kind, finding.schedule, slot, finding.count, finding.detail
+
+
+def _view(report: Report, *, strict: bool) -> View:
+    return {
+        "from": iso(report.start),
+        "to": iso(report.end),
+        "schedules": len(report.audits),
+        "slots": report.slots,
+        "ok": not report.wrong(strict=strict),
+        "sentence": report.sentence(strict=strict),
+        "notes": list(report.notes),
+        "findings": [
+            {
+                "kind": each.kind.value,
+                "schedule": each.schedule,
+                "slot_at": iso(each.slot_at),
+                "until": iso(each.until),
+                "count": each.count,
+                "detail": each.detail,
+            }
+            for each in report.findings
+        ],
+    }

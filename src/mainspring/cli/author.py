@@ -1,0 +1,40 @@
+"""Who gives an order: the name that a schedule's history will show."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+
+import click
+
+from mainspring.errors import shown
+
+
+def author_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The command is given an `author`."""
+    return click.option(
+        "--by",
+        "author",
+        metavar="WHO",
+        default=login_name,
+        type=one_line,
+        show_default="your login name",
+        help="Who is put on record.",
+    )(command)
+
+
+def login_name() -> str:
+    """As the operating system knows the user, whatever the environment says."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run under a number that has no name
+        return f"uid {number}"
+
+
+def one_line(text: str) -> str:
+    """Text for the record; what would disturb a terminal is refused before it is stored."""
+    if not text.strip() or not text.isprintable():
+        raise click.BadParameter(f"expected one line of text, got {shown(text)}")
+    return text.strip()

@@ -1,0 +1,145 @@
+"""`simulate`: what schedules would do, without doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import click
+
+from mainspring.app import Mainspring
+from mainspring.calendars import decode_calendar
+from mainspring.cli.options import length, moment, store_options
+from mainspring.cli.output import document, say, table, when
+from mainspring.cli.session import Access, with_store
+from mainspring.declare.policies import policies
+from mainspring.errors import NotFound
+from mainspring.ops.load import Load, load
+from mainspring.ops.simulate import Horizon, Outage, Planned, Simulation, simulate
+from mainspring.ops.simulate_views import (
+    counted,
+    load_lines,
+    load_view,
+    notes,
+    outcome_in_words,
+    simulation_view,
+)
+from mainspring.store.ports import Store
+from mainspring.trigger.codec import Calendars
+
+MOST_SLOTS = 1_000_000
+
+
+def outage(text: str) -> Outage:
+    """Two moments with `..` between them."""
+    first, dots, second = text.partition("..")
+    if not dots:
+        raise click.BadParameter(f"expected two moments with .. between them, got {text!r}")
+    found = Outage(start=moment(first), end=moment(second))
+    if found.end <= found.start:
+        raise click.BadParameter("expected an end that is after the start")
+    return found
+
+
+@click.command("simulate")
+@click.argument("declared", metavar="[APP]", required=False)
+@click.option("--from", "start", type=moment, metavar="ISO", required=True)
+@click.option("--to", "end", type=moment, metavar="ISO", required=True)
+@click.option("--outage", "outages", type=outage, metavar="A..B", multiple=True, help="No scheduler is up.")
+@click.option("--schedule", "name", metavar="NAME", help="Only this one.")
+@click.option("--assume-duration", "duration", type=length, metavar="DURATION", help="How long jobs run.")
+@click.option("--limit", type=click.IntRange(1, MOST_SLOTS), default=1000, show_default=True)
+@click.option("--load", "as_load", is_flag=True, help="Jobs by minute instead of a list of slots.")
+@click.option("--window", type=length, default="15m", show_default=True, help="With --load: what if.")
+@store_options
+def simulate_(
+    declared: str | None,
+    start: datetime,
+    end: datetime,
+    outages: tuple[Outage, ...],
+    name: str | None,
+    duration: timedelta | None,
+    limit: int,
+    as_load: bool,
+    window: timedelta,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """List every slot of a time to come, or gone, and what would become of it.
+
+    With APP, of the schedules it declares, and no database is opened; else of those the store holds.
+    """
+    if end <= start:
+        raise click.UsageError("--to: expected a moment after --from")
+    if as_load and duration is not None:
+        raise click.UsageError("--assume-duration: expected without --load, which leaves overlap out")
+    if declared is not None:
+        access = Access(app=declared, database_url=access.database_url, file=access.file)
+    app = access.load()
+    found, calendars = _declared(app, start) if declared is not None else _stored(app)
+    chosen = _chosen(found, name)
+    horizon = Horizon(
+        start=start, end=end, outages=outages, breaker=app.settings.scheduler.breaker, duration=duration
+    )
+    if as_load:
+        busy = load(chosen, horizon, calendars)
+        spread = load(chosen, horizon, calendars, offset=lambda each: _spread(each, window), peaks=1)
+        _tell_load(busy, spread, window, as_json=as_json)
+    else:
+        done = simulate(chosen, horizon, calendars, limit=limit)
+        _tell(done, notes(done, horizon, jitter=any(each.jitter for each in chosen)), as_json=as_json)
+
+
+def _tell_load(busy: Load, spread: Load, window: timedelta, *, as_json: bool) -> None:
+    if as_json:
+        document(load_view(busy, spread, window))
+    else:
+        click.echo("\n".join(load_lines(busy, spread, window)))
+
+
+def _tell(done: Simulation, told: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        document(simulation_view(done, told))
+        return
+    rows = [(when(each.slot_at), each.schedule, outcome_in_words(each), each.note) for each in done.outcomes]
+    table(["SLOT", "SCHEDULE", "FATE", "NOTE"], rows, none="no slots")
+    for each in told:
+        say(f"note: {each}")
+    say(counted(done.outcomes))
+
+
+def _declared(app: Mainspring, now: datetime) -> tuple[list[Planned], Calendars]:
+    declared = app.registry.schedules.values()
+    calendars = [each.calendar for each in declared if each.calendar is not None]
+    return [each.new_schedule(now) for each in declared], {(c.name, c.version): c for c in calendars}
+
+
+def _stored(app: Mainspring) -> tuple[list[Planned], Calendars]:
+    async def read(store: Store) -> tuple[list[Planned], Calendars]:
+        stored = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars()}
+        return list(await store.schedules()), stored
+
+    return with_store(app, read)
+
+
+def _chosen(found: list[Planned], name: str | None) -> list[Planned]:
+    chosen = [each for each in found if name in (None, each.name)]
+    if name is not None and not chosen:
+        raise NotFound("schedule", name)
+    return chosen
+
+
+def _spread(schedule: Planned, window: timedelta) -> timedelta:
+    """The place it would have in a window, unless it has one."""
+    if schedule.offset:
+        return schedule.offset
+    return policies(
+        schedule.name,
+        misfire=schedule.misfire,
+        catch_up=schedule.catch_up,
+        overlap=None,
+        allow=None,
+        window=window,
+        jitter=None,
+        max_fires=None,
+    ).offset

@@ -1,0 +1,50 @@
+"""`why`: the reason for what happened, or did not."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from mainspring.cli.options import JOB_ID, moment, store_options
+from mainspring.cli.output import document, printable
+from mainspring.cli.session import Access
+from mainspring.ops.views import answer_view
+from mainspring.ops.why import Why
+
+
+@click.group()
+def why() -> None:
+    """Explain a slot of a schedule, or where a job stands."""
+
+
+@why.command("schedule")
+@click.argument("name")
+@click.option("--at", type=moment, metavar="TIME", help="Which slot. Default: the last and the next.")
+@store_options
+def why_schedule(name: str, at: datetime | None, access: Access, as_json: bool) -> None:
+    """Why a schedule did, or did not do, something at a moment."""
+    if at is not None:
+        slot = access.ask(lambda store, clock: Why(store, clock).slot(name, at))
+        if as_json:
+            document({"schedule": name, **answer_view(slot)})
+        else:
+            click.echo(printable(slot.sentence))
+        return
+    both = access.ask(lambda store, clock: Why(store, clock).schedule(name))
+    if as_json:
+        document({"schedule": name, "last": answer_view(both.last), "next": answer_view(both.next)})
+    else:
+        click.echo(f"{printable(both.last.sentence)}\n{printable(both.next.sentence)}")
+
+
+@why.command("job")
+@click.argument("job_id", type=JOB_ID, metavar="ID")
+@store_options
+def why_job(job_id: int, access: Access, as_json: bool) -> None:
+    """What a job waits for, or how it ended."""
+    answer = access.ask(lambda store, clock: Why(store, clock).job(job_id))
+    if as_json:
+        document(answer_view(answer))
+    else:
+        click.echo(printable(answer.sentence))

@@ -1,0 +1,53 @@
+"""The answer to a "why": the fact that decides, in one word, in a sentence, and as fields."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from mainspring.model.value import Value
+
+
+class Because(StrEnum):
+    """What it comes down to: first for slots of a schedule, then for jobs."""
+
+    FIRED = "fired"
+    COALESCED = "coalesced"
+    SKIPPED = "skipped"
+    TO_COME = "to_come"
+    WILL_BE_SKIPPED = "will_be_skipped"
+    NO_SCHEDULER = "no_scheduler"
+    BEING_FIRED = "being_fired"
+    NOT_A_SLOT = "not_a_slot"
+    NOT_CREATED = "not_created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    NOT_KEPT = "not_kept"
+    UNREADABLE = "unreadable"
+    NO_SLOT_YET = "no_slot_yet"
+    ENDED = "ended"
+
+    DUE_LATER = "due_later"
+    HELD = "held"
+    RETRYING = "retrying"
+    QUEUE_UNSERVED = "queue_unserved"
+    TASK_UNKNOWN = "task_unknown"
+    IN_LINE = "in_line"
+    RUNNING = "running"
+    LEASE_ENDED = "lease_ended"
+    SUCCEEDED = "succeeded"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+class Answer(Value, frozen=True, kw_only=True):
+    """Why something is as it is; `facts` are ready for JSON."""
+
+    because: Because
+    sentence: str
+    facts: dict[str, object]
+
+
+def answer(because: Because, sentence: str, **facts: object) -> Answer:
+    """Build one; facts that are not known are left out."""
+    known = {name: value for name, value in facts.items() if value is not None}
+    return Answer(because=because, sentence=sentence, facts=known)

@@ -1,0 +1,83 @@
+"""Which trigger was in force when, and what the ledger's rows say about a moment."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+
+from mainspring.model.schedule import Change, Schedule, ScheduleVersion, Slot
+from mainspring.model.value import Value
+
+NEAR = timedelta(seconds=1)
+"""So close to a change, a slot may belong to either version."""
+_FOREVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Span(Value, frozen=True, kw_only=True):
+    """Slots later than `after` and up to `until` are those of this trigger; None for those of nobody."""
+
+    after: datetime
+    until: datetime
+    trigger: str | None
+    ended_by: Change | None = None
+    resumed_at: datetime | None = None
+    """When it was paused: the end of the pause. What nobody had decided by then is not caught up."""
+
+
+def spans(versions: Sequence[ScheduleVersion], schedule: Schedule | None) -> list[Span]:
+    """One for each version, oldest first. A schedule older than the keeping of versions is taken as it is."""
+    if not versions:
+        return [] if schedule is None else [_as_it_is(schedule)]
+    return [_span(versions, number) for number in range(len(versions))]
+
+
+def is_whole(versions: Sequence[ScheduleVersion]) -> bool:
+    """Whether the first version on record is the schedule's first."""
+    return bool(versions) and versions[0].change is Change.CREATED
+
+
+def _as_it_is(schedule: Schedule) -> Span:
+    return Span(after=schedule.active_from, until=_FOREVER, trigger=schedule.trigger)
+
+
+def _span(versions: Sequence[ScheduleVersion], number: int) -> Span:
+    version, later = versions[number], versions[number + 1 :]
+    paused = version.schedule.paused_at is not None
+    resumed = next((each.changed_at for each in later if each.change is Change.RESUMED), None)
+    return Span(
+        after=version.changed_at,
+        until=later[0].changed_at if later else _FOREVER,
+        trigger=None if version.change is Change.DELETED else version.schedule.trigger,
+        ended_by=later[0].change if later else None,
+        resumed_at=resumed if paused else None,
+    )
+
+
+class Marks:
+    """Where the changes, the rows and the stretches that rows stand for lie: each asked by halving."""
+
+    def __init__(self, versions: Sequence[ScheduleVersion], rows: Sequence[Slot]) -> None:
+        self._changes = sorted(each.changed_at for each in versions)
+        self._slots = sorted(row.slot_at for row in rows)
+        standing = sorted((row.slot_at, row.since) for row in rows if row.since is not None)
+        self._ends = [end for end, _ in standing]
+        # The earliest start of this and all later stretches: one look tells whether any of them reaches back.
+        self._starts = list(accumulate((since for _, since in reversed(standing)), min))[::-1]
+
+    def near_change(self, slot: datetime) -> bool:
+        """Whether a version began so close to the slot that it may belong to either."""
+        first = bisect_right(self._changes, slot - NEAR)
+        return first < len(self._changes) and self._changes[first] < slot + NEAR
+
+    def stands_for(self, slot: datetime) -> bool:
+        """Whether a later row speaks for this slot too."""
+        first = bisect_right(self._ends, slot)
+        return first < len(self._ends) and self._starts[first] <= slot
+
+    def decided(self, slot: datetime, until: datetime) -> bool:
+        """Whether a row lies after the slot and not after `until`: slots are decided in order, so this
+        one must have been decided too."""
+        first = bisect_right(self._slots, slot)
+        return first < bisect_right(self._slots, until, lo=first)
