@@ -55,11 +55,25 @@ class Bench:
 
     async def empty(self) -> None:
         """Start from nothing, with statistics that say so."""
-        for table in ("jobs", "runs", "dead_jobs"):
+        for table in ("jobs", "runs", "dead_jobs", "slots"):
             await self.execute(f"DELETE FROM {self.table(table)}")
         if self.engine == "postgresql":
             await self.execute("VACUUM ANALYZE mainspring.jobs")
             await self.execute("CHECKPOINT")
+
+    async def copy_schedule(self, name: str, count: int) -> None:
+        """As many more schedules like this one, straight into the table: writing them is not measured."""
+        same = "spec_id, {names}, priority, max_attempts, payload, misfire, catch_up, active_from"
+        if self.engine == "sqlite":
+            columns = same.format(names="task, queue")
+            numbers = f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})"
+            more = f"SELECT 'herd-' || n, {columns} FROM schedules, n WHERE name = '{name}'"
+            await self.execute(f"{numbers} INSERT INTO schedules (name, {columns}) {more}")
+            return
+        columns = same.format(names="task_id, queue_id")
+        more = f"SELECT 'herd-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count}) n"
+        await self.execute(f"INSERT INTO mainspring.schedules (name, {columns}) {more} WHERE name = '{name}'")
+        await self.execute("ANALYZE mainspring.schedules")
 
     async def execute(self, sql: str) -> None:
         if self.engine == "sqlite":

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.bench import Bench, task_of
+from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
+from mainspring.model.schedule import NewSchedule
+from mainspring.trigger.interval import Every
 
+HOUR = timedelta(hours=1)
 ARGUMENTS = {"tenant": "acme", "month": "2026-10"}
 
 Figures = dict[str, float]
@@ -77,6 +82,34 @@ async def pickup(bench: Bench, count: int) -> Figures:
         "pickup p50, ms": statistics.median(waits),
         "pickup p99, ms": statistics.quantiles(waits, n=100)[98],
     }
+
+
+async def herd(bench: Bench, count: int) -> Figures:
+    """Seconds from the tick until every one of `count` schedules of one expression has its ledger row
+    and its job, with one scheduler; and the same for a slot that nobody has to fire."""
+    await bench.empty()
+    async with bench.app() as app:
+        store = await app.store()
+        now = await store.now(at=None)
+        every = Every(HOUR)
+        first = NewSchedule(
+            name="herd-0",
+            task="noop",
+            trigger=every.encode(),
+            payload=b"{}",
+            next_at=now,
+            following_at=now + HOUR,
+        )
+        await store.put_schedules([first], at=now - HOUR)
+        await bench.copy_schedule("herd-0", count - 1)
+        scheduler = Scheduler(store, app.clock, app.telemetry, poll=HOUR, chunk=2000)
+        began = time.perf_counter()
+        await scheduler.tick()
+        took = time.perf_counter() - began
+    assert await bench.count("jobs") == count
+    await bench.execute(f"DELETE FROM {bench.table('schedules')}")
+    await bench.empty()
+    return {f"herd of {count:,} schedules, s": took}
 
 
 async def wal(bench: Bench, count: int) -> Figures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 import click
 import pytest
 
+from mainspring import Context, Mainspring, Retry
 from mainspring.cli.main import cli as command_line
 from mainspring.config import load
+from mainspring.declare.task import Task
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -67,6 +70,27 @@ def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
 
     assert ran.returncode == 0, ran.stderr
     assert len(re.findall(r"^\d+ +(?:ready|delayed) +invoice ", listed.stdout, re.MULTILINE)) == 5
+
+
+def test_the_interface_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    (tmp_path / "shop.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "utf-8")
+
+    ran = subprocess.run(
+        [sys.executable, "shop.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("1 add default\n")
+
+
+def test_the_interface_page_names_every_option_and_every_field() -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    options = [*inspect.signature(Mainspring.schedule).parameters][3:]
+    wanted = [*options, *inspect.signature(Task.using).parameters, *inspect.signature(Retry).parameters]
+
+    for name in {*wanted, *Context.__struct_fields__} - {"self", "stop"}:
+        assert re.search(rf"\b{name}\b", page), f"docs/api.md does not mention {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
