@@ -10,6 +10,7 @@ import click
 from mainspring.cli.control import delete, pause, resume, skip, trigger
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, table, when
+from mainspring.cli.plan import apply_command, plan_command
 from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
@@ -27,7 +28,7 @@ def schedules() -> None:
     """See what runs by itself and when, pause and resume it, and read its history."""
 
 
-for command in (pause, resume, trigger, skip, delete):
+for command in (plan_command, apply_command, pause, resume, trigger, skip, delete):
     schedules.add_command(command)
 
 

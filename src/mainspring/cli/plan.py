@@ -1,0 +1,74 @@
+"""`schedules plan` and `schedules apply`: what an app's schedules change in the store."""
+
+from __future__ import annotations
+
+import click
+
+from mainspring.cli.options import app_argument, json_option, settings_options
+from mainspring.cli.output import document, printable, say, table
+from mainspring.cli.session import Access, with_store
+from mainspring.ops.plan import Action, Planned, plan, planned_view
+from mainspring.ops.words import moment
+from mainspring.store.ports import Store
+
+BY_CODE = "code"
+
+
+@click.command("plan")
+@app_argument()
+@settings_options
+@json_option
+def plan_command(access: Access, as_json: bool) -> None:
+    """What `apply` would add, change and remove; nothing is written."""
+    app = access.load()
+
+    async def look(store: Store) -> list[Planned]:
+        now = await store.now(at=app.clock.stamp())
+        return plan(app.registry.schedules, await store.schedules(), now)
+
+    show(with_store(app, look), as_json=as_json)
+
+
+@click.command("apply")
+@app_argument()
+@click.option("--prune", is_flag=True, help="Also delete what code declared once and does not any more.")
+@settings_options
+@json_option
+def apply_command(access: Access, prune: bool, as_json: bool) -> None:
+    """Write the app's schedules; what somebody edited at run time stays."""
+    app = access.load()
+
+    async def carry_out(store: Store) -> list[Planned]:
+        now = await store.now(at=app.clock.stamp())
+        planned = plan(app.registry.schedules, await store.schedules(), now)
+        await app.write_schedules()
+        doomed = [each.name for each in planned if each.action is Action.REMOVE]
+        if prune and doomed:
+            await store.delete_schedules(doomed, author=BY_CODE, at=app.clock.stamp())
+        return planned
+
+    planned = with_store(app, carry_out)
+    show(planned, as_json=as_json)
+    left = [each.name for each in planned if each.action is Action.REMOVE]
+    if left and not prune:
+        say(f"still on record, and firing: {', '.join(left)}; --prune deletes them")
+
+
+def show(planned: list[Planned], *, as_json: bool) -> None:
+    """A plan, as a table or a document."""
+    if as_json:
+        document([planned_view(each) for each in planned])
+        return
+    rows = [(each.action.value, each.name, _changes(each), _fires(each)) for each in planned]
+    table(["ACTION", "NAME", "CHANGES", "NEXT"], rows, none="no schedules declared, and none on record")
+
+
+def _changes(planned: Planned) -> str:
+    changes = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in planned.differences)
+    if planned.action is Action.KEEP:
+        return printable(f"edited at run time; code says: {changes}")
+    return printable(changes) or "-"
+
+
+def _fires(planned: Planned) -> str:
+    return ", ".join(moment(each) for each in planned.next_fires) or "-"

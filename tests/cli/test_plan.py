@@ -1,0 +1,81 @@
+"""`schedules plan` and `schedules apply` as real commands, on both stores."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BEFORE = """
+from mainspring import Mainspring
+app = Mainspring()
+
+@app.task
+def work(n: int) -> None: ...
+
+app.schedule("kept", work, every="1h", args=[1])
+app.schedule("changed", work, every="1h", args=[1])
+app.schedule("gone", work, every="1h", args=[1])
+"""
+AFTER = BEFORE.replace('"gone"', '"new"').replace(
+    '"changed", work, every="1h", args=[1]', '"changed", work, every="2h", args=[2]'
+)
+
+
+@pytest.fixture
+def mainspring(tmp_path: Path, database_url: str) -> Any:
+    def call(*words: str) -> Any:
+        command = [sys.executable, "-m", "mainspring", *words, "--database-url", database_url]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return ran
+
+    (tmp_path / "before.py").write_text(BEFORE, encoding="utf-8")
+    (tmp_path / "after.py").write_text(AFTER, encoding="utf-8")
+    return call
+
+
+def actions(ran: Any) -> dict[str, str]:
+    return {each["name"]: each["action"] for each in json.loads(ran.stdout)}
+
+
+def names(mainspring: Any) -> list[str]:
+    return [each["name"] for each in json.loads(mainspring("schedules", "list", "--json").stdout)]
+
+
+def test_a_plan_tells_and_writes_nothing(mainspring: Any) -> None:
+    told = mainspring("schedules", "plan", "before.py", "--json")
+
+    assert actions(told) == {"kept": "add", "changed": "add", "gone": "add"}
+    assert len(json.loads(told.stdout)[0]["next_fires"]) == 3
+    assert names(mainspring) == []
+
+
+def test_apply_writes_and_prunes_only_when_asked(mainspring: Any) -> None:
+    mainspring("schedules", "apply", "before.py")
+    told = mainspring("schedules", "plan", "after.py", "--json")
+    left = mainspring("schedules", "apply", "after.py")
+    assert "gone; --prune deletes them" in left.stderr
+    assert names(mainspring) == ["changed", "gone", "kept", "new"]
+    mainspring("schedules", "apply", "after.py", "--prune")
+
+    assert actions(told) == {"changed": "change", "gone": "remove", "kept": "same", "new": "add"}
+    [changed] = [each for each in json.loads(told.stdout) if each["name"] == "changed"]
+    assert [each["field"] for each in changed["differences"]] == ["trigger", "args"]
+    assert names(mainspring) == ["changed", "kept", "new"]
+    again = mainspring("schedules", "plan", "after.py", "--json")
+    assert set(actions(again).values()) == {"same"}
+
+
+def test_a_paused_schedule_stays_paused_through_an_apply(mainspring: Any) -> None:
+    mainspring("schedules", "apply", "before.py")
+    mainspring("schedules", "pause", "changed", "--by", "ada", "--note", "audit")
+    mainspring("schedules", "apply", "after.py")
+
+    listed = json.loads(mainspring("schedules", "list", "--json").stdout)
+    [changed] = [each for each in listed if each["name"] == "changed"]
+    assert changed["paused_by"] == "ada"
