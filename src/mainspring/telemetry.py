@@ -149,6 +149,13 @@ class LoopFailed(Value, frozen=True, kw_only=True):
     again_in: timedelta
 
 
+class LoopStalled(Value, frozen=True, kw_only=True):
+    """A pass made no progress for so long and was ended; the loop goes on."""
+
+    loop: str
+    after: timedelta
+
+
 Event = (
     ProcessStarted
     | ProcessStopping
@@ -168,6 +175,7 @@ Event = (
     | StoreTrouble
     | StoreRecovered
     | LoopFailed
+    | LoopStalled
 )
 Sink = Callable[[Event], None]
 

@@ -10,7 +10,7 @@ from typing import Any
 from mainspring.engine.loop import LONGEST_BACKOFF, Cycle
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import StoreUnavailable
-from mainspring.telemetry import Event, LoopFailed, StoreRecovered, StoreTrouble, Telemetry
+from mainspring.telemetry import Event, LoopFailed, LoopStalled, StoreRecovered, StoreTrouble, Telemetry
 
 
 class Troubled:
@@ -64,3 +64,25 @@ def test_a_defect_is_told_and_does_not_end_the_loop(run: Any) -> None:
 
     assert isinstance(told, LoopFailed)
     assert isinstance(told.error, ZeroDivisionError)
+
+
+class Stuck(Troubled):
+    """Waits for ever in its first pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes = 0
+
+    async def tick(self) -> timedelta:
+        self.passes += 1
+        if self.passes == 1:
+            await asyncio.Event().wait()
+        return await super().tick()
+
+
+def test_a_pass_without_progress_is_ended_and_told_and_the_loop_goes_on(run: Any) -> None:
+    limit = timedelta(milliseconds=50)
+
+    heard = heard_from(run, Stuck(), pass_within=limit)
+
+    assert heard[0] == LoopStalled(loop="troubled", after=limit)

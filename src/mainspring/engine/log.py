@@ -15,6 +15,7 @@ from mainspring.telemetry import (
     HistoryPruned,
     LeaseEnded,
     LoopFailed,
+    LoopStalled,
     MembersReaped,
     ProcessStarted,
     ProcessStopped,
@@ -56,7 +57,7 @@ def log_event(event: Event) -> None:
             _schedule(event)
         case HistoryPruned():
             _log.info("history: %d partitions or rows dropped", event.gone)
-        case StoreTrouble() | StoreRecovered() | LoopFailed():
+        case StoreTrouble() | StoreRecovered() | LoopFailed() | LoopStalled():
             _trouble(event)
         case _:
             assert_never(event)
@@ -168,8 +169,10 @@ def _schedule(
             _log.error("trigger %s cannot be read: %s", event.trigger, event.reason)
 
 
-def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed) -> None:
+def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed | LoopStalled) -> None:
     match event:
+        case LoopStalled():
+            _log.error("%s: no progress in %s; the pass was ended", event.loop, written(event.after))
         case StoreTrouble():
             _log.warning("%s: %s; again in %s", event.loop, event.reason, _short(event.again_in))
         case StoreRecovered():

@@ -8,11 +8,13 @@ from typing import Protocol
 
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.telemetry import LoopFailed, StoreRecovered, StoreTrouble, Telemetry
+from mainspring.telemetry import LoopFailed, LoopStalled, StoreRecovered, StoreTrouble, Telemetry
 from mainspring.waiting import until
 
 FIRST_BACKOFF = timedelta(milliseconds=100)
 LONGEST_BACKOFF = timedelta(seconds=2)
+PASS_WITHIN = timedelta(minutes=5)
+"""No pass takes this long: every call to a store has a limit of its own, far below."""
 
 
 class Loop(Protocol):
@@ -26,12 +28,20 @@ class Loop(Protocol):
 
 class Cycle:
     """One loop at work, until it is told to stop. No error ends it: trouble with the store is
-    waited out with a jittered, growing pause, and a defect is reported and tried again."""
+    waited out with a jittered, growing pause, and a defect is reported and tried again. A pass that
+    makes no progress is ended and told, so that no loop is ever alive and silent."""
 
     def __init__(
-        self, loop: Loop, telemetry: Telemetry, entropy: Entropy, *, longest: timedelta = LONGEST_BACKOFF
+        self,
+        loop: Loop,
+        telemetry: Telemetry,
+        entropy: Entropy,
+        *,
+        longest: timedelta = LONGEST_BACKOFF,
+        pass_within: timedelta = PASS_WITHIN,
     ) -> None:
         self._loop = loop
+        self._pass_within = pass_within
         self._longest = min(longest, LONGEST_BACKOFF)
         self._telemetry = telemetry
         self._entropy = entropy
@@ -58,14 +68,18 @@ class Cycle:
 
     async def _pass(self) -> timedelta:
         try:
-            rest = await self._loop.tick()
+            async with asyncio.timeout(self._pass_within.total_seconds()) as watchdog:
+                rest = await self._loop.tick()
         except StoreError as error:
             rest = self._back_off()
             self._telemetry.emit(StoreTrouble(loop=self._loop.name, reason=str(error), again_in=rest))
             return rest
         except Exception as error:  # noqa: BLE001 - the loop must outlive our own defects
             rest = self._back_off()
-            self._telemetry.emit(LoopFailed(loop=self._loop.name, error=error, again_in=rest))
+            if watchdog.expired():
+                self._telemetry.emit(LoopStalled(loop=self._loop.name, after=self._pass_within))
+            else:
+                self._telemetry.emit(LoopFailed(loop=self._loop.name, error=error, again_in=rest))
             return rest
         if self._troubles:
             self._troubles = 0
