@@ -43,6 +43,9 @@ async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Fi
         lambda: measures.drain(bench, jobs, 2, concurrency),
         lambda: measures.pickup(bench, max(min(jobs // 100, 200), 20)),
         lambda: measures.herd(bench, jobs * 5),
+        lambda: measures.lateness(bench, jobs // 20),
+        lambda: measures.lateness(bench, jobs // 2),
+        lambda: measures.rest(bench, jobs * 50),
     ]
     for step in steps:
         figures |= await step()
@@ -85,12 +88,12 @@ async def main() -> None:
 def show(about: dict[str, object], results: dict[str, measures.Figures]) -> None:
     """The table people read."""
     print(", ".join(f"{name} {value}" for name, value in about.items()))
-    print(f"\n{'':<42}{'SQLite':>14}{'PostgreSQL':>14}  goal (PostgreSQL)")
+    print(f"\n{'':<46}{'SQLite':>14}{'PostgreSQL':>14}  goal (PostgreSQL)")
     for name in results["postgresql"]:
         cells = "".join(
             f"{figures[name]:>14,.{2 if figures[name] < 100 else 0}f}" for figures in results.values()
         )
-        print(f"{name:<42}{cells}  {GOALS.get(name, '')}")
+        print(f"{name:<46}{cells}  {GOALS.get(name, '')}")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Bench:
 
     async def copy_schedule(self, name: str, count: int) -> None:
         """As many more schedules like this one, straight into the table: writing them is not measured."""
-        same = "spec_id, {names}, priority, max_attempts, payload, misfire, catch_up, active_from"
+        same = "spec_id, {names}, priority, max_attempts, payload, misfire, catch_up, active_from, overlap"
         if self.engine == "sqlite":
             columns = same.format(names="task, queue")
             numbers = f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import statistics
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from benchmarks.bench import Bench, task_of
+from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
-from mainspring.model.schedule import NewSchedule
+from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.trigger.interval import Every
 
 HOUR = timedelta(hours=1)
@@ -86,30 +88,87 @@ async def pickup(bench: Bench, count: int) -> Figures:
 
 async def herd(bench: Bench, count: int) -> Figures:
     """Seconds from the tick until every one of `count` schedules of one expression has its ledger row
-    and its job, with one scheduler; and the same for a slot that nobody has to fire."""
+    and its job, with one scheduler."""
     await bench.empty()
     async with bench.app() as app:
-        store = await app.store()
-        now = await store.now(at=None)
-        every = Every(HOUR)
-        first = NewSchedule(
-            name="herd-0",
-            task="noop",
-            trigger=every.encode(),
-            payload=b"{}",
-            next_at=now,
-            following_at=now + HOUR,
-        )
-        await store.put_schedules([first], at=now - HOUR)
-        await bench.copy_schedule("herd-0", count - 1)
-        scheduler = Scheduler(store, app.clock, app.telemetry, poll=HOUR, chunk=2000)
+        now = await (await app.store()).now(at=None)
+        scheduler = await _schedules(bench, app, count, HOUR, now)
         began = time.perf_counter()
         await scheduler.tick()
         took = time.perf_counter() - began
     assert await bench.count("jobs") == count
+    await _no_schedules(bench)
+    return {f"herd of {count:,} schedules, s": took}
+
+
+async def lateness(bench: Bench, count: int) -> Figures:
+    """Milliseconds from a slot to its ledger rows, for `count` schedules that share it, over three
+    slots in real time with one scheduler."""
+    await bench.empty()
+    period = timedelta(seconds=4)
+    async with bench.app() as app:
+        now = await (await app.store()).now(at=None)
+        first = Every(period).next_after(now + timedelta(seconds=1))
+        assert first is not None
+        scheduler = await _schedules(bench, app, count, period, first)
+
+        async def three_slots() -> bool:
+            await scheduler.tick()
+            return await bench.count("slots") >= 3 * count
+
+        await bench.until(three_slots, "three slots")
+    unit = "(decided_at - slot_at) / 1000.0"
+    if bench.engine == "postgresql":
+        unit = "extract(epoch FROM decided_at - slot_at)::float8 * 1000"
+    waits = sorted(float(late) for (late,) in await bench.rows(f"SELECT {unit} FROM {bench.table('slots')}"))
+    await _no_schedules(bench)
+    return {
+        f"lateness of {count:,} schedules p50, ms": waits[len(waits) // 2],
+        f"lateness of {count:,} schedules p99, ms": waits[len(waits) * 99 // 100],
+    }
+
+
+async def rest(bench: Bench, count: int, seconds: float = 5.0) -> Figures:
+    """What a scheduler costs while nothing is due: passes a second and its share of one core."""
+    await bench.empty()
+    async with bench.app() as app:
+        now = await (await app.store()).now(at=None)
+        scheduler = await _schedules(bench, app, count, HOUR, now + HOUR)
+        passes, cpu, began = 0, time.process_time(), time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            await asyncio.sleep((await scheduler.tick()).total_seconds())
+            passes += 1
+        share = (time.process_time() - cpu) / (time.perf_counter() - began)
+    await _no_schedules(bench)
+    return {
+        f"at rest with {count:,} schedules, passes/s": passes / seconds,
+        f"at rest with {count:,} schedules, % of a core": 100 * share,
+    }
+
+
+async def _schedules(
+    bench: Bench, app: Mainspring, count: int, period: timedelta, first: datetime
+) -> Scheduler:
+    """So many schedules on one trigger, and a scheduler for them."""
+    store = await app.store()
+    schedule = NewSchedule(
+        name="herd-0",
+        task="noop",
+        trigger=Every(period).encode(),
+        payload=b"{}",
+        overlap=Overlap.QUEUE_ALL,
+        next_at=first,
+        following_at=first + period,
+    )
+    await bench.execute(f"DELETE FROM {bench.table('specs')}")
+    await store.put_schedules([schedule], at=first - HOUR)
+    await bench.copy_schedule("herd-0", count - 1)
+    return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
+
+
+async def _no_schedules(bench: Bench) -> None:
     await bench.execute(f"DELETE FROM {bench.table('schedules')}")
     await bench.empty()
-    return {f"herd of {count:,} schedules, s": took}
 
 
 async def wal(bench: Bench, count: int) -> Figures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ _NOT_TAKEN = (
 _BROKEN = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the driver lost track of a session that is breaking under it
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     ConnectionError,
@@ -135,6 +136,10 @@ class Database:
             connection = await pool.acquire(timeout=self._timeout.total_seconds())
         try:
             yield connection
+        except AnswerLost:
+            with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
+                connection.terminate()  # whatever it is still at, nobody may be given it next
+            raise
         finally:
             with _released():
                 # If the statement was cancelled, release waits for the server to confirm it: by
