@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import statistics
 import time
@@ -15,6 +14,7 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.trigger.interval import Every
+from mainspring.waiting import pause
 
 HOUR = timedelta(hours=1)
 ARGUMENTS = {"tenant": "acme", "month": "2026-10"}
@@ -114,7 +114,7 @@ async def lateness(bench: Bench, count: int) -> Figures:
 
         while await bench.count("slots") < 3 * count:
             # As long as the scheduler itself says: a poll of our own would be what is measured.
-            await asyncio.sleep((await scheduler.tick()).total_seconds())
+            await pause(await scheduler.tick())
     unit = "(decided_at - slot_at) / 1000.0"
     if bench.engine == "postgresql":
         unit = "extract(epoch FROM decided_at - slot_at)::float8 * 1000"
@@ -134,7 +134,7 @@ async def rest(bench: Bench, count: int, seconds: float = 5.0) -> Figures:
         scheduler = await _schedules(bench, app, count, HOUR, now + HOUR)
         passes, cpu, began = 0, time.process_time(), time.perf_counter()
         while time.perf_counter() - began < seconds:
-            await asyncio.sleep((await scheduler.tick()).total_seconds())
+            await pause(await scheduler.tick())
             passes += 1
         share = (time.process_time() - cpu) / (time.perf_counter() - began)
     await _no_schedules(bench)
