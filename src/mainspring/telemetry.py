@@ -102,6 +102,15 @@ class BreakerTripped(Value, frozen=True, kw_only=True):
     until: datetime
 
 
+class LagMeasured(Value, frozen=True, kw_only=True):
+    """A gauge, set with every pass of a scheduler: how late the latest trigger is, how many were due, and
+    of how many the breaker shed slots."""
+
+    lag: timedelta
+    due: int
+    shed: int
+
+
 class TriggerRefused(Value, frozen=True, kw_only=True):
     """A stored trigger that this version cannot read; its schedules wait."""
 
@@ -168,6 +177,7 @@ Event = (
     | MembersReaped
     | SlotsFired
     | BreakerTripped
+    | LagMeasured
     | TriggerRefused
     | SchedulesWritten
     | SchedulesUndeclared

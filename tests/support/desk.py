@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from mainspring.model.backfill import Advance, Backfill, BackfillSlot, NewBackfill
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
@@ -240,6 +241,29 @@ class Desk:
 
     def next_due(self) -> timedelta | None:
         return self.run(self.store.next_due(at=self.clock.stamp()))
+
+    # Backfills.
+
+    def backfill(self, *slots: BackfillSlot, **fields: Any) -> int:
+        """Put a backfill on record; answer its id."""
+        given = {"schedule": "s", "start": self.now - DAY, "end": self.now, "author": "ann", "slots": slots}
+        new = NewBackfill(**{**given, **fields})
+        return int(self.run(self.store.add_backfill(new, at=self.clock.stamp())))
+
+    def past(self, slot_at: datetime, *, seen: int | None = None, name: str = "s") -> BackfillSlot:
+        """A slot of the past, as the schedule's newest version."""
+        version = self.versions(name)[-1]
+        return BackfillSlot(
+            slot_at=slot_at, schedule_id=version.schedule.id, version=version.version, seen=seen
+        )
+
+    def move_backfills(self) -> Advance:
+        return self.run(self.store.advance_backfills(at=self.clock.stamp()))
+
+    def the_backfill(self, backfill_id: int) -> Backfill:
+        found = self.run(self.store.backfill(backfill_id))
+        assert found is not None
+        return found
 
     # History.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.cli.audit import audit
+from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.config import config
 from mainspring.cli.db import db
 from mainspring.cli.dead import dead
@@ -38,6 +39,8 @@ for command in (
     jobs,
     dead,
     schedules,
+    backfill,
+    backfills,
     why,
     next_,
     simulate_,

@@ -13,6 +13,7 @@ from mainspring.telemetry import (
     ClaimsLost,
     Event,
     HistoryPruned,
+    LagMeasured,
     LeaseEnded,
     LoopFailed,
     LoopStalled,
@@ -55,6 +56,8 @@ def log_event(event: Event) -> None:
             _fleet(event)
         case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
+        case LagMeasured():
+            pass  # a gauge for those who plot; what it means for a slot is in its own line
         case HistoryPruned():
             _log.info("history: %d partitions or rows dropped", event.gone)
         case StoreTrouble() | StoreRecovered() | LoopFailed() | LoopStalled():

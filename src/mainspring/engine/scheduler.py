@@ -16,19 +16,19 @@ from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
 from mainspring.model.schedule import Opening, Skipped, Spec
-from mainspring.store.ports import CalendarStore, ScheduleStore
-from mainspring.telemetry import BreakerTripped, SlotsFired, Telemetry, TriggerRefused
+from mainspring.store.ports import BackfillStore, CalendarStore, ScheduleStore
+from mainspring.telemetry import BreakerTripped, LagMeasured, SlotsFired, Telemetry, TriggerRefused
 from mainspring.trigger.codec import calendar_of, decode
-from mainspring.trigger.misfire import BREAKER, LATE, open_spec
+from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
 
 BATCH = 500
 """Specs looked at in one pass: a bounded window, however many there are."""
 AFTER = timedelta(milliseconds=1)
-CATCH_UP_PAUSE = timedelta(milliseconds=100)
-"""Between two passes that open missed slots one by one: ten a second for each spec."""
+BACKFILL_PAUSE = timedelta(milliseconds=100)
+"""Between two looks whether jobs of a backfill have ended and others may follow."""
 
 
-class TriggerStore(ScheduleStore, CalendarStore, Protocol):
+class TriggerStore(ScheduleStore, BackfillStore, CalendarStore, Protocol):
     """What a scheduler needs."""
 
 
@@ -60,10 +60,19 @@ class Scheduler:
         now, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
         await self._learn_calendars(due)
         openings = [opening for spec in due if (opening := self._open(spec, now)) is not None]
+        self._telemetry.emit(
+            LagMeasured(
+                # Earliest first, so the first is the latest.
+                lag=now - due[0].next_at if due else timedelta(),
+                due=len(due),
+                shed=sum(opening.skip is Skipped.BREAKER for opening in openings),
+            )
+        )
         if openings:
             await self._store.open_fires(openings, at=self._clock.stamp())
         await self._fire()
         await self._store.release_held(at=self._clock.stamp())
+        backfills = await self._store.advance_backfills(at=self._clock.stamp())
         await self._plan()
         if len(openings) == BATCH:
             return timedelta()
@@ -72,6 +81,8 @@ class Scheduler:
             return self._poll
         if any(spec.catch_up is not None and now - spec.next_at > LATE for spec in due):
             return CATCH_UP_PAUSE
+        if backfills.active:
+            return BACKFILL_PAUSE
         wait = await self._store.next_due(at=self._clock.stamp())
         return self._poll if wait is None else min(wait + AFTER, self._poll)
 

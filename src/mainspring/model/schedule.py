@@ -52,6 +52,8 @@ class Disposition(StrEnum):
 
     FIRED = "fired"
     SKIPPED = "skipped"
+    BACKFILLED = "backfilled"
+    """Run later, on request; if it was skipped at the time, its reason tells why."""
 
 
 class NewSchedule(Value, frozen=True, kw_only=True):

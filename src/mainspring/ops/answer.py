@@ -13,6 +13,7 @@ class Because(StrEnum):
     FIRED = "fired"
     COALESCED = "coalesced"
     SKIPPED = "skipped"
+    BACKFILLED = "backfilled"
     TO_COME = "to_come"
     WILL_BE_SKIPPED = "will_be_skipped"
     NO_SCHEDULER = "no_scheduler"

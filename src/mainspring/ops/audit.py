@@ -67,6 +67,8 @@ class History(Value, frozen=True, kw_only=True):
     rows: tuple[Slot, ...]
     made: Mapping[datetime, frozenset[int]] = {}
     """Jobs by the slot they were made for."""
+    again: frozenset[int] = frozenset()
+    """Jobs that backfills made, and those they did over: a slot may have them beside its own."""
     nowhere: frozenset[int] = frozenset()
     """Jobs that rows name and nobody knows."""
 
@@ -188,12 +190,15 @@ class _Auditor:
         return "no row stands for it"
 
     def _judge_rows(self, slot: datetime, rows: list[Slot], expected: bool) -> None:
+        if all(row.disposition is Disposition.BACKFILLED for row in rows):
+            # Somebody asked for it: it may lie before the schedule was made, or in what a row stands for.
+            expected = True
+        elif self._marks.stands_for(slot) and len(rows) == 1:
+            self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
         if not expected and not self._marks.near_change(slot) and self._known(slot):
             self._add(Kind.UNEXPECTED, slot, "it is no slot of the version in force")
         if len(rows) > 1:
             self._add(Kind.DOUBLED, slot, f"it has {len(rows)} rows")
-        elif self._marks.stands_for(slot):
-            self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
         for row in rows:
             self._judge_row(row)
 
@@ -201,9 +206,9 @@ class _Auditor:
         late = row.decided_at - row.slot_at
         if late < timedelta():
             self._add(Kind.EARLY, row.slot_at, f"decided {written(-late)} before it came")
-        elif late > self._within.late:
+        elif late > self._within.late and row.disposition is not Disposition.BACKFILLED:
             self._add(Kind.LATE, row.slot_at, f"{row.reason or row.disposition} {length(late)} after it came")
-        if row.disposition is not Disposition.FIRED:
+        if row.disposition is Disposition.SKIPPED:
             return
         if row.job_id is None:
             self._add(Kind.LOST, row.slot_at, "it fired, and names no job")
@@ -220,8 +225,8 @@ class _Auditor:
                 self._add(
                     Kind.UNEXPECTED, slot, f"the ledger says it made no job, and there is {_jobs(jobs)}"
                 )
-            elif len(jobs | named) > 1:
-                self._add(Kind.DOUBLED, slot, f"it made {_jobs(jobs | named)}")
+            elif len(own := (jobs | named) - self._history.again) > 1:
+                self._add(Kind.DOUBLED, slot, f"it made {_jobs(own)}")
 
     def _known(self, slot: datetime) -> bool:
         """Whether anything is on record about the version in force: very old ones were not kept."""

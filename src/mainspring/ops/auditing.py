@@ -14,6 +14,7 @@ from mainspring.model.job import JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.ops.audit import Audit, Finding, History, Kind, Range, audit
+from mainspring.ops.ledger import ledger
 from mainspring.store.ports import Store
 
 PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
@@ -97,7 +98,7 @@ class Auditor:
         versions = await self._store.versions(name)
         if schedule is None and not versions:
             raise NotFound("schedule", name)
-        rows = await self._rows(name, within)
+        rows = await ledger(self._store, name, start=within.start, most=MOST_ROWS)
         if len(rows) == MOST_ROWS:
             self._notes.append(f"{name}: slots before {rows[-1].slot_at:%Y-%m-%d %H:%M:%SZ} are not judged")
             within = Range(start=rows[-1].slot_at, end=within.end, now=within.now, late=within.late)
@@ -107,15 +108,6 @@ class Auditor:
         if done.cut_at is not None:
             self._notes.append(f"{name}: slots from {done.cut_at:%Y-%m-%d %H:%M:%SZ} on are not judged")
         return done
-
-    async def _rows(self, name: str, within: Range) -> list[Slot]:
-        """Newest first, back to the start of the range."""
-        limit = PAGE
-        rows = await self._store.slots(name, limit=limit)
-        while len(rows) == limit < MOST_ROWS and rows[-1].slot_at >= within.start:
-            limit *= 10
-            rows = await self._store.slots(name, limit=limit)
-        return rows
 
     async def _history(
         self,
@@ -132,6 +124,12 @@ class Auditor:
             for schedule_id, slot_at, job_id in await self._jobs_of(task, within):
                 if schedule_id in ids:
                     made[slot_at].add(job_id)
+        again = {
+            job_id
+            for each in await self._store.backfill_jobs(sorted(ids), start=within.start)
+            for job_id in (each.job_id, each.seen)
+            if job_id is not None
+        }
         named = {row.job_id for row in rows if row.job_id is not None}
         unseen = named - {job_id for jobs in made.values() for job_id in jobs}
         return History(
@@ -140,6 +138,7 @@ class Auditor:
             schedule=schedule,
             rows=tuple(rows),
             made={slot: frozenset(jobs) for slot, jobs in made.items()},
+            again=frozenset(again),
             nowhere=frozenset([job_id for job_id in sorted(unseen) if await self._is_nowhere(job_id)]),
         )
 

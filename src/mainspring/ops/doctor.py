@@ -13,6 +13,7 @@ from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadFilter, QueueDepth
 from mainspring.model.value import Value
 from mainspring.store.ports import Store
+from mainspring.trigger.misfire import LATE
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
 
@@ -56,6 +57,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
         *_fleet(members),
         *_unserved(members, depth),
         _schedules(members, len(await store.schedules())),
+        await _lag(store, clock),
         _waiting(depth, now),
         await _dead_letters(store),
     ]
@@ -151,6 +153,14 @@ def _schedules(members: Sequence[MemberInfo], count: int) -> Check:
     if count and not any(each.role is Role.SCHEDULER for each in members):
         return _fail("schedules", f"schedules on record: {count}, and no live scheduler: nothing fires")
     return _ok("schedules", f"schedules on record: {count}")
+
+
+async def _lag(store: Store, clock: Clock) -> Check:
+    now, due = await store.due_specs(limit=1, at=clock.stamp())
+    lag = now - due[0].next_at if due else timedelta()
+    if lag <= LATE:
+        return _ok("lag", "no slot is overdue")
+    return _warn("lag", f"the oldest slot that nobody has fired is {lag.total_seconds():.0f} s overdue")
 
 
 def _waiting(depth: Sequence[QueueDepth], now: datetime) -> Check:

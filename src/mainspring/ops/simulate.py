@@ -14,13 +14,10 @@ from msgspec.structs import replace
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Schedule, Skipped, Spec
 from mainspring.model.value import Value
 from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
 from mainspring.trigger.codec import Calendars, decode
-from mainspring.trigger.misfire import BREAKER, LATE, open_spec
-from mainspring.trigger.preview import fires
+from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
+from mainspring.trigger.preview import odd
 
-CATCH_UP_PAUSE = timedelta(milliseconds=100)
-"""Between two missed slots of one trigger that a scheduler opens one by one."""
 INSTANT = timedelta(microseconds=1)
 
 Planned = NewSchedule | Schedule
@@ -140,7 +137,7 @@ def outcomes(herd: Herd, trigger: Trigger, horizon: Horizon) -> Iterator[Outcome
         if opening.since is not None:
             yield from _shared(trigger, opening, decided, horizon.end)
         if opening.slot_at < horizon.end:
-            yield from _noted(decided, odd(trigger, opening.slot_at))
+            yield from _noted(decided, opening.note)
 
 
 def _shared(
@@ -166,13 +163,6 @@ def _shared(
 def _noted(decided: Sequence[Outcome], note: str | None) -> Iterator[Outcome]:
     for each in decided:
         yield each if note is None else replace(each, note=note)
-
-
-def odd(trigger: Trigger, slot: datetime) -> str | None:
-    """What is odd about the local time of a slot, if anything."""
-    plain = trigger.trigger if isinstance(trigger, Bounded) else trigger
-    found = fires(plain, slot - INSTANT, 1, getattr(plain, "tz", "UTC"))
-    return found[0].note if found else None
 
 
 class Life:

@@ -12,6 +12,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer
+from mainspring.ops.ledger import ledger
 from mainspring.ops.records import Records, row_of
 from mainspring.ops.triggers import calendars_of
 from mainspring.ops.why_job import JobFacts, goes_before, is_held, why_job
@@ -91,12 +92,8 @@ class Why:
         """The newest row; or all that are as new as the moment, and one that is older."""
         if at is None:
             return await self._store.slots(name, limit=1)
-        limit = PAGE
-        rows = await self._store.slots(name, limit=limit)
-        while len(rows) == limit < MOST and rows[-1].slot_at >= at:
-            limit *= 10
-            rows = await self._store.slots(name, limit=limit)
-        return rows
+        older = await self._store.slots(name, before=at, limit=1)
+        return await ledger(self._store, name, start=at, most=MOST) + older
 
     async def _job_of(self, row: Slot | None) -> Job | None:
         if row is None or row.job_id is None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import assert_never
 
 from mainspring.model.job import Job, JobState
-from mainspring.model.schedule import Schedule, ScheduleVersion, Skipped, Slot
+from mainspring.model.schedule import Disposition, Schedule, ScheduleVersion, Skipped, Slot
 from mainspring.ops.answer import Answer, Because, answer
 from mainspring.ops.views import iso
 from mainspring.ops.words import length, moment
@@ -24,6 +24,8 @@ _JOB_NOW = {
 def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion | None) -> Answer:
     """What became of the slot at `at`, which this row decides; `version` was in force when it did."""
     schedule = None if version is None else version.schedule
+    if row.disposition is Disposition.BACKFILLED and row.slot_at == at:
+        return _backfilled(row, job)
     if row.reason is not None:
         return _skipped(row, row.reason, at, schedule)
     fired = f"fired as job {row.job_id}, which {_job_now(job)}"
@@ -39,6 +41,19 @@ def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion |
         **_facts(row, at),
         job_id=row.job_id,
         job_state=None if job is None else job.state.value,
+    )
+
+
+def _backfilled(row: Slot, job: Job | None) -> Answer:
+    at_the_time = "" if row.reason is None else f" At the time it was skipped: {row.reason}."
+    return answer(
+        Because.BACKFILLED,
+        f"The slot of {moment(row.slot_at)} was run at {moment(row.decided_at)} ({row.note}) as job "
+        f"{row.job_id}, which {_job_now(job)}.{at_the_time}",
+        **_facts(row, row.slot_at),
+        job_id=row.job_id,
+        job_state=None if job is None else job.state.value,
+        reason=None if row.reason is None else row.reason.value,
     )
 
 

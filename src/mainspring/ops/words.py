@@ -41,10 +41,10 @@ def ledger_reason(slot: Slot) -> str | None:
     """Why a ledger row reads as it does, in a few words; None when it fired and nothing was odd."""
     parts = []
     if slot.reason is not None:
-        parts.append(slot.reason + (f" with job {slot.blocker}" if slot.blocker is not None else ""))
+        was = "was skipped: " if slot.disposition is Disposition.BACKFILLED else ""
+        parts.append(was + slot.reason + (f" with job {slot.blocker}" if slot.blocker is not None else ""))
     if slot.since is not None:
-        fired = slot.disposition is Disposition.FIRED
-        parts.append(f"{'coalesced' if fired else 'with those'} since {moment(slot.since)}")
+        parts.append(f"{'coalesced' if slot.reason is None else 'with those'} since {moment(slot.since)}")
     if slot.note is not None:
         parts.append(slot.note)
     return ", ".join(parts) or None

@@ -25,7 +25,7 @@ FINAL_STATE = {
 }
 FINAL_CODE = {state: code for code, state in FINAL_STATE.items()}
 
-DISPOSITION_CODE = {Disposition.FIRED: 0, Disposition.SKIPPED: 1}
+DISPOSITION_CODE = {Disposition.FIRED: 0, Disposition.SKIPPED: 1, Disposition.BACKFILLED: 2}
 DISPOSITION = {code: disposition for disposition, code in DISPOSITION_CODE.items()}
 
 CODE = "code"

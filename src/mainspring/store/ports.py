@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
-from mainspring.model.job import Cancelled, Claim, Job, NewJob
+from mainspring.model.job import Cancelled, Claim, Job, JobState, NewJob
 from mainspring.model.lease import Held, Lease, LeaseInfo
 from mainspring.model.schedule import (
     Chunk,
@@ -140,6 +141,29 @@ class ScheduleStore(Protocol):
         """How long until the earliest spec is due (not negative), by the store's clock."""
 
 
+class BackfillStore(Protocol):
+    """Slots of the past, run on request."""
+
+    async def add_backfill(self, backfill: NewBackfill, *, at: Stamp) -> int:
+        """Put a backfill on record with all its slots; answer its id. Schedulers make its jobs."""
+
+    async def advance_backfills(self, *, at: Stamp) -> Advance:
+        """Make jobs of the next slots of every active backfill, as many as may be live at once, each
+        with its row of the ledger in the same transaction. One that has no slot and no job left ends."""
+
+    async def cancel_backfill(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
+        """Make no more jobs of it; those there are go on. False when it is not active."""
+
+    async def backfills(self, *, limit: int) -> list[Backfill]:
+        """Newest first."""
+
+    async def backfill(self, backfill_id: int) -> Backfill | None:
+        """One backfill."""
+
+    async def backfill_jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
+        """Jobs that backfills made of slots of these schedules, from `start` on."""
+
+
 class CalendarStore(Protocol):
     """Business calendars that triggers name."""
 
@@ -206,6 +230,9 @@ class HistoryStore(Protocol):
     async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
         """Live jobs, and finished ones if the filter's state asks for them; newest id first."""
 
+    async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
+        """Where each of these jobs stands; one that nobody knows any more is left out."""
+
     async def runs(self, job_id: int) -> list[Run]:
         """Every run of one job, oldest first."""
 
@@ -221,8 +248,15 @@ class HistoryStore(Protocol):
     async def versions(self, name: str) -> list[ScheduleVersion]:
         """Every version of one schedule, also of one that was deleted, oldest first."""
 
-    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
-        """The ledger of one schedule, newest slot first."""
+    async def slots(
+        self,
+        schedule: str,
+        *,
+        limit: int,
+        start: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Slot]:
+        """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
 
     async def members(self, *, at: Stamp) -> list[MemberInfo]:
         """Every process on record, oldest start first."""
@@ -274,6 +308,7 @@ class Store(
     JobQueue,
     DeadLetters,
     ScheduleStore,
+    BackfillStore,
     CalendarStore,
     FleetStore,
     LeaseStore,

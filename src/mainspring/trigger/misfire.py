@@ -7,12 +7,15 @@ from datetime import datetime, timedelta
 from mainspring.model.schedule import Opening, Skipped, Spec
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.latest import latest
+from mainspring.trigger.preview import odd
 from mainspring.trigger.rolled import is_skipped
 
 LATE = timedelta(seconds=10)
 """Up to here a slot is late, not missed: it is opened for itself even if the next has passed too.
 A busy second must not cost a schedule of seconds its slots."""
 BREAKER = timedelta(days=1)
+CATCH_UP_PAUSE = timedelta(milliseconds=100)
+"""Between two missed slots of one spec that are opened one by one: ten a second."""
 _INSTANT = timedelta(microseconds=1)
 _STRIDE = timedelta(hours=12)
 _FURTHEST = timedelta(days=366)
@@ -37,7 +40,7 @@ def open_spec(spec: Spec, trigger: Trigger, now: datetime, *, breaker: timedelta
 
 def _single(spec: Spec, trigger: Trigger, following: datetime | None) -> Opening:
     skip = Skipped.CALENDAR if is_skipped(trigger, spec.next_at) else None
-    return _opening(spec, spec.next_at, None, following, skip)
+    return _opening(spec, trigger, spec.next_at, None, following, skip)
 
 
 def _coalesced(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
@@ -46,7 +49,7 @@ def _coalesced(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
     slot = newest if kept is None else kept
     since = spec.next_at if slot > spec.next_at else None
     skip = Skipped.CALENDAR if kept is None else None
-    return _opening(spec, slot, since, trigger.next_after(slot), skip)
+    return _opening(spec, trigger, slot, since, trigger.next_after(slot), skip)
 
 
 def _newest_kept(trigger: Trigger, first: datetime, newest: datetime) -> datetime | None:
@@ -74,11 +77,12 @@ def _one_by_one(
     last = latest(trigger, spec.next_at, oldest - _INSTANT)
     since = spec.next_at if last > spec.next_at else None
     reason = Skipped.BREAKER if breaker < window else Skipped.MISFIRE
-    return _opening(spec, last, since, trigger.next_after(last), reason)
+    return _opening(spec, trigger, last, since, trigger.next_after(last), reason)
 
 
 def _opening(
     spec: Spec,
+    trigger: Trigger,
     slot: datetime,
     since: datetime | None,
     following: datetime | None,
@@ -91,4 +95,5 @@ def _opening(
         since=since,
         next_at=following,
         skip=skip,
+        note=odd(trigger, slot),
     )

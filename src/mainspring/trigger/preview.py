@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from mainspring.trigger.base import Trigger
+from mainspring.trigger.bounded import Bounded
 from mainspring.trigger.zones import zone
 
+_NIGHT = timedelta(hours=26)
+"""Changes of the clocks further away than this have nothing to do with a slot; Apia once left out a day."""
 SHIFTED, FIRST, SECOND = "gap: shifted", "fold: first", "fold: second"
 
 
@@ -40,6 +43,18 @@ def fires(trigger: Trigger, after: datetime, count: int, tz: str) -> list[Fire]:
         found.append(Fire(at=slot, local=local, note=_note(trigger, slot, local)))
         slot = trigger.next_after(slot)
     return found
+
+
+def odd(trigger: Trigger, slot: datetime) -> str | None:
+    """What is odd about the local time of a slot of this trigger, if anything."""
+    plain = trigger.trigger if isinstance(trigger, Bounded) else trigger
+    tz = getattr(plain, "tz", "UTC")
+    if tz == "UTC":
+        return None
+    shown = zone(tz)
+    if (slot - _NIGHT).astimezone(shown).utcoffset() == (slot + _NIGHT).astimezone(shown).utcoffset():
+        return None  # nearly always, and cheap: this is asked for every slot that is opened
+    return _note(plain, slot, slot.astimezone(shown))
 
 
 def _note(trigger: Trigger, slot: datetime, local: datetime) -> str | None:

@@ -25,6 +25,7 @@ FILES = (
     "jobs.sql",
     "fleet.sql",
     "schedules.sql",
+    "backfills.sql",
     "calendars.sql",
     "leases.sql",
     "history.sql",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
@@ -32,6 +34,10 @@ class PostgresHistory:
         if found := await self._fetch("ended_job", id=job_id):
             return rows.ended_job(found[0], self._names)
         return None
+
+    async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
+        found = await self._database.fetch("job_states", ids=sorted(job_ids), at=at)
+        return {row["id"]: JobState(row["state"]) for row in found}
 
     async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
         if which.state is JobState.DEAD:
@@ -66,8 +72,17 @@ class PostgresHistory:
     async def versions(self, name: str) -> list[ScheduleVersion]:
         return [rows.version(row) for row in await self._database.fetch("versions", name=name)]
 
-    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
-        found = await self._database.fetch("slots", schedule=schedule, limit=limit)
+    async def slots(
+        self,
+        schedule: str,
+        *,
+        limit: int,
+        start: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Slot]:
+        found = await self._database.fetch(
+            "slots", schedule=schedule, start=start, before=before, limit=limit
+        )
         return [rows.slot(row) for row in found]
 
     async def depth(self, *, at: Stamp) -> list[QueueDepth]:

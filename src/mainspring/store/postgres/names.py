@@ -43,6 +43,13 @@ class Names:
         if not (self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)):
             await self.refresh(within=within)
 
+    async def know(
+        self, queues: Iterable[str], tasks: Iterable[str], *, within: Transaction | None = None
+    ) -> None:
+        """Make sure the numbers of these names, which were given long ago, are known here."""
+        if not (self._queue_ids.keys() >= set(queues) and self._task_ids.keys() >= set(tasks)):
+            await self.refresh(within=within)
+
     async def refresh(self, *, within: Transaction | None = None) -> None:
         """Read every name there is."""
         for row in await (within or self._database).fetch("all_names"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadJob, Run
@@ -20,6 +21,7 @@ from mainspring.model.schedule import (
     Slot,
     Spec,
 )
+from mainspring.store.backfilling import state
 from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
 from mainspring.store.postgres.names import Names
 
@@ -225,4 +227,26 @@ def member(row: Record) -> MemberInfo:
         started_at=row["started_at"],
         lease_until=row["lease_until"],
         alive=row["alive"],
+    )
+
+
+def backfill(row: Record) -> Backfill:
+    """A row of `backfills`, with what its slots come to."""
+    return Backfill(
+        id=row["id"],
+        schedule=row["schedule"],
+        start=row["start_at"],
+        end=row["end_at"],
+        author=row["author"],
+        max_active=row["max_active"],
+        reverse=row["reverse"],
+        reprocess=Reprocess(row["reprocess"]),
+        state=state(row["ended_at"] is not None, row["cancelled_by"]),
+        created_at=row["created_at"],
+        ended_at=row["ended_at"],
+        cancelled_by=row["cancelled_by"],
+        slots=row["slots"],
+        made=row["made"],
+        left=row["left_alone"],
+        live=row["live"],
     )

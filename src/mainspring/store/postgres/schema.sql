@@ -1,4 +1,32 @@
 CREATE SEQUENCE mainspring.job_ids AS bigint START 1 INCREMENT 1 CACHE 1;
+CREATE TABLE mainspring.backfill_slots (
+    backfill_id bigint NOT NULL,
+    place integer NOT NULL,
+    schedule_id bigint NOT NULL,
+    slot_at timestamp with time zone NOT NULL,
+    version integer NOT NULL,
+    seen_job_id bigint,
+    job_id bigint,
+    done boolean DEFAULT false NOT NULL,
+    CONSTRAINT backfill_slots_pkey PRIMARY KEY (backfill_id, place)
+);
+CREATE INDEX backfill_slots_pending ON mainspring.backfill_slots USING btree (backfill_id, place) WHERE (NOT done);
+CREATE INDEX backfill_slots_schedule ON mainspring.backfill_slots USING btree (schedule_id, slot_at);
+CREATE TABLE mainspring.backfills (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    schedule text NOT NULL,
+    start_at timestamp with time zone NOT NULL,
+    end_at timestamp with time zone NOT NULL,
+    author text NOT NULL,
+    max_active integer NOT NULL,
+    reverse boolean NOT NULL,
+    reprocess text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    cancelled_by text,
+    CONSTRAINT backfills_pkey PRIMARY KEY (id)
+);
+CREATE INDEX backfills_active ON mainspring.backfills USING btree (id) WHERE (ended_at IS NULL);
 CREATE TABLE mainspring.calendars (
     name text NOT NULL,
     version integer NOT NULL,
@@ -53,6 +81,7 @@ CREATE TABLE mainspring.jobs (
     crashes smallint DEFAULT 0 NOT NULL,
     payload bytea NOT NULL,
     errors jsonb,
+    backfill_id bigint,
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -68,6 +97,7 @@ CREATE TABLE mainspring.jobs (
     toast.autovacuum_vacuum_threshold=2000,
     toast.vacuum_truncate=off
 );
+CREATE INDEX jobs_backfill ON mainspring.jobs USING btree (backfill_id) WHERE (backfill_id IS NOT NULL);
 CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
 CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id) WHERE (schedule_id IS NOT NULL);

@@ -8,6 +8,7 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
@@ -28,6 +29,7 @@ class PostgresStore(
     PostgresJobs,
     PostgresControl,
     PostgresFiring,
+    PostgresBackfills,
     PostgresCalendars,
     PostgresFleet,
     PostgresLeases,

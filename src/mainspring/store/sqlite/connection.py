@@ -16,7 +16,16 @@ from mainspring.store.sqlfile import load
 from mainspring.store.sqlite.rows import micros
 
 PACKAGE = "mainspring.store.sqlite"
-FILES = ("jobs.sql", "fleet.sql", "schedules.sql", "calendars.sql", "leases.sql", "history.sql", "admin.sql")
+FILES = (
+    "jobs.sql",
+    "fleet.sql",
+    "schedules.sql",
+    "backfills.sql",
+    "calendars.sql",
+    "leases.sql",
+    "history.sql",
+    "admin.sql",
+)
 SQL = load(PACKAGE, *FILES)
 MIGRATIONS = migrations(PACKAGE)
 

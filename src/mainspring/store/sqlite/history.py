@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
@@ -10,7 +13,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed
+from mainspring.store.sqlite.rows import listed, micros
 
 
 class SQLiteHistory:
@@ -28,6 +31,13 @@ class SQLiteHistory:
             if found := session.rows("ended_job", id=job_id):
                 return rows.ended_job(found[0])
             return None
+
+        return await self._database.read(work)
+
+    async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
+        def work(session: Session) -> dict[int, JobState]:
+            found = session.rows("job_states", ids=listed(job_ids), now=session.now(at))
+            return {row["id"]: JobState(row["state"]) for row in found}
 
         return await self._database.read(work)
 
@@ -77,9 +87,17 @@ class SQLiteHistory:
 
         return await self._database.read(work)
 
-    async def slots(self, schedule: str, *, limit: int) -> list[Slot]:
+    async def slots(
+        self,
+        schedule: str,
+        *,
+        limit: int,
+        start: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Slot]:
         def work(session: Session) -> list[Slot]:
-            return [rows.slot(row) for row in session.rows("slots", schedule=schedule, limit=limit)]
+            page = {"start": micros(start), "before": micros(before), "limit": limit}
+            return [rows.slot(row) for row in session.rows("slots", schedule=schedule, **page)]
 
         return await self._database.read(work)
 

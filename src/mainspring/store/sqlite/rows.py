@@ -9,6 +9,7 @@ from typing import overload
 
 import msgspec
 
+from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadJob, QueueDepth, Run
@@ -23,6 +24,7 @@ from mainspring.model.schedule import (
     Slot,
     Spec,
 )
+from mainspring.store.backfilling import state
 from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -287,4 +289,26 @@ def member(row: sqlite3.Row) -> MemberInfo:
         started_at=moment(row["started_at"]),
         lease_until=moment(row["lease_until"]),
         alive=bool(row["alive"]),
+    )
+
+
+def backfill(row: sqlite3.Row) -> Backfill:
+    """A row of `backfills`, with what its slots come to."""
+    return Backfill(
+        id=row["id"],
+        schedule=row["schedule"],
+        start=moment(row["start_at"]),
+        end=moment(row["end_at"]),
+        author=row["author"],
+        max_active=row["max_active"],
+        reverse=bool(row["reverse"]),
+        reprocess=Reprocess(row["reprocess"]),
+        state=state(row["ended_at"] is not None, row["cancelled_by"]),
+        created_at=moment(row["created_at"]),
+        ended_at=maybe_moment(row["ended_at"]),
+        cancelled_by=row["cancelled_by"],
+        slots=row["slots"],
+        made=row["made"],
+        left=row["left_alone"],
+        live=row["live"],
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.admin import SQLiteAdmin
+from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
@@ -24,6 +25,7 @@ class SQLiteStore(
     SQLiteDeadLetters,
     SQLiteControl,
     SQLiteFiring,
+    SQLiteBackfills,
     SQLiteCalendars,
     SQLiteFleet,
     SQLiteLeases,

@@ -9,6 +9,20 @@ SELECT * FROM mainspring.dead_jobs WHERE id = :id;
 -- The run that ended it: succeeded or cancelled. The newest, should an operator have replayed it.
 SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5) ORDER BY finished_at DESC LIMIT 1;
 
+-- name: job_states
+-- The last word wins: a job that was replayed after it had been cancelled is what it is now.
+SELECT DISTINCT ON (id) id, state FROM (
+    SELECT id, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END
+               AS state, 0 AS place, now() AS finished_at
+    FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
+    UNION ALL
+    SELECT id, 'dead', 1, died_at FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
+    UNION ALL
+    SELECT job_id, CASE verdict WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 2, finished_at
+    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5)
+) known
+ORDER BY id, place, finished_at DESC;
+
 -- name: live_jobs
 SELECT * FROM (
     SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
@@ -46,6 +60,7 @@ SELECT :schedule::text AS schedule, l.slot_at, l.disposition, l.reason, l.since,
 FROM mainspring.slots l
 WHERE l.schedule_id IN (SELECT id FROM mainspring.schedules WHERE name = :schedule
                         UNION SELECT schedule_id FROM mainspring.schedule_versions WHERE name = :schedule)
+  AND (:before::timestamptz IS NULL OR l.slot_at < :before) AND (:start::timestamptz IS NULL OR l.slot_at >= :start)
 ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
 -- name: depth

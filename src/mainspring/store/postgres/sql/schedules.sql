@@ -78,7 +78,7 @@ WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
     ) first
     -- Not NOT EXISTS: planned while the queue is empty, that join walks all live jobs for each held one.
     WHERE (SELECT live.id FROM mainspring.jobs live
-           WHERE live.schedule_id = first.schedule_id AND live.run_at < timestamptz '9999-01-01 00:00:00+00' LIMIT 1) IS NULL
+           WHERE live.schedule_id = first.schedule_id AND live.backfill_id IS NULL AND live.run_at < timestamptz '9999-01-01 00:00:00+00' LIMIT 1) IS NULL
 ))
 RETURNING j.id;
 
@@ -147,7 +147,7 @@ WITH f AS MATERIALIZED (
            END AS reason
     FROM taken t CROSS JOIN LATERAL (
         SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0) AS waiting, min(j.id) AS blocker
-        FROM mainspring.jobs j WHERE j.schedule_id = t.id
+        FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
     ) l
     WHERE t.active_from < t.slot_at
 ), herd AS MATERIALIZED (
@@ -161,7 +161,7 @@ WITH f AS MATERIALIZED (
     RETURNING schedule_id, job_id
 ), replaced AS (
     DELETE FROM mainspring.jobs
-    WHERE schedule_id = ANY (ARRAY(SELECT id FROM herd WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0
+    WHERE backfill_id IS NULL AND schedule_id = ANY (ARRAY(SELECT id FROM herd WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0
                                    AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
     RETURNING *
 ), noted AS (

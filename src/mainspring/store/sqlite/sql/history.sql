@@ -9,6 +9,17 @@ SELECT * FROM dead_jobs WHERE id = :id;
 -- The run that ended it: succeeded or cancelled. The newest, should an operator have replayed it.
 SELECT * FROM runs WHERE job_id = :id AND verdict IN (0, 5) ORDER BY finished_at DESC LIMIT 1;
 
+-- name: job_states
+-- Later rows win where they are gathered, so the last word comes last.
+SELECT job_id AS id, CASE verdict WHEN 0 THEN 'succeeded' ELSE 'cancelled' END AS state, finished_at
+FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict IN (0, 5)
+UNION ALL
+SELECT id, 'dead', 9223372036854775806 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+UNION ALL
+SELECT id, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END, 9223372036854775807
+FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY 3;
+
 -- name: live_jobs
 SELECT * FROM (
     SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
@@ -46,6 +57,7 @@ SELECT :schedule AS schedule, l.slot_at, l.disposition, l.reason, l.since, l.job
 FROM slots l
 WHERE l.schedule_id IN (SELECT id FROM schedules WHERE name = :schedule
                         UNION SELECT schedule_id FROM schedule_versions WHERE name = :schedule)
+  AND (:before IS NULL OR l.slot_at < :before) AND (:start IS NULL OR l.slot_at >= :start)
 ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
 -- name: depth

@@ -63,7 +63,7 @@ WHERE id IN (
         WHERE run_at = 253370764800000000 AND schedule_id IS NOT NULL GROUP BY schedule_id
     ) first
     WHERE NOT EXISTS (
-        SELECT 1 FROM jobs live WHERE live.schedule_id = first.schedule_id AND live.run_at < 253370764800000000
+        SELECT 1 FROM jobs live WHERE live.schedule_id = first.schedule_id AND live.backfill_id IS NULL AND live.run_at < 253370764800000000
     )
 )
 RETURNING id;
@@ -108,7 +108,7 @@ FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER 
 -- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap.
 WITH taken AS MATERIALIZED (
     SELECT s.*, count(j.id) AS live, count(j.id) FILTER (WHERE j.worker_id = 0) AS waiting, min(j.id) AS blocker
-    FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id
+    FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
     GROUP BY s.id
 ), decided AS MATERIALIZED (
@@ -137,14 +137,14 @@ RETURNING schedule_id, job_id, reason;
 -- Live jobs whose schedule makes another in this transaction and wants no two.
 SELECT j.id FROM schedules h
 CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
-CROSS JOIN jobs j ON j.schedule_id = h.id
+CROSS JOIN jobs j ON j.schedule_id = h.id AND j.backfill_id IS NULL
 WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overlap = 'replace' AND l.job_id > :last_job_id;
 
 -- name: fire
 -- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at)
 SELECT l.job_id, h.queue, h.task, h.priority,
-       CASE WHEN h.overlap IN ('queue_one', 'queue_all') AND EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = h.id)
+       CASE WHEN h.overlap IN ('queue_one', 'queue_all') AND EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = h.id AND j.backfill_id IS NULL)
             THEN 253370764800000000
             ELSE l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
        :now, h.max_attempts, h.payload, h.id, l.slot_at

@@ -1,0 +1,160 @@
+"""`backfill` and `backfills`: slots of the past, run on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from mainspring.cli.author import author_option
+from mainspring.cli.options import LARGEST_ID, moment, store_options
+from mainspring.cli.output import document, fields, printable, say, table, when
+from mainspring.cli.session import Access
+from mainspring.clock import Clock
+from mainspring.model.backfill import Backfill, Reprocess
+from mainspring.ops.backfill import (
+    MOST_AT_ONCE,
+    BackfillPlan,
+    Backfills,
+    backfill_view,
+    planned_slot_view,
+)
+from mainspring.store.ports import Store
+
+MOST_SHOWN = 50
+BACKFILL_ID = click.IntRange(1, LARGEST_ID)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--from", "start", type=moment, metavar="ISO", required=True, help="Slots from here on,")
+@click.option("--to", "end", type=moment, metavar="ISO", required=True, help="and before this moment.")
+@click.option("--dry-run", is_flag=True, help="List the slots, and run nothing.")
+@click.option(
+    "--max-active",
+    type=click.IntRange(1, MOST_AT_ONCE),
+    metavar="N",
+    help="Jobs at once; without it 1, or what the schedule allows to overlap.",
+)
+@click.option("--reverse", is_flag=True, help="The newest slot first.")
+@click.option(
+    "--reprocess",
+    type=click.Choice([each.value for each in Reprocess]),
+    default=Reprocess.NONE.value,
+    show_default=True,
+    help="Which slots that made a job are run once more.",
+)
+@author_option
+@store_options
+def backfill(
+    name: str,
+    start: datetime,
+    end: datetime,
+    dry_run: bool,
+    max_active: int | None,
+    reverse: bool,
+    reprocess: str,
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Run slots of a schedule that are past: missed, skipped or, with --reprocess, done.
+
+    Each is run as the version that was in force when it came, also while the schedule is paused. The
+    schedulers make the jobs, so this returns at once: `backfills show` tells how far it is.
+    """
+
+    async def work(store: Store, clock: Clock) -> tuple[BackfillPlan, Backfill | None]:
+        backfills = Backfills(store, clock)
+        plan = await backfills.plan(
+            name,
+            start=start,
+            end=end,
+            max_active=max_active,
+            reverse=reverse,
+            reprocess=Reprocess(reprocess),
+        )
+        begun = None if dry_run or not plan.to_run else await backfills.start(plan, author=author)
+        return plan, begun
+
+    plan, begun = access.ask(work)
+    if as_json:
+        slots = [planned_slot_view(each) for each in plan.slots]
+        document({"backfill": None if begun is None else backfill_view(begun), "slots": slots})
+    else:
+        _tell(plan, begun, dry_run=dry_run)
+
+
+@click.group()
+def backfills() -> None:
+    """See how far backfills are, and stop them."""
+
+
+@backfills.command("list")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@store_options
+def list_backfills(limit: int, access: Access, as_json: bool) -> None:
+    """Newest first."""
+    found = access.ask(lambda store, clock: Backfills(store, clock).newest(limit=limit))
+    if as_json:
+        document([backfill_view(each) for each in found])
+    else:
+        titles = ["ID", "SCHEDULE", "FROM", "TO", "STATE", "SLOTS", "MADE", "LIVE", "BY"]
+        table(titles, map(_row, found), none=f"no backfills in {access.where()}")
+
+
+@backfills.command()
+@click.argument("backfill_id", metavar="ID", type=BACKFILL_ID)
+@store_options
+def show(backfill_id: int, access: Access, as_json: bool) -> None:
+    """How far one is."""
+    found = backfill_view(access.ask(lambda store, clock: Backfills(store, clock).one(backfill_id)))
+    if as_json:
+        document(found)
+    else:
+        fields((key.replace("_", " "), value) for key, value in found.items())
+
+
+@backfills.command()
+@click.argument("backfill_id", metavar="ID", type=BACKFILL_ID)
+@author_option
+@store_options
+def cancel(backfill_id: int, author: str, access: Access, as_json: bool) -> None:
+    """Make no more jobs of one; those there are go on (`jobs cancel` ends them)."""
+    done = access.ask(lambda store, clock: Backfills(store, clock).cancel(backfill_id, author=author))
+    if as_json:
+        document({"id": backfill_id, "cancelled": done})
+    else:
+        click.echo(f"backfill {backfill_id} " + ("cancelled" if done else "had ended; nothing was done"))
+
+
+def _tell(plan: BackfillPlan, begun: Backfill | None, *, dry_run: bool) -> None:
+    rows = [
+        (when(each.slot.slot_at), each.slot.version, "run" if each.run else "leave", each.why)
+        for each in plan.slots[:MOST_SHOWN]
+    ]
+    table(["SLOT", "VERSION", "ACTION", "WHY"], rows, none="it has no slot in this range")
+    more = len(plan.slots) - MOST_SHOWN
+    if more > 0:
+        say(f"and {more} more; --json lists all")
+    run, left = len(plan.to_run), len(plan.slots) - len(plan.to_run)
+    counted = f"{run} to run, {left} left alone, {plan.max_active} at a time"
+    if begun is not None:
+        say(printable(f"backfill {begun.id} of {plan.schedule}: {counted}"))
+    else:
+        say(f"{counted}; nothing was written" + ("" if dry_run else ": there is nothing to run"))
+
+
+def _row(backfill: Backfill) -> Sequence[object]:
+    return (
+        backfill.id,
+        backfill.schedule,
+        when(backfill.start),
+        when(backfill.end),
+        backfill.state,
+        backfill.slots,
+        backfill.made,
+        backfill.live,
+        backfill.author,
+    )

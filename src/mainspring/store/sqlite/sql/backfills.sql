@@ -1,0 +1,54 @@
+-- name: add_backfill
+INSERT INTO backfills (schedule, start_at, end_at, author, max_active, reverse, reprocess, created_at)
+VALUES (:schedule, :start_at, :end_at, :author, :max_active, :reverse, :reprocess, :now)
+RETURNING id;
+
+-- name: add_backfill_slots
+INSERT INTO backfill_slots (backfill_id, place, schedule_id, slot_at, version, seen_job_id) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: active_backfills
+SELECT id FROM backfills WHERE ended_at IS NULL ORDER BY id LIMIT :limit;
+
+-- name: take_backfill
+SELECT id, max_active, author, (SELECT count(*) FROM jobs WHERE backfill_id = :id) AS live
+FROM backfills WHERE id = :id AND ended_at IS NULL;
+
+-- name: pending_slots
+SELECT b.place, b.schedule_id, b.slot_at, b.version, b.seen_job_id,
+       (SELECT v.definition FROM schedule_versions v WHERE v.schedule_id = b.schedule_id AND v.version = b.version) AS definition
+FROM backfill_slots b
+WHERE b.backfill_id = :backfill_id AND NOT b.done
+ORDER BY b.place LIMIT :limit;
+
+-- name: backfill_slot
+-- The slot's row of the ledger, unless another job has been made of it since it was planned. Why it was
+-- skipped at the time stays on record.
+INSERT INTO slots AS l (schedule_id, slot_at, decided_at, job_id, disposition, note)
+VALUES (:schedule_id, :slot_at, :now, :job_id, 2, :note)
+ON CONFLICT (schedule_id, slot_at) DO UPDATE
+SET decided_at = excluded.decided_at, job_id = excluded.job_id, disposition = 2,
+    note = CASE WHEN l.note IS NULL THEN excluded.note ELSE l.note || ', ' || excluded.note END
+WHERE l.job_id IS :seen_job_id
+RETURNING job_id;
+
+-- name: add_backfill_job
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id)
+VALUES (:id, :queue, :task, :priority, :now, :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id);
+
+-- name: done_slot
+UPDATE backfill_slots SET done = 1, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;
+
+-- name: end_backfill
+UPDATE backfills SET ended_at = :now, cancelled_by = :cancelled_by WHERE id = :id AND ended_at IS NULL
+RETURNING id;
+
+-- name: backfills
+SELECT b.*, count(s.place) AS slots, count(s.job_id) AS made, count(s.place) FILTER (WHERE s.done AND s.job_id IS NULL) AS left_alone,
+       (SELECT count(*) FROM jobs j WHERE j.backfill_id = b.id) AS live
+FROM (SELECT * FROM backfills WHERE :id IS NULL OR id = :id ORDER BY id DESC LIMIT :limit) b
+LEFT JOIN backfill_slots s ON s.backfill_id = b.id
+GROUP BY b.id ORDER BY b.id DESC;
+
+-- name: backfill_jobs
+SELECT slot_at, job_id, seen_job_id FROM backfill_slots
+WHERE schedule_id IN (SELECT value FROM json_each(:schedule_ids)) AND slot_at >= :start AND job_id IS NOT NULL;

@@ -1,0 +1,75 @@
+"""What a scheduler writes beside a slot: nights on which the clocks change; and its gauge."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mainspring.engine.scheduler import Scheduler
+from mainspring.model.schedule import NewSchedule, Slot
+from mainspring.store.ports import Store
+from mainspring.telemetry import LagMeasured, Telemetry
+from mainspring.testing.clock import ManualClock
+from mainspring.trigger.cron import Cron
+from tests.engine.kit import HOUR, SECOND, Heard
+
+NIGHTLY = Cron("30 2 * * *", "Europe/Berlin")
+
+
+async def _ledger(store: Store, clock: ManualClock, day: datetime) -> list[Slot]:
+    """The ledger of a nightly schedule after three days of hours, oldest slot first."""
+    clock.advance(day - clock.now())
+    first = NIGHTLY.next_after(clock.now())
+    await store.put_schedules(
+        [NewSchedule(name="s", task="t", trigger=NIGHTLY.encode(), payload=b"{}", next_at=first)],
+        at=clock.stamp(),
+    )
+    scheduler = Scheduler(store, clock, Telemetry(), poll=SECOND, chunk=100)
+    for _ in range(72):
+        clock.advance(HOUR / 2)
+        await scheduler.tick()
+        clock.advance(HOUR / 2)
+        await scheduler.tick()
+    return (await store.slots("s", limit=10))[::-1]
+
+
+def test_a_slot_that_the_clocks_moved_says_so(store: Any, clock: ManualClock, run: Any) -> None:
+    rows = run(_ledger(store, clock, datetime(2027, 3, 26, 12, tzinfo=UTC)))
+
+    assert [(row.slot_at, row.note) for row in rows] == [
+        (datetime(2027, 3, 27, 1, 30, tzinfo=UTC), None),
+        (datetime(2027, 3, 28, 1, 0, tzinfo=UTC), "gap: shifted"),
+        (datetime(2027, 3, 29, 0, 30, tzinfo=UTC), None),
+    ]
+
+
+def test_a_slot_whose_local_time_comes_twice_says_which_it_is(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    rows = run(_ledger(store, clock, datetime(2027, 10, 29, 12, tzinfo=UTC)))
+
+    assert [(row.slot_at, row.note) for row in rows] == [
+        (datetime(2027, 10, 30, 0, 30, tzinfo=UTC), None),
+        (datetime(2027, 10, 31, 0, 30, tzinfo=UTC), "fold: first"),
+        (datetime(2027, 11, 1, 1, 30, tzinfo=UTC), None),
+    ]
+
+
+def test_every_pass_sets_the_gauge_of_lag(store: Any, clock: ManualClock, run: Any) -> None:
+    heard = Heard()
+
+    async def story() -> None:
+        first = NIGHTLY.next_after(clock.now())
+        new = NewSchedule(name="s", task="t", trigger=NIGHTLY.encode(), payload=b"{}", next_at=first)
+        await store.put_schedules([new], at=clock.stamp())
+        scheduler = Scheduler(store, clock, Telemetry(heard), poll=SECOND, chunk=100)
+        await scheduler.tick()
+        clock.advance(first - clock.now() + timedelta(seconds=7))
+        await scheduler.tick()
+
+    run(story())
+    gauges = [event for event in heard.events if isinstance(event, LagMeasured)]
+    assert [(event.lag, event.due, event.shed) for event in gauges] == [
+        (timedelta(), 0, 0),
+        (timedelta(seconds=7), 1, 0),
+    ]
