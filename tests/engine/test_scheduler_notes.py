@@ -34,24 +34,24 @@ async def _ledger(store: Store, clock: ManualClock, day: datetime) -> list[Slot]
 
 
 def test_a_slot_that_the_clocks_moved_says_so(store: Any, clock: ManualClock, run: Any) -> None:
-    rows = run(_ledger(store, clock, datetime(2027, 3, 26, 12, tzinfo=UTC)))
+    rows = run(_ledger(store, clock, datetime(2031, 3, 28, 12, tzinfo=UTC)))
 
     assert [(row.slot_at, row.note) for row in rows] == [
-        (datetime(2027, 3, 27, 1, 30, tzinfo=UTC), None),
-        (datetime(2027, 3, 28, 1, 0, tzinfo=UTC), "gap: shifted"),
-        (datetime(2027, 3, 29, 0, 30, tzinfo=UTC), None),
+        (datetime(2031, 3, 29, 1, 30, tzinfo=UTC), None),
+        (datetime(2031, 3, 30, 1, 0, tzinfo=UTC), "gap: shifted"),
+        (datetime(2031, 3, 31, 0, 30, tzinfo=UTC), None),
     ]
 
 
 def test_a_slot_whose_local_time_comes_twice_says_which_it_is(
     store: Any, clock: ManualClock, run: Any
 ) -> None:
-    rows = run(_ledger(store, clock, datetime(2027, 10, 29, 12, tzinfo=UTC)))
+    rows = run(_ledger(store, clock, datetime(2031, 10, 24, 12, tzinfo=UTC)))
 
     assert [(row.slot_at, row.note) for row in rows] == [
-        (datetime(2027, 10, 30, 0, 30, tzinfo=UTC), None),
-        (datetime(2027, 10, 31, 0, 30, tzinfo=UTC), "fold: first"),
-        (datetime(2027, 11, 1, 1, 30, tzinfo=UTC), None),
+        (datetime(2031, 10, 25, 0, 30, tzinfo=UTC), None),
+        (datetime(2031, 10, 26, 0, 30, tzinfo=UTC), "fold: first"),
+        (datetime(2031, 10, 27, 1, 30, tzinfo=UTC), None),
     ]
 
 
