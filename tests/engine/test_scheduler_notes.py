@@ -16,14 +16,23 @@ from tests.engine.kit import HOUR, SECOND, Heard
 NIGHTLY = Cron("30 2 * * *", "Europe/Berlin")
 
 
+def _nightly(clock: ManualClock) -> Any:
+    first = NIGHTLY.next_after(clock.now())
+    assert first is not None
+    return NewSchedule(
+        name="s",
+        task="t",
+        trigger=NIGHTLY.encode(),
+        payload=b"{}",
+        next_at=first,
+        following_at=NIGHTLY.next_after(first),
+    )
+
+
 async def _ledger(store: Store, clock: ManualClock, day: datetime) -> list[Slot]:
     """The ledger of a nightly schedule after three days of hours, oldest slot first."""
     clock.advance(day - clock.now())
-    first = NIGHTLY.next_after(clock.now())
-    await store.put_schedules(
-        [NewSchedule(name="s", task="t", trigger=NIGHTLY.encode(), payload=b"{}", next_at=first)],
-        at=clock.stamp(),
-    )
+    await store.put_schedules([_nightly(clock)], at=clock.stamp())
     scheduler = Scheduler(store, clock, Telemetry(), poll=SECOND, chunk=100)
     for _ in range(72):
         clock.advance(HOUR / 2)
@@ -59,12 +68,11 @@ def test_every_pass_sets_the_gauge_of_lag(store: Any, clock: ManualClock, run: A
     heard = Heard()
 
     async def story() -> None:
-        first = NIGHTLY.next_after(clock.now())
-        new = NewSchedule(name="s", task="t", trigger=NIGHTLY.encode(), payload=b"{}", next_at=first)
+        new = _nightly(clock)
         await store.put_schedules([new], at=clock.stamp())
         scheduler = Scheduler(store, clock, Telemetry(heard), poll=SECOND, chunk=100)
         await scheduler.tick()
-        clock.advance(first - clock.now() + timedelta(seconds=7))
+        clock.advance(new.next_at - clock.now() + timedelta(seconds=7))
         await scheduler.tick()
 
     run(story())
