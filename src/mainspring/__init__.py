@@ -6,6 +6,7 @@ from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.options import Retry
+from mainspring.declare.unique import Unique
 from mainspring.version import __version__
 
-__all__ = ["Context", "JobHandle", "Mainspring", "Retry", "__version__"]
+__all__ = ["Context", "JobHandle", "Mainspring", "Retry", "Unique", "__version__"]

@@ -174,6 +174,12 @@ class Mainspring:
         """The same on an event loop."""
         checked = batch(jobs)
         store = await self.store()
+        if any(job.unique is not None for job in checked):
+            done = await store.insert_unique(checked, at=self.clock.stamp())
+            return [
+                JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created)
+                for one, job in zip(done, checked, strict=True)
+            ]
         ids = await store.insert(checked, at=self.clock.stamp())
         return [
             JobHandle(id=job_id, task=job.task, queue=job.queue)

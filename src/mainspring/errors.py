@@ -7,6 +7,7 @@ MainspringError
 │   ├── UnknownTask        no task of that name is declared here
 │   └── TargetNotFound     `module:attr` or a file that holds no app
 ├── NotFound               no such job, schedule or dead letter
+├── DuplicateJob           its key is taken: the job that has it is named
 ├── StoreError             the database said no
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
 │   ├── AnswerLost         it may have taken the call: find out, never guess
@@ -72,6 +73,15 @@ class NotFound(MainspringError):
         by = "id" if isinstance(name, int) else "name"
         super().__init__(f"{kind}: there is none with the {by} {shown(name)}")
         self.kind, self.name = kind, name
+
+
+class DuplicateJob(MainspringError):
+    """A job whose key another job has; nothing was written."""
+
+    def __init__(self, task: str, key: str, job_id: int, why: str = "") -> None:
+        reason = f", and {why}" if why else ""
+        super().__init__(f"key: {shown(key)} of task {task} is taken by job {job_id}{reason}")
+        self.task, self.key, self.job_id = task, key, job_id
 
 
 class StoreError(MainspringError):

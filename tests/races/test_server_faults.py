@@ -227,9 +227,9 @@ def test_an_enqueue_is_not_judged_while_the_session_that_was_at_it_may_still_com
         )
         real, lost = store._insert, []
 
-        async def insert(ids: list[int], *args: Any) -> None:
+        async def insert(batch: Any, *args: Any) -> None:
             if lost:
-                await real(ids, *args)
+                await real(batch, *args)
                 return
             lost.append(None)
             await cut_off.execute("BEGIN")
@@ -237,7 +237,7 @@ def test_an_enqueue_is_not_judged_while_the_session_that_was_at_it_may_still_com
                 "INSERT INTO mainspring.jobs"
                 " (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)"
                 " VALUES ($1, 1, 1, 0, now(), now(), 1, '')",
-                ids[0],
+                batch.ids[0],
             )
             raise AnswerLost("insert_jobs", session=Session(pid=row["pid"], started=row["backend_start"]))
 

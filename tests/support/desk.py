@@ -13,6 +13,7 @@ from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
 from mainspring.model.job import Claim, Job, NewJob
 from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
 from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.unique import Inserted
 from mainspring.store.ports import Store
 from mainspring.testing.clock import ManualClock
 
@@ -55,6 +56,9 @@ class Desk:
 
     def put_all(self, *jobs: NewJob) -> list[int]:
         return list(self.run(self.store.insert(jobs, at=self.clock.stamp())))
+
+    def put_unique(self, *jobs: NewJob) -> list[Inserted]:
+        return list(self.run(self.store.insert_unique(jobs, at=self.clock.stamp())))
 
     def claim(
         self,

@@ -12,6 +12,7 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.declare.task import ContextTask, PlainTask, Task
+from mainspring.declare.unique import Unique
 from mainspring.duration import Duration
 from mainspring.model.job import DEFAULT_QUEUE
 
@@ -30,6 +31,7 @@ class ConfiguredDecorator:
     timeout: Duration | None = None
     queue: str = DEFAULT_QUEUE
     priority: int = 0
+    unique: Unique | None = None
 
     # A type checker can take the context out of first place only; the worker finds it anywhere.
     @overload
@@ -46,6 +48,7 @@ class ConfiguredDecorator:
             timeout=self.timeout,
             queue=self.queue,
             priority=self.priority,
+            unique=self.unique,
         )
         self.registry.add_task(task)
         return task
@@ -71,6 +74,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        unique: Unique | None = None,
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -82,6 +86,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        unique: Unique | None = None,
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -91,5 +96,6 @@ class TaskDecorator:
             timeout=timeout,
             queue=queue,
             priority=priority,
+            unique=unique,
         )
         return configured if function is None else configured(function)

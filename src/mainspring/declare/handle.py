@@ -11,6 +11,8 @@ class JobHandle(Value, frozen=True, kw_only=True):
     id: int
     task: str
     queue: str
+    created: bool = True
+    """False when a job with the same key stands for it."""
 
     def __str__(self) -> str:
         return f"job {self.id} ({self.task} in {self.queue})"

@@ -37,8 +37,8 @@ class Signature:
     """
 
     __slots__ = (
-        "_barred", "_context", "_least", "_most", "_needed", "_open", "_place", "_taken", "_task", "_text",
-        "is_async",
+        "_barred", "_context", "_least", "_most", "_needed", "_open", "_parameters", "_place", "_taken",
+        "_task", "_text", "is_async",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., object]) -> None:
@@ -48,6 +48,7 @@ class Signature:
         positional = [each for each in parameters if each.kind in _BY_POSITION]
         kinds = {each.kind for each in parameters}
         self._task = task
+        self._parameters = inspect.Signature(parameters)
         self._text = {each.name: _text_kind(function, each) for each in parameters}
         self.is_async = _is_async(function)
         self._context = context
@@ -82,6 +83,18 @@ class Signature:
     def context_is_first(self) -> bool:
         """Whether a direct call begins with the context."""
         return self._place == 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters a caller may give, in order."""
+        return tuple(self._parameters.parameters)
+
+    def bound(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """Each parameter's value in a call that passed `check`, defaults too: however it was written, the
+        same call is the same."""
+        bound = self._parameters.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
 
     def text_kind(self, name: str) -> TextKind:
         """What the annotation of that parameter says about text."""

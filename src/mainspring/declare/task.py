@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Generic, ParamSpec, Self, TypeVar
 
@@ -14,9 +14,11 @@ from mainspring.declare.names import valid_name
 from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
+from mainspring.declare.unique import Unique, changed, valid_key, valid_unique
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
+from mainspring.model.unique import Key
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -41,6 +43,7 @@ class Task(Generic[P, R_co]):
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        unique: Unique | None = None,
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -52,9 +55,11 @@ class Task(Generic[P, R_co]):
         self.queue = valid_name(queue, "task.queue")
         self.priority = valid_priority(priority, "task.priority")
         self.attempts = self.retry.attempts
+        self.unique = valid_unique(unique, self.signature)
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
+        self._key: str | None = None
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
@@ -65,8 +70,9 @@ class Task(Generic[P, R_co]):
             queue=self.queue,
             priority=self.priority,
             run_at=self._run_at,
-            delay=self._delay,
+            delay=self._delay if self.unique is None else self.unique.debounce or self._delay,
             max_attempts=self.attempts,
+            unique=None if self.unique is None else self._unique_key(self.unique, args, kwargs),
         )
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
@@ -86,8 +92,16 @@ class Task(Generic[P, R_co]):
         priority: int | None = None,
         queue: str | None = None,
         attempts: int | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+        period: Duration | None = None,
+        on_duplicate: str | None = None,
+        debounce: Duration | None = None,
     ) -> Self:
-        """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`."""
+        """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`.
+
+        With a `key` no second job of that key is made; the last four are those of `Unique`.
+        """
         if delay is not None and run_at is not None:
             raise InvalidArgument("run_at", run_at, "either delay or run_at, not both")
         other = copy.copy(self)
@@ -101,7 +115,16 @@ class Task(Generic[P, R_co]):
             other.queue = valid_name(queue, "queue")
         if attempts is not None:
             other.attempts = valid_attempts(attempts, "attempts")
+        if key is not None:
+            other._key = valid_key(key)
+            other.unique = self.unique or Unique()
+        other.unique = changed(
+            other.unique, scope=scope, period=period, on_duplicate=on_duplicate, debounce=debounce
+        )
         return other
+
+    def _unique_key(self, unique: Unique, args: Sequence[object], kwargs: Mapping[str, object]) -> Key:
+        return unique.key(self.name, self.signature, args, kwargs, named=self._key)
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"

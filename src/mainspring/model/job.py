@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mainspring.model.failure import Failure
+from mainspring.model.unique import Key
 from mainspring.model.value import Value
 
 DEFAULT_QUEUE = "default"
@@ -36,6 +37,7 @@ class NewJob(Value, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta = timedelta()
     max_attempts: int = 1
+    unique: Key | None = None
 
 
 class Job(Value, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.model.settlement import Settlement
+from mainspring.model.unique import Inserted
 
 Stamp = datetime | None
 
@@ -40,6 +41,10 @@ class JobQueue(Protocol):
         A broken connection is resolved inside: either all jobs are there once, or the call raises
         StoreUnavailable (none is) or AnswerLost (nobody could be asked; it names the ids).
         """
+
+    async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
+        """The same for a batch in which jobs have keys: each is made, or the job that has its key stands
+        for it. Raises DuplicateJob, and writes nothing, where a key says so."""
 
     async def claim(
         self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.unique import Inserted
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints
+from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim, written
+from mainspring.store.postgres.unique import insert_unique
+from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
 from mainspring.waiting import pause
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
-COPY_FROM = 1000
-"""From this many rows on, COPY is faster than INSERT … unnest."""
 ID_BLOCK = 100
+DROPPED_KEYS = 100_000
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
-_COPIED = ["id", "queue_id", "task_id", "priority", "run_at", "enqueued_at", "max_attempts", "payload"]
+T = TypeVar("T")
 
 
 class PostgresJobs:
@@ -48,19 +51,21 @@ class PostgresJobs:
     async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
         if not jobs:
             return []
-        ids = await self._take_ids(len(jobs))
         batch = await self._batch(jobs)
-        give_up = self._clock.monotonic() + RESOLVE_WITHIN.total_seconds()
-        while True:
-            try:
-                await self._insert(ids, jobs, batch, at)
-                break
-            except AnswerLost as lost:
-                if await self._arrived(ids, lost, give_up):
-                    break
+        await self._resolved(batch, lambda: self._insert(batch, at))
         if any(job.run_at is None and not job.delay for job in jobs):
             self._notifier.poke()
-        return ids
+        return batch.ids
+
+    async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
+        batch = await self._batch(jobs)
+        answers = await self._resolved(batch, lambda: insert_unique(self._database, batch, at))
+        if answers is None:
+            answers = await written_batch(self._database, batch)
+        if any(answer.created or answer.replaced for answer in answers):
+            self._hints.forget()  # one that was replaced may be due earlier than before
+            self._notifier.poke()
+        return answers
 
     async def claim(
         self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
@@ -146,6 +151,7 @@ class PostgresJobs:
         async with self._database.transaction("prune") as transaction:
             await transaction.fetch("lock_migrations")
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
+        await self._database.fetch("drop_keys", limit=DROPPED_KEYS, at=at)
         gone: int = row["gone"]
         return gone
 
@@ -156,33 +162,29 @@ class PostgresJobs:
         taken, self._spare_ids = self._spare_ids[:count], self._spare_ids[count:]
         return taken
 
-    async def _batch(self, jobs: Sequence[NewJob]) -> tuple[list[int], list[int]]:
+    async def _batch(self, jobs: Sequence[NewJob]) -> Batch:
+        ids = await self._take_ids(len(jobs))
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
         task_ids = await self._names.task_ids(job.task for job in jobs)
         await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
-        return queue_ids, task_ids
+        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids)
 
-    async def _insert(
-        self, ids: list[int], jobs: Sequence[NewJob], batch: tuple[list[int], list[int]], at: Stamp
-    ) -> None:
-        queue_ids, task_ids = batch
-        if len(jobs) >= COPY_FROM:
+    async def _insert(self, batch: Batch, at: Stamp) -> None:
+        if len(batch.jobs) >= COPY_FROM:
             async with self._database.transaction("insert_jobs") as transaction:
-                [row] = await transaction.fetch("now", at=at)
-                await transaction.copy("jobs", _COPIED, _records(ids, jobs, batch, row["now"]))
-            return
-        await self._database.fetch(
-            "insert_jobs",
-            ids=ids,
-            queue_ids=queue_ids,
-            task_ids=task_ids,
-            priorities=[job.priority for job in jobs],
-            run_ats=[job.run_at for job in jobs],
-            delays=[job.delay for job in jobs],
-            max_attempts=[job.max_attempts for job in jobs],
-            payloads=[job.payload for job in jobs],
-            at=at,
-        )
+                await insert(transaction, batch, at)
+        else:
+            await self._database.fetch("insert_jobs", **batch.params(at))
+
+    async def _resolved(self, batch: Batch, write: Callable[[], Awaitable[T]]) -> T | None:
+        """Write a batch, once; None when it was written but the answer is lost."""
+        give_up = self._clock.monotonic() + RESOLVE_WITHIN.total_seconds()
+        while True:
+            try:
+                return await write()
+            except AnswerLost as lost:
+                if await self._arrived(batch.ids, lost, give_up):
+                    return None
 
     async def _arrived(self, ids: list[int], lost: AnswerLost, give_up: float) -> bool:
         """Whether an insert whose answer was lost has happened. Its session is ended first, so
@@ -257,14 +259,6 @@ def _named(batch: list[Settlement]) -> dict[str, object]:
         "job_ids": [s.job_id for s in batch],
         "fences": [s.fence for s in batch],
     }
-
-
-def _records(
-    ids: list[int], jobs: Sequence[NewJob], batch: tuple[list[int], list[int]], now: datetime
-) -> Iterator[tuple[object, ...]]:
-    for job_id, job, queue_id, task_id in zip(ids, jobs, *batch, strict=True):
-        run_at = job.run_at or (now + job.delay if job.delay else now)
-        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
 
 
 def _state(row: Record) -> JobState:

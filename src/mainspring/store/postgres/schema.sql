@@ -240,6 +240,13 @@ CREATE TABLE mainspring.tasks (
     CONSTRAINT tasks_name_key UNIQUE (name),
     CONSTRAINT tasks_pkey PRIMARY KEY (id)
 );
+CREATE TABLE mainspring.unique_keys (
+    key bytea NOT NULL,
+    name text NOT NULL,
+    job_id bigint NOT NULL,
+    until timestamp with time zone,
+    CONSTRAINT unique_keys_pkey PRIMARY KEY (key)
+);
 CREATE FUNCTION mainspring.add_partitions(parent text, key text, first_day date, days integer) RETURNS integer
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$
 DECLARE

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, timedelta
 
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
+from mainspring.model.unique import Inserted
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros, moment, span, to_claim
+from mainspring.store.sqlite.inserting import insert
+from mainspring.store.sqlite.rows import listed, micros, moment, to_claim
 from mainspring.store.sqlite.settling import named, settle
+from mainspring.store.sqlite.unique import insert_unique
 
 PRUNE_BATCH = 5000
 """Rows a pruning transaction deletes, so that it has the write lock for milliseconds only."""
@@ -29,16 +32,14 @@ class SQLiteJobs:
             return []
 
         def work(session: Session) -> list[int]:
-            now = session.now(at)
             first = session.row("reserve_ids")["id"] + 1
-            session.each(
-                "add_lanes", ({"queue": q, "priority": p} for q, p in {(j.queue, j.priority) for j in jobs})
-            )
-            session.each("insert_jobs", _records(first, jobs, now))
-            session.hint()
+            insert(session, list(enumerate(jobs, first)), session.now(at))
             return list(range(first, first + len(jobs)))
 
         return await self._database.write(work)
+
+    async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
+        return await self._database.write(lambda session: insert_unique(session, jobs, session.now(at)))
 
     async def claim(
         self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
@@ -108,23 +109,18 @@ class SQLiteJobs:
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
         day = (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self._prune("prune_runs", micros(day)) + await self._prune("prune_slots", micros(day))
+        gone = await self._prune("prune_runs", before=micros(day))
+        gone += await self._prune("prune_slots", before=micros(day))
+        await self._prune("drop_keys", now=micros(now))
+        return gone
 
-    async def _prune(self, statement: str, before: int) -> int:
+    async def _prune(self, statement: str, **params: object) -> int:
         gone = 0
         while count := await self._database.write(
-            lambda session: session.change(statement, before=before, limit=PRUNE_BATCH)
+            lambda session: session.change(statement, **params, limit=PRUNE_BATCH)
         ):
             gone += count
         return gone
-
-
-def _records(first: int, jobs: Sequence[NewJob], now: int) -> Iterator[tuple[object, ...]]:
-    for job_id, job in enumerate(jobs, first):
-        run_at = micros(job.run_at)
-        if run_at is None:
-            run_at = now + span(job.delay)
-        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload
 
 
 def _state(row: sqlite3.Row) -> JobState:

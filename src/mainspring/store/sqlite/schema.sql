@@ -183,3 +183,9 @@ CREATE TABLE "specs" (
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;
+CREATE TABLE unique_keys (
+    key    BLOB    NOT NULL PRIMARY KEY,   -- SHA-256
+    name   TEXT    NOT NULL,               -- for people
+    job_id INTEGER NOT NULL,
+    until  INTEGER                         -- kept so long, whatever becomes of the job
+) STRICT, WITHOUT ROWID;

@@ -11,6 +11,42 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
             :delays::interval[], :max_attempts::smallint[], :payloads::bytea[])
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload);
 
+-- name: lock_keys
+-- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
+INSERT INTO mainspring.unique_keys AS k (key, name, job_id)
+SELECT n.key, n.name, n.job_id FROM unnest(:keys::bytea[], :names::text[], :job_ids::bigint[]) AS n (key, name, job_id)
+ORDER BY n.key
+ON CONFLICT (key) DO UPDATE SET key = excluded.key
+RETURNING k.key, k.job_id, k.until;
+
+-- name: live_holders
+-- FOR UPDATE: a claim that is under way has ended when this answers, so that nobody replaces the arguments of a run.
+SELECT id, worker_id <> 0 AS running FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR UPDATE;
+
+-- name: take_keys
+UPDATE mainspring.unique_keys
+SET job_id = (:job_ids::bigint[])[width_bucket(key, :keys::bytea[])], until = (:untils::timestamptz[])[width_bucket(key, :keys::bytea[])]
+WHERE key = ANY (:keys::bytea[]);
+
+-- name: key_holders
+SELECT key, job_id FROM mainspring.unique_keys WHERE key = ANY (:keys::bytea[]);
+
+-- name: replace_job
+UPDATE mainspring.jobs
+SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts,
+    run_at = coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
+WHERE id = :id AND worker_id = 0;
+
+-- name: drop_keys
+-- Keys whose job has ended and whose time is over keep nobody out.
+DELETE FROM mainspring.unique_keys k
+WHERE k.ctid = ANY (ARRAY(
+    SELECT old.ctid FROM mainspring.unique_keys old
+    WHERE (old.until IS NULL OR old.until <= coalesce(:at::timestamptz, now()))
+      AND (SELECT j.id FROM mainspring.jobs j WHERE j.id = old.job_id) IS NULL
+    LIMIT :limit FOR UPDATE SKIP LOCKED
+));
+
 -- name: known_ids
 -- Wherever they now stand: a job that was inserted may have run and gone before anybody asks.
 SELECT id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])

@@ -9,6 +9,29 @@ INSERT INTO lanes (queue, priority) VALUES (:queue, :priority) ON CONFLICT DO NO
 -- By position: the driver binds a tuple a row a fifth faster than a dict.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: lock_keys
+INSERT INTO unique_keys (key, name, job_id) VALUES (:key, :name, :job_id)
+ON CONFLICT (key) DO UPDATE SET key = excluded.key
+RETURNING job_id, until;
+
+-- name: live_holders
+SELECT id, worker_id <> 0 AS running FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: take_keys
+UPDATE unique_keys SET job_id = :job_id, until = :until WHERE key = :key;
+
+-- name: replace_job
+UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_attempts = :max_attempts, run_at = :run_at
+WHERE id = :id AND worker_id = 0;
+
+-- name: drop_keys
+-- Keys whose job has ended and whose time is over keep nobody out.
+DELETE FROM unique_keys WHERE key IN (
+    SELECT k.key FROM unique_keys k
+    WHERE (k.until IS NULL OR k.until <= :now) AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job_id)
+    LIMIT :limit
+);
+
 -- name: claim_lanes
 -- None at all for a worker whose lease has ended.
 SELECT l.queue, l.priority FROM json_each(:queues) q JOIN lanes l ON l.queue = q.value
