@@ -7,6 +7,7 @@ MainspringError
 │   ├── UnknownTask        no task of that name is declared here
 │   └── TargetNotFound     `module:attr` or a file that holds no app
 ├── NotFound               no such job, schedule or dead letter
+├── Outdated               somebody changed it since it was read: read it again, then decide
 ├── StoreError             the database said no
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
 │   ├── AnswerLost         it may have taken the call: find out, never guess
@@ -71,6 +72,14 @@ class NotFound(MainspringError):
     def __init__(self, kind: str, name: object) -> None:
         by = "id" if isinstance(name, int) else "name"
         super().__init__(f"{kind}: there is none with the {by} {shown(name)}")
+        self.kind, self.name = kind, name
+
+
+class Outdated(MainspringError):
+    """A row that is not what it was when the caller read it; nothing was written."""
+
+    def __init__(self, kind: str, name: str, since: str) -> None:
+        super().__init__(f"{kind} {shown(name)}: {since}; nothing was written, so look at it again")
         self.kind, self.name = kind, name
 
 
