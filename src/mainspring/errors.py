@@ -8,6 +8,7 @@ MainspringError
 │   └── TargetNotFound     `module:attr` or a file that holds no app
 ├── NotFound               no such job, schedule or dead letter
 ├── DuplicateJob           its key is taken: the job that has it is named
+├── Outdated               somebody changed it since it was read: read it again, then decide
 ├── StoreError             the database said no
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
 │   ├── AnswerLost         it may have taken the call: find out, never guess
@@ -82,6 +83,14 @@ class DuplicateJob(MainspringError):
         reason = f", and {why}" if why else ""
         super().__init__(f"key: {shown(key)} of task {task} is taken by job {job_id}{reason}")
         self.task, self.key, self.job_id = task, key, job_id
+
+
+class Outdated(MainspringError):
+    """A row that is not what it was when the caller read it; nothing was written."""
+
+    def __init__(self, kind: str, name: str, since: str) -> None:
+        super().__init__(f"{kind} {shown(name)}: {since}; nothing was written, so look at it again")
+        self.kind, self.name = kind, name
 
 
 class StoreError(MainspringError):

@@ -427,6 +427,13 @@ class Stores(RuleBasedStateMachine):
             key=str,
         )
 
+    @rule(some=st.sets(names, min_size=1))
+    def hand_back(self, some):
+        self.agree(
+            lambda side: side.store.hand_back_schedules(sorted(some), author="ann", note=None, at=self.at),
+            key=str,
+        )
+
     @rule(name=names, count=st.integers(1, 2))
     def skip(self, name, count):
         self.agree(lambda side: side.store.skip_slots(name, count=count, at=self.at))

@@ -171,12 +171,21 @@ class Desk:
         }
         return NewSchedule(name=name, **{**given, **fields})
 
-    def schedule_all(self, *schedules: NewSchedule, author: str | None = None) -> list[str]:
-        return list(self.run(self.store.put_schedules(schedules, author=author, at=self.clock.stamp())))
+    def schedule_all(self, *schedules: NewSchedule, **how: Any) -> list[str]:
+        return list(self.run(self.store.put_schedules(schedules, **how, at=self.clock.stamp())))
 
-    def edit(self, name: str = "s", *, author: str = "ann", **fields: Any) -> list[str]:
+    def edit(
+        self,
+        name: str = "s",
+        *,
+        author: str = "ann",
+        note: str | None = None,
+        expected: dict[str, Schedule | None] | None = None,
+        **fields: Any,
+    ) -> list[str]:
         """Put one schedule by hand."""
-        return self.schedule_all(self.new_schedule(name, **fields), author=author)
+        how = {"author": author, "note": note, "expected": expected}
+        return self.schedule_all(self.new_schedule(name, **fields), **how)
 
     def pause(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
         stamp = self.clock.stamp()
@@ -185,6 +194,11 @@ class Desk:
     def resume(self, *names: str, author: str = "ann") -> list[str]:
         stamp = self.clock.stamp()
         return list(self.run(self.store.resume_schedules(names or ("s",), author=author, at=stamp)))
+
+    def hand_back(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
+        stamp = self.clock.stamp()
+        wanted = names or ("s",)
+        return list(self.run(self.store.hand_back_schedules(wanted, author=author, note=note, at=stamp)))
 
     def skip(self, count: int, name: str = "s") -> bool:
         return bool(self.run(self.store.skip_slots(name, count=count, at=self.clock.stamp())))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.declare.policies import Policies, policies
+from mainspring.declare.policies import Policies, PolicyOptions
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Misfire, Overlap
 
@@ -16,16 +16,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def given(name: str = "nightly", **options: Any) -> Policies:
-    defaults: dict[str, Any] = {
-        "misfire": "latest",
-        "catch_up": "1d",
-        "overlap": None,
-        "allow": None,
-        "window": None,
-        "jitter": None,
-        "max_fires": None,
-    }
-    return policies(name, **{**defaults, **options})
+    return PolicyOptions(**options).policies(name)
 
 
 def test_the_defaults_coalesce_what_was_missed_and_skip_what_overlaps() -> None:
@@ -48,6 +39,7 @@ def test_allow_is_short_for_an_overlap_of_so_many() -> None:
     ("options", "field"),
     [
         ({"overlap": "sometimes"}, "schedule.overlap"),
+        ({"overlap": ""}, "schedule.overlap"),
         ({"overlap": "skip", "allow": 2}, "schedule.allow"),
         ({"overlap": "allow"}, "schedule.allow"),
         ({"allow": 0}, "schedule.allow"),

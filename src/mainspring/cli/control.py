@@ -1,4 +1,4 @@
-"""The `schedules` commands that change something: pause, resume, trigger, skip, delete."""
+"""The `schedules` commands that order something: pause, resume, trigger, skip, hand-back, delete."""
 
 from __future__ import annotations
 
@@ -71,6 +71,24 @@ def skip(name: str, count: int, access: Access, as_json: bool) -> None:
         click.echo(printable(f"schedule {done.name}: its next {slots} will be skipped"))
 
 
+@click.command("hand-back")
+@names_argument
+@click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+@author_option
+@store_options
+def hand_back(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Let code have schedules that somebody edited: what an app declares counts again.
+
+    Nothing changes before an app says so. One that no app declares is for `apply --prune` to delete.
+    """
+    report(
+        access.ask(
+            lambda store, clock: ScheduleCommands(store, clock).hand_back(names, author=author, note=note)
+        ),
+        as_json=as_json,
+    )
+
+
 @click.command()
 @names_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -93,7 +111,11 @@ def report(done: Sequence[ScheduleDone], *, as_json: bool) -> None:
         document([schedule_done_view(each) for each in done])
         return
     for each in done:
-        said = f"{each.why}; nothing was done" if each.effect is ScheduleEffect.NONE else each.effect
+        said = (
+            f"{each.why}; nothing was done"
+            if each.effect is ScheduleEffect.NONE
+            else each.effect.replace("_", " ")
+        )
         click.echo(printable(f"schedule {each.name} {said}"))
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-
 import click
 
 from mainspring.cli.options import json_option
@@ -15,12 +12,11 @@ from mainspring.duration import duration
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import EPOCH, Every
-from mainspring.trigger.moment import moment
+from mainspring.trigger.moment import moment, wall_or_moment
 from mainspring.trigger.preview import Fire, fires
 from mainspring.trigger.rrule import RRule
 
 MOST_FIRES = 1000
-_OFFSET = re.compile(r"(?:Z|[+-]\d\d:\d\d)$", re.ASCII)
 
 
 @click.command("next")
@@ -69,7 +65,7 @@ def _trigger(
         _refuse("with --every", anchor=anchor)
         if dtstart is None:
             raise click.UsageError("--rrule: expected with --dtstart")
-        return RRule(rrule, _start(dtstart), tz)
+        return RRule(rrule, wall_or_moment(dtstart, "dtstart"), tz)
     _refuse("with --rrule", dtstart=dtstart)
     if every is not None:
         _refuse("with a cron expression", gap=gap, fold=fold, name=name)
@@ -78,12 +74,6 @@ def _trigger(
     key = None if name is None else valid_name(name, "schedule.name")
     rules = {option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None}
     return Cron(expression or "", tz, key=key, **rules)
-
-
-def _start(text: str) -> datetime:
-    if _OFFSET.search(text):
-        return moment(text, "dtstart")
-    return moment(f"{text}Z", "dtstart").replace(tzinfo=None)
 
 
 def _refuse(needs: str, **options: str | None) -> None:

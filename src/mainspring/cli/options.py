@@ -32,11 +32,15 @@ class _JobId(click.IntRange):
 JOB_ID = _JobId(1, LARGEST_ID)
 
 
+def seconds_or_text(text: str) -> int | str:
+    """A bare number counts seconds; anything else is for `duration` to read."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else text
+
+
 def length(text: str) -> timedelta:
     """A duration; a bare number counts seconds."""
-    plain = text.isascii() and text.isdigit() and len(text) < 12
     try:
-        return duration(int(text) if plain else text, "duration")
+        return duration(seconds_or_text(text), "duration")
     except InvalidArgument as wrong:
         raise click.BadParameter(f"expected {wrong.expected}, got {shown(text)}") from None
 

@@ -66,7 +66,8 @@ def show(planned: list[Planned], *, as_json: bool) -> None:
 def _changes(planned: Planned) -> str:
     changes = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in planned.differences)
     if planned.action is Action.KEEP:
-        return printable(f"edited at run time; code says: {changes}")
+        advice = f"`schedules hand-back {planned.name}` lets code have it"
+        return printable(f"edited at run time, so it stays ({advice}); code says: {changes}")
     return printable(changes) or "-"
 
 

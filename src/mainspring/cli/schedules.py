@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from mainspring.cli.control import delete, pause, resume, skip, trigger
+from mainspring.cli.control import delete, hand_back, pause, resume, skip, trigger
+from mainspring.cli.editing import create, edit
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, table, when
 from mainspring.cli.plan import apply_command, plan_command
@@ -25,10 +26,10 @@ MOST_FIRES = 1000
 
 @click.group()
 def schedules() -> None:
-    """See what runs by itself and when, pause and resume it, and read its history."""
+    """See what runs by itself and when, make, change and pause it, and read its history."""
 
 
-for command in (plan_command, apply_command, pause, resume, trigger, skip, delete):
+for command in (create, edit, hand_back, plan_command, apply_command, pause, resume, trigger, skip, delete):
     schedules.add_command(command)
 
 

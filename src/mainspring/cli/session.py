@@ -15,6 +15,7 @@ from mainspring.cli.output import printable
 from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, masked_url, sqlite_file
+from mainspring.declare.registry import Registry
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.store.ports import Store
 
@@ -36,6 +37,10 @@ class Access:
         app.configure({**(flags or {}), "database.url": self.database_url}, file=self.file)
         self._loaded = app
         return app
+
+    def registry(self) -> Registry | None:
+        """What the app that was named declares; None when none was named."""
+        return None if self.app is None else (self._loaded or self.load()).registry
 
     def where(self) -> str:
         """The database that was looked in, as it may be shown."""

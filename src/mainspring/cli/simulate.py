@@ -12,7 +12,7 @@ from mainspring.calendars import decode_calendar
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
-from mainspring.declare.policies import policies
+from mainspring.declare.policies import PolicyOptions
 from mainspring.errors import NotFound
 from mainspring.ops.load import Load, load
 from mainspring.ops.simulate import Horizon, Outage, Planned, Simulation, simulate
@@ -133,13 +133,4 @@ def _spread(schedule: Planned, window: timedelta) -> timedelta:
     """The place it would have in a window, unless it has one."""
     if schedule.offset:
         return schedule.offset
-    return policies(
-        schedule.name,
-        misfire=schedule.misfire,
-        catch_up=schedule.catch_up,
-        overlap=None,
-        allow=None,
-        window=window,
-        jitter=None,
-        max_fires=None,
-    ).offset
+    return PolicyOptions(window=window).policies(schedule.name).offset

@@ -32,36 +32,43 @@ class Policies:
     max_fires: int | None
 
 
-def policies(
-    name: str,
-    *,
-    misfire: str,
-    catch_up: Duration,
-    overlap: str | None,
-    allow: int | None,
-    window: Duration | None,
-    jitter: Duration | None,
-    max_fires: int | None,
-) -> Policies:
-    """Check them. `allow=n` is short for overlap="allow" with at most n live at once."""
-    if allow is not None and overlap not in (None, Overlap.ALLOW):
-        raise InvalidArgument("schedule.allow", allow, 'none, or with overlap="allow"')
-    if overlap == Overlap.ALLOW and allow is None:
-        raise InvalidArgument("schedule.allow", allow, "how many may be live at once")
-    chosen = Overlap.ALLOW if allow is not None else _word(Overlap, overlap or Overlap.SKIP, "overlap")
-    return Policies(
-        misfire=_word(Misfire, misfire, "misfire"),
-        catch_up=duration(catch_up, "schedule.catch_up", least=_NONE),
-        overlap=chosen,
-        overlap_limit=1 if allow is None else _count(allow),
-        offset=_NONE if window is None else _place(name, duration(window, "schedule.window", least=_NONE)),
-        jitter=_NONE if jitter is None else duration(jitter, "schedule.jitter", least=_NONE),
-        max_fires=valid_max_fires(max_fires),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOptions:
+    """What a user may say. `allow=n` is short for overlap="allow" with at most n live at once."""
+
+    misfire: str = "latest"
+    catch_up: Duration = "1d"
+    overlap: str | None = None
+    allow: int | None = None
+    window: Duration | None = None
+    jitter: Duration | None = None
+    max_fires: int | None = None
+
+    def policies(self, name: str) -> Policies:
+        """Check them; the schedule's name gives it its place in the window."""
+        return Policies(
+            misfire=_word(Misfire, self.misfire, "misfire"),
+            catch_up=duration(self.catch_up, "schedule.catch_up", least=_NONE),
+            overlap=self._overlap(),
+            overlap_limit=1 if self.allow is None else _count(self.allow),
+            offset=_NONE if self.window is None else _place(name, self.window),
+            jitter=_NONE if self.jitter is None else duration(self.jitter, "schedule.jitter", least=_NONE),
+            max_fires=valid_max_fires(self.max_fires),
+        )
+
+    def _overlap(self) -> Overlap:
+        if self.allow is not None and self.overlap not in (None, Overlap.ALLOW):
+            raise InvalidArgument("schedule.allow", self.allow, 'none, or with overlap="allow"')
+        if self.overlap == Overlap.ALLOW and self.allow is None:
+            raise InvalidArgument("schedule.allow", self.allow, "how many may be live at once")
+        if self.overlap is None:
+            return Overlap.SKIP if self.allow is None else Overlap.ALLOW
+        return _word(Overlap, self.overlap, "overlap")
 
 
-def _place(name: str, window: timedelta) -> timedelta:
+def _place(name: str, given: Duration) -> timedelta:
     """The schedule's own place in the window: the same for ever, and spread evenly over names."""
+    window = duration(given, "schedule.window", least=_NONE)
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, person=b"window").digest())
     steps = window // _MILLISECOND
     return (number % steps) * _MILLISECOND if steps else _NONE

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from mainspring.calendars import Calendar
 from mainspring.declare import payload
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_priority
-from mainspring.declare.policies import Policies, policies
+from mainspring.declare.policies import Policies, PolicyOptions
 from mainspring.declare.task import Task
-from mainspring.declare.when import When
-from mainspring.duration import Duration
+from mainspring.declare.when import WHEN_OPTIONS, When
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import NewSchedule
 from mainspring.trigger.base import Trigger
@@ -35,89 +35,49 @@ class ScheduleDeclaration:
 
     def new_schedule(self, now: datetime) -> NewSchedule:
         """What the store is told: with the first two slots after now, should the trigger be new to it."""
-        next_at = self.trigger.next_after(now)
         return NewSchedule(
             name=self.name,
             task=self.task.name,
-            trigger=self.trigger.encode(),
             payload=self.payload,
             queue=self.queue,
             priority=self.priority,
             max_attempts=self.task.attempts,
-            misfire=self.policies.misfire,
-            catch_up=self.policies.catch_up,
-            overlap=self.policies.overlap,
-            overlap_limit=self.policies.overlap_limit,
-            offset=self.policies.offset,
-            jitter=self.policies.jitter,
-            max_fires=self.policies.max_fires,
-            next_at=next_at,
-            following_at=None if next_at is None else self.trigger.next_after(next_at),
+            **asdict(self.policies),
+            **beginning(self.trigger, now),
         )
+
+
+def beginning(trigger: Trigger, now: datetime) -> dict[str, Any]:
+    """The part of a NewSchedule that says when, with its first two slots after now."""
+    next_at = trigger.next_after(now)
+    following_at = None if next_at is None else trigger.next_after(next_at)
+    return {"trigger": trigger.encode(), "next_at": next_at, "following_at": following_at}
 
 
 def declare_schedule(
     name: str,
     task: Task[..., object],
     *,
-    cron: str | None = None,
-    every: Duration | None = None,
-    rrule: str | None = None,
-    at: datetime | Sequence[datetime] | None = None,
-    tz: str = "UTC",
-    gap: str = "shift",
-    fold: str = "first",
-    anchor: datetime | None = None,
-    dtstart: datetime | None = None,
-    exdates: Sequence[datetime] = (),
-    rdates: Sequence[datetime] = (),
-    start: datetime | None = None,
-    end: datetime | None = None,
-    max_fires: int | None = None,
-    calendar: Calendar | None = None,
-    on_holiday: str | None = None,
     args: Sequence[object] = (),
     kwargs: Mapping[str, object] | None = None,
-    misfire: str = "latest",
-    catch_up: Duration = "1d",
-    overlap: str | None = None,
-    allow: int | None = None,
-    window: Duration | None = None,
-    jitter: Duration | None = None,
     queue: str | None = None,
     priority: int | None = None,
+    **options: Any,
 ) -> ScheduleDeclaration:
-    """Check a schedule: exactly one of `cron`, `every`, `rrule` and `at`, and arguments that fit the task.
-
-    `gap` and `fold` say what a fixed hour means on the nights the clocks change. Slots from `start`
-    on and before `end` count. `on_holiday` ("skip", "next", "previous") goes with a calendar. The
-    policies are those of `Misfire` and `Overlap`; `window` gives the schedule a place of its own in it.
-    """
+    """Check a schedule. The options are those of `When` and of `PolicyOptions`; `app.schedule` says
+    what each means. The arguments must fit the task."""
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
     named = dict(kwargs or {})
     task.signature.check(args, named)
-    when = When(
-        cron=cron, every=every, rrule=rrule, at=at, tz=tz, gap=gap, fold=fold, anchor=anchor,
-        dtstart=dtstart, exdates=exdates, rdates=rdates, start=start, end=end,
-        calendar=calendar, on_holiday=on_holiday,
-    )  # fmt: skip
+    when = When(**{each: options.pop(each) for each in WHEN_OPTIONS if each in options})
     return ScheduleDeclaration(
         name=valid_name(name, "schedule.name"),
         task=task,
         trigger=when.trigger(valid_name(name, "schedule.name")),
         payload=payload.encode(args, named, field=task.name),
-        policies=policies(
-            name,
-            misfire=misfire,
-            catch_up=catch_up,
-            overlap=overlap,
-            allow=allow,
-            window=window,
-            jitter=jitter,
-            max_fires=max_fires,
-        ),
+        policies=PolicyOptions(**options).policies(name),
         queue=task.queue if queue is None else valid_name(queue, "schedule.queue"),
         priority=task.priority if priority is None else valid_priority(priority, "schedule.priority"),
-        calendar=calendar,
+        calendar=when.calendar,
     )

@@ -18,13 +18,15 @@ from mainspring.trigger.rolled import Roll, Rolled
 from mainspring.trigger.rrule import RRule
 
 MOST_FIRES = 1_000_000_000
-_KINDS = ("cron", "every", "rrule", "at")
-_OPTIONS = {
+KINDS = ("cron", "every", "rrule", "at")
+OPTIONS_OF = {
     "cron": {"tz", "gap", "fold"},
     "every": {"anchor"},
     "rrule": {"tz", "dtstart", "exdates", "rdates"},
     "at": set[str](),
 }
+KIND_OPTIONS = ("tz", "gap", "fold", "anchor", "dtstart", "exdates", "rdates")
+"""Those that go with some kinds only."""
 _REAL_TIME = "none: an interval or an instant is the same in every zone"
 
 
@@ -67,7 +69,7 @@ class When:
         return Instants(tuple(self.at) if isinstance(self.at, list | tuple) else (self.at,))  # type: ignore[arg-type]  # checked there
 
     def _kind(self) -> str:
-        given = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
             shown = {kind: getattr(self, kind) for kind in given}
             raise InvalidArgument("schedule", shown, "exactly one of cron, every, rrule and at")
@@ -75,10 +77,10 @@ class When:
 
     def _refuse_options_of_others(self, kind: str) -> None:
         defaults = {each.name: each.default for each in fields(self)}
-        for option in ("tz", "gap", "fold", "anchor", "dtstart", "exdates", "rdates"):
+        for option in KIND_OPTIONS:
             value = getattr(self, option)
-            if option not in _OPTIONS[kind] and value != defaults[option]:
-                owners = " and ".join(owner for owner in _KINDS if option in _OPTIONS[owner])
+            if option not in OPTIONS_OF[kind] and value != defaults[option]:
+                owners = " and ".join(owner for owner in KINDS if option in OPTIONS_OF[owner])
                 expected = _REAL_TIME if kind in ("every", "at") and option == "tz" else f"only with {owners}"
                 raise InvalidArgument(option, value, expected)
 
@@ -91,7 +93,10 @@ class When:
             raise InvalidArgument("calendar", self.calendar, "a Calendar")
         # Intervals and instants have no zone of their own: there the calendar's says what date it is.
         tz = self.tz if self.cron is not None or self.rrule is not None else self.calendar.tz
-        return Rolled(trigger, self.calendar, self.on_holiday or Roll.SKIP, tz)  # type: ignore[arg-type]  # checked there
+        return Rolled(trigger, self.calendar, Roll.SKIP if self.on_holiday is None else self.on_holiday, tz)  # type: ignore[arg-type]  # checked there
+
+
+WHEN_OPTIONS = tuple(each.name for each in fields(When))
 
 
 def valid_max_fires(value: int | None) -> int | None:

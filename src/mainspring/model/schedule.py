@@ -121,7 +121,14 @@ class Change(StrEnum):
     CHANGED = "changed"
     PAUSED = "paused"
     RESUMED = "resumed"
+    HANDED_BACK = "handed_back"
+    """What code declares counts again."""
     DELETED = "deleted"
+
+    @property
+    def words(self) -> str:
+        """As it reads in a sentence."""
+        return self.replace("_", " ")
 
 
 class ScheduleVersion(Value, frozen=True, kw_only=True):

@@ -183,7 +183,9 @@ class _Auditor:
         if jobs := self._history.made.get(slot):
             return f"no row stands for it, though it made {_jobs(jobs)}"
         if span.ended_by is not None and not self._marks.decided(slot, span.until):
-            return f"nobody had decided it when the schedule was {span.ended_by} at {moment(span.until)}"
+            return (
+                f"nobody had decided it when the schedule was {span.ended_by.words} at {moment(span.until)}"
+            )
         schedule = self._history.schedule
         if schedule is not None and schedule.next_at is not None and schedule.next_at <= slot:
             return "nobody has decided it yet"

@@ -17,6 +17,7 @@ class ScheduleEffect(StrEnum):
 
     PAUSED = "paused"
     RESUMED = "resumed"
+    HANDED_BACK = "handed_back"
     DELETED = "deleted"
     NONE = "none"
 
@@ -70,6 +71,17 @@ class ScheduleCommands:
         found = await self._found(names)
         resumed = await self._store.resume_schedules(list(found), author=author, at=self._clock.stamp())
         return _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused")
+
+    async def hand_back(
+        self, names: Sequence[str], *, author: str, note: str | None = None
+    ) -> list[ScheduleDone]:
+        """Let code have what somebody edited: the next declaration of it counts. One that no app
+        declares goes on as it is, but is code's to remove."""
+        found = await self._found(names)
+        handed = await self._store.hand_back_schedules(
+            list(found), author=author, note=note, at=self._clock.stamp()
+        )
+        return _answers(found, handed, ScheduleEffect.HANDED_BACK, lambda _: "is code's already")
 
     async def delete(self, names: Sequence[str], *, author: str) -> list[ScheduleDone]:
         """Take them away; their ledger, their versions and the jobs they made stay."""

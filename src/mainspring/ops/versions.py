@@ -63,6 +63,8 @@ def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
     """The fields that somebody sets and that are not the same."""
     old, new = schedule_view(before), schedule_view(after)
     old["trigger"], new["trigger"] = in_words(before.trigger), in_words(after.trigger)
+    if old["trigger"] == new["trigger"]:  # few words may hide what they do not say, such as a gap's policy
+        old["trigger"], new["trigger"] = before.trigger, after.trigger
     return tuple(
         Difference(field=name, was=old.get(name), now=new.get(name))
         for name in COMPARED
@@ -73,7 +75,8 @@ def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
 def step_in_words(step: Step) -> str:
     """The kind of change, and what it changed."""
     changed = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in step.differences)
-    return f"{step.version.change}: {changed}" if changed else step.version.change.value
+    words = step.version.change.words
+    return f"{words}: {changed}" if changed else words
 
 
 def step_view(step: Step) -> View:

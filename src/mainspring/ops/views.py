@@ -38,7 +38,7 @@ def job_view(job: Job) -> View:
         "queue": job.queue,
         "priority": job.priority,
         "state": job.state.value,
-        **_call(job.payload),
+        **call_view(job.payload),
         "run_at": iso(job.run_at),
         "enqueued_at": iso(job.enqueued_at),
         "finished_at": iso(job.finished_at),
@@ -96,7 +96,7 @@ def schedule_view(schedule: Schedule) -> View:
         "name": schedule.name,
         "task": schedule.task,
         "trigger": trigger_view(schedule.trigger),
-        **_call(schedule.payload),
+        **call_view(schedule.payload),
         "queue": schedule.queue,
         "priority": schedule.priority,
         "max_attempts": schedule.max_attempts,
@@ -205,7 +205,8 @@ def member_id(value: int | None) -> str | None:
     return None if value is None else f"{value:x}"
 
 
-def _call(payload: bytes) -> View:
+def call_view(payload: bytes) -> View:
+    """The arguments of a call."""
     try:
         args, kwargs = decode(payload)
     except InvalidArgument:

@@ -7,7 +7,7 @@ release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -30,6 +30,8 @@ from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 
 Stamp = datetime | None
+Expected = Mapping[str, Schedule | None]
+"""By name, what the caller has read and wants to stand as it was; None for what must not be there."""
 
 
 class JobQueue(Protocol):
@@ -97,11 +99,18 @@ class ScheduleStore(Protocol):
     """Specs, fires and the ledger."""
 
     async def put_schedules(
-        self, schedules: Sequence[NewSchedule], *, author: str | None = None, at: Stamp
+        self,
+        schedules: Sequence[NewSchedule],
+        *,
+        author: str | None = None,
+        note: str | None = None,
+        expected: Expected | None = None,
+        at: Stamp,
     ) -> list[str]:
         """Write schedules by name, each change as a new version; answer the names that were new or
         changed. A schedule that is the same is left alone, so that any number of processes may
-        declare it. Without an author it is code that speaks: what somebody edited since stays."""
+        declare it. Without an author it is code that speaks: what somebody edited since stays.
+        Where one is not as `expected`, nothing is written and Outdated says so."""
 
     async def pause_schedules(
         self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
@@ -111,6 +120,12 @@ class ScheduleStore(Protocol):
 
     async def resume_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
         """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
+
+    async def hand_back_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        """Let code have what somebody edited: what it says next counts. Nothing else changes until
+        then. Answers the names that were edited."""
 
     async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
         """Have the next `count` slots skipped as requested; False when there is no such schedule."""

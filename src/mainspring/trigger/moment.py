@@ -14,6 +14,7 @@ _SUCH_AS = "2026-03-01T09:00:00+01:00 or 2026-03-01T08:00:00Z"
 _FORM = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:\d\d)$", re.ASCII)
 _LONGEST = 40
 
 
@@ -37,6 +38,13 @@ def moment(text: str, field: str) -> datetime:
     except ValueError:
         raise InvalidArgument(field, text, f"a date, time and offset that exist, as in {_SUCH_AS}") from None
     return local.astimezone(UTC)
+
+
+def wall_or_moment(text: str, field: str) -> datetime:
+    """Read an instant, or a wall time, which has no offset and is left without one."""
+    if isinstance(text, str) and not _OFFSET.search(text):
+        return moment(f"{text}Z", field).replace(tzinfo=None)
+    return moment(text, field)
 
 
 def _zone(offset: str) -> timezone:

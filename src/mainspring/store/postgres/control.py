@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mainspring.model.schedule import Change, NewSchedule
-from mainspring.store.codes import CODE, spec_catch_up
-from mainspring.store.ports import Stamp
+from mainspring.store.codes import CODE, refuse_outdated, spec_catch_up
+from mainspring.store.ports import Expected, Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.names import Names
@@ -28,16 +28,26 @@ class PostgresControl:
         self._notifier = notifier
 
     async def put_schedules(
-        self, schedules: Sequence[NewSchedule], *, author: str | None = None, at: Stamp
+        self,
+        schedules: Sequence[NewSchedule],
+        *,
+        author: str | None = None,
+        note: str | None = None,
+        expected: Expected | None = None,
+        at: Stamp,
     ) -> list[str]:
         queue_ids = await self._names.queue_ids(s.queue for s in schedules)
         task_ids = await self._names.task_ids(s.task for s in schedules)
         await self._names.ensure_lanes({(q, s.priority) for q, s in zip(queue_ids, schedules, strict=True)})
+        fresh = {name for name, read in (expected or {}).items() if read is None}
         numbered = sorted(zip(schedules, queue_ids, task_ids, strict=True), key=lambda each: each[0].name)
         async with self._database.transaction("put_schedules") as transaction:
             # What is there by id, as fires lock it; then specs by trigger, then new schedules by name:
             # processes that start together lock in one order.
             await transaction.fetch("lock_schedules", names=[schedule.name for schedule in schedules])
+            if expected:
+                standing = await transaction.fetch("schedules", names=list(expected))
+                refuse_outdated(expected, {row["name"]: (row["id"], row["version"]) for row in standing})
             for schedule in sorted(schedules, key=lambda each: each.trigger):
                 await transaction.fetch("put_spec", **_spec(schedule), **_slots(schedule))
             changed: list[str] = []
@@ -49,10 +59,13 @@ class PostgresControl:
                     queue_id=queue_id,
                     task_id=task_id,
                     by_hand=author is not None,
+                    only_new=schedule.name in fresh,
                     at=at,
                 )
+                if not written and schedule.name in fresh:  # made by another while this one waited
+                    refuse_outdated({schedule.name: None}, {schedule.name: (0, 0)})
                 changed += [row["name"] for row in written]
-            await self._add_versions(transaction, changed, Change.CHANGED, author or CODE, None, at)
+            await self._add_versions(transaction, changed, Change.CHANGED, author or CODE, note, at)
         return changed
 
     async def pause_schedules(
@@ -70,6 +83,14 @@ class PostgresControl:
             await transaction.fetch("lock_schedules", names=list(names))
             found = await transaction.fetch("resume_schedules", names=list(names), at=at)
             return await self._changed(transaction, found, Change.RESUMED, author, None, at)
+
+    async def hand_back_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        async with self._database.transaction("hand_back_schedules") as transaction:
+            await transaction.fetch("lock_schedules", names=list(names))
+            found = await transaction.fetch("hand_back_schedules", names=list(names))
+            return await self._changed(transaction, found, Change.HANDED_BACK, author, note, at)
 
     async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
         return bool(await self._database.fetch("skip_slots", name=name, count=count))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from mainspring.model.schedule import Change, NewSchedule
-from mainspring.store.codes import CODE, spec_catch_up
-from mainspring.store.ports import Stamp
+from mainspring.store.codes import CODE, refuse_outdated, spec_catch_up
+from mainspring.store.ports import Expected, Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
@@ -22,14 +22,23 @@ class SQLiteControl:
         self._database = database
 
     async def put_schedules(
-        self, schedules: Sequence[NewSchedule], *, author: str | None = None, at: Stamp
+        self,
+        schedules: Sequence[NewSchedule],
+        *,
+        author: str | None = None,
+        note: str | None = None,
+        expected: Expected | None = None,
+        at: Stamp,
     ) -> list[str]:
         by_hand = author is not None
 
         def work(session: Session) -> list[str]:
             now = session.now(at)
+            if expected:
+                standing = session.rows("schedules", names=listed(expected))
+                refuse_outdated(expected, {row["name"]: (row["id"], row["version"]) for row in standing})
             changed = [name for schedule in schedules for name in _put(session, schedule, by_hand, now)]
-            _add_versions(session, changed, Change.CHANGED, author or CODE, None, now)
+            _add_versions(session, changed, Change.CHANGED, author or CODE, note, now)
             return changed
 
         return await self._database.write(work)
@@ -53,6 +62,16 @@ class SQLiteControl:
             resumed = [row["name"] for row in found]
             _add_versions(session, resumed, Change.RESUMED, author, None, now)
             return resumed
+
+        return await self._database.write(work)
+
+    async def hand_back_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        def work(session: Session) -> list[str]:
+            handed = [row["name"] for row in session.rows("hand_back_schedules", names=listed(names))]
+            _add_versions(session, handed, Change.HANDED_BACK, author, note, session.now(at))
+            return handed
 
         return await self._database.write(work)
 

@@ -23,7 +23,7 @@ ON CONFLICT (name) DO UPDATE SET
     fires_left = CASE WHEN s.max_fires IS NOT DISTINCT FROM excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
     edited = excluded.edited, version = s.version + 1,
     active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
-WHERE (excluded.edited OR NOT s.edited)
+WHERE NOT :only_new::bool AND (excluded.edited OR NOT s.edited)
   AND (s.spec_id, s.task_id, s.queue_id, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
        s.offset_by, s.jitter, s.max_fires)
    IS DISTINCT FROM
@@ -51,6 +51,9 @@ SET paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
     active_from = greatest(active_from, coalesce(:at::timestamptz, now()))
 WHERE name = ANY (:names::text[]) AND paused_at IS NOT NULL
 RETURNING name;
+
+-- name: hand_back_schedules
+UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name = ANY (:names::text[]) AND edited RETURNING name;
 
 -- name: skip_slots
 UPDATE mainspring.schedules SET skips = skips + :count WHERE name = :name RETURNING name;

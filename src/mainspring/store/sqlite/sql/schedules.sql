@@ -43,6 +43,11 @@ UPDATE schedules SET paused_at = NULL, paused_by = NULL, pause_note = NULL, vers
 WHERE name IN (SELECT value FROM json_each(:names)) AND paused_at IS NOT NULL
 RETURNING name;
 
+-- name: hand_back_schedules
+UPDATE schedules SET edited = 0, version = version + 1
+WHERE name IN (SELECT value FROM json_each(:names)) AND edited
+RETURNING name;
+
 -- name: skip_slots
 UPDATE schedules SET skips = skips + :count WHERE name = :name RETURNING name;
 

@@ -1,0 +1,57 @@
+"""The task that a schedule calls: as an app declares it, or by its name alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mainspring.declare import payload
+from mainspring.declare.names import valid_name
+from mainspring.declare.options import valid_attempts, valid_priority, valid_retry
+from mainspring.declare.registry import Registry
+from mainspring.declare.signature import Signature
+from mainspring.model.job import DEFAULT_QUEUE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callee:
+    """A task's name and defaults. Without a signature nobody here knows what it may be called with."""
+
+    name: str
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    attempts: int = valid_retry(None).attempts
+    signature: Signature | None = None
+
+    @classmethod
+    def named(cls, name: object, registry: Registry | None) -> Callee:
+        """The task of that name; UnknownTask when there is a registry and it has none."""
+        valid = valid_name(name, "schedule.task")  # type: ignore[arg-type]  # checked there
+        if registry is None:
+            return cls(name=valid)
+        task = registry.get(valid)
+        return cls(
+            name=task.name,
+            queue=task.queue,
+            priority=task.priority,
+            attempts=task.attempts,
+            signature=task.signature,
+        )
+
+    def payload(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bytes:
+        """A call with these, checked as far as the task is known."""
+        if self.signature is not None:
+            self.signature.check(args, kwargs)
+        return payload.encode(args, kwargs, field=self.name)
+
+    def option(self, name: str, said: object) -> object:
+        """Its queue, priority or attempts: what was said, or its own where that is None."""
+        match name:
+            case _ if said is None:
+                return getattr(self, name)
+            case "queue":
+                return valid_name(said, "schedule.queue")  # type: ignore[arg-type]  # checked there
+            case "priority":
+                return valid_priority(said, "schedule.priority")  # type: ignore[arg-type]  # checked there
+            case _:
+                return valid_attempts(said, "schedule.attempts")  # type: ignore[arg-type]  # checked there
