@@ -27,6 +27,23 @@ def test_a_burst_worker_runs_what_was_enqueued_and_exits_zero(shell: Shell) -> N
     assert [each["result"] for each in listed] == [5, "hello Ada"]
 
 
+def test_a_second_job_of_a_key_is_not_made(shell: Shell) -> None:
+    first = shell("enqueue", "shop", "greet", "--key", "k", "--json").data
+    second = shell("enqueue", "shop", "greet", "--key", "k")
+    third = shell("enqueue", "shop", "greet", "--key", "k", "--on-duplicate", "error")
+    wrong = shell("enqueue", "shop", "greet", "--key", "k", "--on-duplicate", "drop")
+
+    assert first["created"]
+    assert (second.code, second.out) == (
+        0,
+        f"job {first['id']} (greet in default), which was there already\n",
+    )
+    assert third.code == 1
+    assert f"key: 'k' of task greet is taken by job {first['id']}" in third.err
+    assert wrong.code == 2
+    assert "unique.on_duplicate: expected one of return, replace, error, got 'drop'" in wrong.err
+
+
 def test_successes_are_logged_one_by_one_only_when_asked_for(shell: Shell) -> None:
     shell("enqueue", "shop", "greet")
     quiet = shell("worker", "shop", "--burst")

@@ -25,6 +25,13 @@ from mainspring.ops.views import handle_view
 @click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
 @click.option("--priority", type=int, help="From -100 to 100; higher runs first.")
 @click.option("--queue", help="Another queue than the task's own.")
+@click.option("--key", help="Make no second job of this key.")
+@click.option(
+    "--scope", metavar="queued|finished", help="With a key: while its job waits, or until it ended."
+)
+@click.option("--period", type=length, help="With a key: for so long, whatever becomes of its job.")
+@click.option("--on-duplicate", metavar="return|replace|error", help="What becomes of a second job.")
+@click.option("--debounce", type=length, help="Run when no further one has come for so long.")
 @store_options
 def enqueue(
     words: tuple[str, ...],
@@ -34,6 +41,11 @@ def enqueue(
     at: datetime | None,
     priority: int | None,
     queue: str | None,
+    key: str | None,
+    scope: str | None,
+    period: timedelta | None,
+    on_duplicate: str | None,
+    debounce: timedelta | None,
     access: Access,
     as_json: bool,
 ) -> None:
@@ -47,7 +59,17 @@ def enqueue(
     access, name, pairs = _sorted_out(words, access)
     args, kwargs, texts = positional(listed), keywords(named), _pairs(pairs)
     app = access.load()
-    task = app.registry.get(name).using(delay=delay, run_at=at, priority=priority, queue=queue)
+    task = app.registry.get(name).using(
+        delay=delay,
+        run_at=at,
+        priority=priority,
+        queue=queue,
+        key=key,
+        scope=scope,
+        period=period,
+        on_duplicate=on_duplicate,
+        debounce=debounce,
+    )
     kwargs.update({key: _value(text, task.signature.text_kind(key)) for key, text in texts.items()})
     job = task.job(*args, **kwargs)
     refuse_memory(app)
@@ -60,7 +82,7 @@ def enqueue(
     if as_json:
         document(handle_view(handle))
     else:
-        click.echo(str(handle))
+        click.echo(str(handle) + ("" if handle.created else ", which was there already"))
 
 
 def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequence[str]]:

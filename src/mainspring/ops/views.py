@@ -27,7 +27,7 @@ View = dict[str, object]
 
 def handle_view(handle: JobHandle) -> View:
     """What an enqueue answers."""
-    return {"id": handle.id, "task": handle.task, "queue": handle.queue}
+    return {"id": handle.id, "task": handle.task, "queue": handle.queue, "created": handle.created}
 
 
 def job_view(job: Job) -> View:
