@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
@@ -68,6 +70,12 @@ class SQLiteHistory:
         def work(session: Session) -> Schedule | None:
             found = session.rows("schedules", names=listed([name]))
             return rows.schedule(found[0]) if found else None
+
+        return await self._database.read(work)
+
+    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        def work(session: Session) -> list[str]:
+            return [row["name"] for row in session.rows("strays", declared=listed(declared), limit=limit)]
 
         return await self._database.read(work)
 
