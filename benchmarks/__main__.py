@@ -15,7 +15,7 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks import measures
+from benchmarks import fleet, measures
 from benchmarks.bench import Bench
 from mainspring import __version__
 from mainspring.clock import SystemClock
@@ -28,6 +28,8 @@ GOALS = {
     "pickup p50, ms": "≤ 5",
     "herd of 100,000 schedules, s": "≤ 2",
 }
+
+KILLS = 12
 
 
 async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Figures:
@@ -46,6 +48,10 @@ async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Fi
         lambda: measures.lateness(bench, jobs // 20),
         lambda: measures.lateness(bench, jobs // 2),
         lambda: measures.rest(bench, jobs * 50),
+        lambda: fleet.failover(bench, KILLS),
+        lambda: fleet.herd(bench, jobs // 20, 1),
+        lambda: fleet.herd(bench, jobs * 5, 1),
+        lambda: fleet.herd(bench, jobs * 5, 2),
     ]
     for step in steps:
         figures |= await step()

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -48,6 +49,12 @@ class Bench:
 
     def table(self, name: str) -> str:
         return name if self.engine == "sqlite" else f"mainspring.{name}"
+
+    def instant(self, moment: datetime) -> str:
+        """As it is written in this database's SQL."""
+        if self.engine == "sqlite":
+            return str(round(moment.timestamp() * 1_000_000))
+        return f"timestamptz '{moment.isoformat()}'"
 
     async def count(self, table: str) -> int:
         [(count,)] = await self.rows(f"SELECT count(*) FROM {self.table(table)}")

@@ -92,12 +92,12 @@ async def herd(bench: Bench, count: int) -> Figures:
     await bench.empty()
     async with bench.app() as app:
         now = await (await app.store()).now(at=None)
-        scheduler = await _schedules(bench, app, count, HOUR, now)
+        scheduler = await schedules(bench, app, count, HOUR, now)
         began = time.perf_counter()
         await scheduler.tick()
         took = time.perf_counter() - began
     assert await bench.count("jobs") == count
-    await _no_schedules(bench)
+    await no_schedules(bench)
     return {f"herd of {count:,} schedules, s": took}
 
 
@@ -110,20 +110,26 @@ async def lateness(bench: Bench, count: int) -> Figures:
         now = await (await app.store()).now(at=None)
         first = Every(period).next_after(now + timedelta(seconds=1))
         assert first is not None
-        scheduler = await _schedules(bench, app, count, period, first)
+        scheduler = await schedules(bench, app, count, period, first)
 
         while await bench.count("slots") < 3 * count:
             # As long as the scheduler itself says: a poll of our own would be what is measured.
             await pause(await scheduler.tick())
-    unit = "(decided_at - slot_at) / 1000.0"
-    if bench.engine == "postgresql":
-        unit = "extract(epoch FROM decided_at - slot_at)::float8 * 1000"
-    waits = sorted(float(late) for (late,) in await bench.rows(f"SELECT {unit} FROM {bench.table('slots')}"))
-    await _no_schedules(bench)
+    waits = await lateness_ms(bench)
+    await no_schedules(bench)
     return {
         f"lateness of {count:,} schedules p50, ms": waits[len(waits) // 2],
         f"lateness of {count:,} schedules p99, ms": waits[len(waits) * 99 // 100],
     }
+
+
+async def lateness_ms(bench: Bench) -> list[float]:
+    """Of every ledger row, in order: from the slot to when it was decided, both by the database's clock."""
+    unit = "(decided_at - slot_at) / 1000.0"
+    if bench.engine == "postgresql":
+        unit = "extract(epoch FROM decided_at - slot_at)::float8 * 1000"
+    rows = await bench.rows(f"SELECT {unit} FROM {bench.table('slots')}")
+    return sorted(float(late) for (late,) in rows)
 
 
 async def rest(bench: Bench, count: int, seconds: float = 5.0) -> Figures:
@@ -131,20 +137,20 @@ async def rest(bench: Bench, count: int, seconds: float = 5.0) -> Figures:
     await bench.empty()
     async with bench.app() as app:
         now = await (await app.store()).now(at=None)
-        scheduler = await _schedules(bench, app, count, HOUR, now + HOUR)
+        scheduler = await schedules(bench, app, count, HOUR, now + HOUR)
         passes, cpu, began = 0, time.process_time(), time.perf_counter()
         while time.perf_counter() - began < seconds:
             await pause(await scheduler.tick())
             passes += 1
         share = (time.process_time() - cpu) / (time.perf_counter() - began)
-    await _no_schedules(bench)
+    await no_schedules(bench)
     return {
         f"at rest with {count:,} schedules, passes/s": passes / seconds,
         f"at rest with {count:,} schedules, % of a core": 100 * share,
     }
 
 
-async def _schedules(
+async def schedules(
     bench: Bench, app: Mainspring, count: int, period: timedelta, first: datetime
 ) -> Scheduler:
     """So many schedules on one trigger, and a scheduler for them."""
@@ -164,7 +170,7 @@ async def _schedules(
     return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
 
 
-async def _no_schedules(bench: Bench) -> None:
+async def no_schedules(bench: Bench) -> None:
     await bench.execute(f"DELETE FROM {bench.table('schedules')}")
     await bench.empty()
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from mainspring.engine.lease import Leasing
 
 
+MOST_STRAYS = 20
+"""Schedules nobody declares that are told of by name."""
+
+
 class Mainspring:
     """Tasks, schedules and the store they live in.
 
@@ -204,13 +208,11 @@ class Mainspring:
         if names:
             self.telemetry.emit(SchedulesWritten(names=tuple(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
-        stray = [
-            each.name
-            for each in await store.schedules()
-            if each.name not in self.registry.schedules and each.next_at is not None
-        ]
+        # There may be a million of them, so only the first few are read and told.
+        stray = await store.strays(list(self.registry.schedules), limit=MOST_STRAYS + 1)
         if stray:
-            self.telemetry.emit(SchedulesUndeclared(names=tuple(stray)))
+            told = tuple(stray[:MOST_STRAYS])
+            self.telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))
         return names
 
     async def _write_calendars(self, store: Store) -> None:

@@ -128,6 +128,8 @@ class SchedulesUndeclared(Value, frozen=True, kw_only=True):
     """Schedules on record go on firing although the app that starts here does not declare them."""
 
     names: tuple[str, ...]
+    more: bool = False
+    """Whether there are others besides."""
 
 
 class HistoryPruned(Value, frozen=True, kw_only=True):

@@ -69,6 +69,20 @@ def test_schedules_that_left_the_code_are_told_at_the_start(run: Run, database_u
     assert heard[-1] == SchedulesUndeclared(names=("b",))
 
 
+def test_of_many_schedules_that_left_the_code_a_few_are_told(
+    run: Run, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[Event] = []
+    names = [f"s{number:02}" for number in range(25)]
+    run(written(with_schedules(database_url, *names, heard=heard)))
+
+    run(written(with_schedules(database_url, "s00", heard=heard)))
+
+    assert heard[-1] == SchedulesUndeclared(names=tuple(names[1:21]), more=True)
+    log_event(heard[-1])
+    assert "s19, s20 and more; `mainspring schedules delete NAME` takes one away" in caplog.text
+
+
 def test_the_log_says_how_to_take_them_away(caplog: pytest.LogCaptureFixture) -> None:
     log_event(SchedulesUndeclared(names=("b",)))
 

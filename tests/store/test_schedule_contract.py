@@ -144,6 +144,20 @@ def test_only_the_new_and_the_changed_are_answered(desk):
     assert changed == ["changed", "new"]
 
 
+def test_strays_are_those_that_nobody_declares_and_that_go_on(desk):
+    for name in ("d", "b", "c", "a"):
+        desk.schedule(name)
+    desk.schedule("over", trigger="over", next_at=None, following_at=None)
+
+    def strays(*declared, limit=10):
+        return desk.run(desk.store.strays(declared, limit=limit))
+
+    assert strays("b", "nobody") == ["a", "c", "d"]
+    assert strays("b", limit=2) == ["a", "c"]
+    assert strays() == ["a", "b", "c", "d"]
+    assert strays("a", "b", "c", "d") == []
+
+
 def test_schedules_are_listed_by_name(desk):
     for name in ("b", "c", "a"):
         desk.schedule(name)

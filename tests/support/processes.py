@@ -7,11 +7,13 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -152,6 +154,29 @@ class Process:
         self._popen.wait()
 
 
+def _is_stopped(pid: int) -> bool:
+    """Whether every thread of it stands: a signal is sent at once and obeyed a moment later."""
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.exists():  # no such folder on this system: ask for the process
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+        return state.startswith("T")
+    try:
+        stats = [(task / "stat").read_text() for task in tasks.iterdir()]
+    except FileNotFoundError:
+        return False  # a thread ended while we looked
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
+def _is_locked(file: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(file, timeout=0.5)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        connection.execute("ROLLBACK")
+        return False
+
+
 class Site:
     """One database, the processes on it, and the log their handlers write."""
 
@@ -179,14 +204,40 @@ class Site:
         """`python -m mainspring ROLE TARGET …`."""
         command = [sys.executable, "-m", "mainspring", role, str(target or self._target), "--name", name]
         command += ["--database-url", self.url, *options]
+        process = self._launch(name, command)
+        if joined:
+            until(process.joined, f"{name} to join")
+        return process
+
+    def script(self, path: Path, name: str, *arguments: str) -> Process:
+        """`python PATH URL …`: a program of a user's own, on this database."""
+        return self._launch(name, [sys.executable, str(path), self.url, *arguments])
+
+    def _launch(self, name: str, command: Sequence[str]) -> Process:
         ours = ("MAINSPRING_", "DATABASE_URL", "PYTEST_")
         env = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
         env |= {EFFECT_LOG: str(self.effects.path), "PYTHONUNBUFFERED": "1"}
         process = Process(name, command, folder=self._folder, env=env)
         self._processes.append(process)
-        if joined:
-            until(process.joined, f"{name} to join")
         return process
+
+    def freeze(self, process: Process, *files: Path) -> datetime:
+        """Stop it where it holds no lock of an SQLite file; answer a moment, by the store's clock, after
+        which it surely stood. Stopped inside a transaction, it would keep that file's one write lock:
+        there is no server that could take it away."""
+        ours = [Path(self.url.removeprefix("sqlite:///"))] if self.url.startswith("sqlite:") else []
+
+        def stands() -> bool:
+            process.signal(signal.SIGSTOP)
+            until(lambda: _is_stopped(process.pid), f"{process.name} to stop")
+            if not any(_is_locked(file) for file in [*ours, *files]):
+                return True
+            process.signal(signal.SIGCONT)
+            return False
+
+        until(stands, f"{process.name} to stand between two transactions")
+        now: datetime = self._run(self.store.now(at=None))
+        return now
 
     def put(self, jobs: Sequence[NewJob]) -> list[int]:
         """Enqueue; answer the ids."""

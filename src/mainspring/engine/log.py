@@ -160,11 +160,12 @@ def _schedule(
                 event.trigger,
             )
         case SchedulesUndeclared():
-            one = len(event.names) == 1
+            one = len(event.names) == 1 and not event.more
             _log.warning(
-                "schedules on record that this app does not declare: %s; "
+                "schedules on record that this app does not declare: %s%s; "
                 "`mainspring schedules delete %s` takes %s away",
                 ", ".join(event.names),
+                " and more" if event.more else "",
                 event.names[0] if one else "NAME",
                 "it" if one else "one",
             )

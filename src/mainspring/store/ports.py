@@ -265,6 +265,9 @@ class HistoryStore(Protocol):
     async def schedule(self, name: str) -> Schedule | None:
         """One schedule."""
 
+    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
+
     async def versions(self, name: str) -> list[ScheduleVersion]:
         """Every version of one schedule, also of one that was deleted, oldest first."""
 

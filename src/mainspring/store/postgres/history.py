@@ -69,6 +69,10 @@ class PostgresHistory:
         found = await self._fetch("schedules", names=[name])
         return rows.schedule(found[0], self._names) if found else None
 
+    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        found = await self._database.fetch("strays", declared=list(declared), limit=limit)
+        return [row["name"] for row in found]
+
     async def versions(self, name: str) -> list[ScheduleVersion]:
         return [rows.version(row) for row in await self._database.fetch("versions", name=name)]
 

@@ -81,6 +81,12 @@ class SQLiteHistory:
 
         return await self._database.read(work)
 
+    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        def work(session: Session) -> list[str]:
+            return [row["name"] for row in session.rows("strays", declared=listed(declared), limit=limit)]
+
+        return await self._database.read(work)
+
     async def versions(self, name: str) -> list[ScheduleVersion]:
         def work(session: Session) -> list[ScheduleVersion]:
             return [rows.version(row) for row in session.rows("versions", name=name)]

@@ -51,6 +51,11 @@ ORDER BY id DESC LIMIT :limit;
 SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
 WHERE :names::text[] IS NULL OR s.name = ANY (:names) ORDER BY s.name;
 
+-- name: strays
+-- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.
+SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
+WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
+
 -- name: versions
 SELECT version, change, changed_at, author, note, definition FROM mainspring.schedule_versions
 WHERE name = :name ORDER BY schedule_id, version;

@@ -48,6 +48,10 @@ ORDER BY id DESC LIMIT :limit;
 SELECT s.*, p.trigger, p.next_at FROM schedules s JOIN specs p ON p.id = s.spec_id
 WHERE :names IS NULL OR s.name IN (SELECT value FROM json_each(:names)) ORDER BY s.name;
 
+-- name: strays
+SELECT s.name FROM schedules s JOIN specs p ON p.id = s.spec_id
+WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT value FROM json_each(:declared)) ORDER BY s.name LIMIT :limit;
+
 -- name: versions
 SELECT version, change, changed_at, author, note, definition FROM schedule_versions
 WHERE name = :name ORDER BY schedule_id, version;
