@@ -52,7 +52,7 @@ def test_an_unknown_name_stops_an_order_before_it_does_anything(desk: Desk, orde
         orders.resume(["a", "nosuch"], author="ann"),
         orders.delete(["a", "nosuch"], author="ann"),
         orders.trigger("nosuch"),
-        orders.skip("nosuch", 1),
+        orders.skip("nosuch", 1, author="ann"),
     ):
         with pytest.raises(NotFound, match="nosuch"):
             desk.run(order)
@@ -71,8 +71,8 @@ def test_a_triggered_schedule_answers_its_job(desk: Desk, orders: ScheduleComman
 def test_skips_add_up(desk: Desk, orders: ScheduleCommands) -> None:
     desk.schedule("a")
 
-    desk.run(orders.skip("a", 2))
-    done = desk.run(orders.skip("a", 1))
+    desk.run(orders.skip("a", 2, author="ann"))
+    done = desk.run(orders.skip("a", 1, author="ann"))
 
     assert (done.added, done.skips) == (1, 3)
 

@@ -436,7 +436,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(name=names, count=st.integers(1, 2))
     def skip(self, name, count):
-        self.agree(lambda side: side.store.skip_slots(name, count=count, at=self.at))
+        self.agree(lambda side: side.store.skip_slots(name, count=count, author="ann", at=self.at))
 
     @rule(some=st.sets(names, min_size=1, max_size=2), really=rarely)
     def delete(self, some, really):

@@ -12,6 +12,14 @@ def ids(jobs):
     return [job.id for job in jobs]
 
 
+def test_names_of_schedules_outlive_them(desk):
+    for name in ("b", "a"):
+        desk.schedule(name)
+    desk.delete("b")
+
+    assert desk.run(desk.store.schedule_names()) == ["a", "b"]
+
+
 def test_a_job_that_never_was_is_none(desk):
     assert desk.find(987_654) is None
 

@@ -91,6 +91,19 @@ def test_a_slot_of_the_pause_is_not_caught_up_by_a_scheduler_that_comes_after_it
     desk.fire_due()
 
     assert desk.jobs() == []
+    assert reasons(desk) == [Skipped.PAUSED]
+
+
+def test_a_slot_from_before_the_pause_is_caught_up_after_it(desk):
+    desk.schedule(misfire=Misfire.ALL)
+    desk.advance(MINUTE + SECOND)
+    desk.pause()
+    desk.advance(SECOND)
+    desk.resume()
+    desk.fire_due()
+
+    assert reasons(desk) == [None]
+    assert len(desk.jobs()) == 1
 
 
 def test_resuming_what_runs_changes_nothing(desk):
@@ -99,6 +112,16 @@ def test_resuming_what_runs_changes_nothing(desk):
 
     assert desk.resume() == []
     assert (desk.the_schedule(), desk.versions()) == before
+
+
+def test_a_request_to_skip_is_a_version_with_its_author(desk):
+    desk.schedule()
+    assert desk.skip(2, author="eve")
+    assert not desk.skip(1, "nobody")
+
+    version = desk.versions()[-1]
+    assert (version.change, version.author, version.version) == (Change.SKIPPING, "eve", 2)
+    assert version.schedule.skips == 2
 
 
 def test_a_pause_names_several_and_answers_those_it_found_running(desk):

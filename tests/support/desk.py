@@ -200,8 +200,9 @@ class Desk:
         wanted = names or ("s",)
         return list(self.run(self.store.hand_back_schedules(wanted, author=author, note=note, at=stamp)))
 
-    def skip(self, count: int, name: str = "s") -> bool:
-        return bool(self.run(self.store.skip_slots(name, count=count, at=self.clock.stamp())))
+    def skip(self, count: int, name: str = "s", author: str = "ann") -> bool:
+        stamp = self.clock.stamp()
+        return bool(self.run(self.store.skip_slots(name, count=count, author=author, at=stamp)))
 
     def trigger(self, name: str = "s") -> int | None:
         return self.run(self.store.trigger_schedule(name, at=self.clock.stamp()))

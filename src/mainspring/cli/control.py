@@ -60,10 +60,11 @@ def trigger(name: str, access: Access, as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 @click.option("--count", type=click.IntRange(1, MOST_SKIPS), default=1, show_default=True)
+@author_option
 @store_options
-def skip(name: str, count: int, access: Access, as_json: bool) -> None:
+def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> None:
     """Skip the next slots of a schedule, on top of those that are to be skipped already."""
-    done = access.ask(lambda store, clock: ScheduleCommands(store, clock).skip(name, count))
+    done = access.ask(lambda store, clock: ScheduleCommands(store, clock).skip(name, count, author=author))
     if as_json:
         document({"name": done.name, "added": done.added, "skips": done.skips})
     else:

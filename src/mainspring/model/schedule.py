@@ -121,6 +121,8 @@ class Change(StrEnum):
     CHANGED = "changed"
     PAUSED = "paused"
     RESUMED = "resumed"
+    SKIPPING = "skipping"
+    """Slots to come are to be left out."""
     HANDED_BACK = "handed_back"
     """What code declares counts again."""
     DELETED = "deleted"

@@ -167,8 +167,7 @@ class _Auditor:
 
     def _judge_absent(self, slot: datetime, span: Span) -> None:
         waiting = slot > self._within.now - self._within.late
-        excused = span.resumed_at is not None and not self._marks.decided(slot, span.resumed_at)
-        if waiting or excused or self._marks.stands_for(slot) or self._marks.near_change(slot):
+        if waiting or self._marks.stands_for(slot) or self._marks.near_change(slot):
             return
         detail = self._why_absent(slot, span)
         if self._slots == self._missed_last + 1 and self._found[-1].detail == detail:

@@ -22,8 +22,6 @@ class Span(Value, frozen=True, kw_only=True):
     until: datetime
     trigger: str | None
     ended_by: Change | None = None
-    resumed_at: datetime | None = None
-    """When it was paused: the end of the pause. What nobody had decided by then is not caught up."""
 
 
 def spans(versions: Sequence[ScheduleVersion], schedule: Schedule | None) -> list[Span]:
@@ -44,14 +42,11 @@ def _as_it_is(schedule: Schedule) -> Span:
 
 def _span(versions: Sequence[ScheduleVersion], number: int) -> Span:
     version, later = versions[number], versions[number + 1 :]
-    paused = version.schedule.paused_at is not None
-    resumed = next((each.changed_at for each in later if each.change is Change.RESUMED), None)
     return Span(
         after=version.changed_at,
         until=later[0].changed_at if later else _FOREVER,
         trigger=None if version.change is Change.DELETED else version.schedule.trigger,
         ended_by=later[0].change if later else None,
-        resumed_at=resumed if paused else None,
     )
 
 

@@ -89,7 +89,7 @@ class Auditor:
             )
         stored = await self._store.calendars()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
-        names = [each.name for each in await self._store.schedules()] if name is None else [name]
+        names = await self._store.schedule_names() if name is None else [name]
         audits = [await self._one(each, within) for each in names]
         return Report(start=within.start, end=within.end, audits=tuple(audits), notes=tuple(self._notes))
 

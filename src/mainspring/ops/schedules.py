@@ -97,9 +97,9 @@ class ScheduleCommands:
             raise NotFound("schedule", name)
         return Triggered(name=name, job_id=job_id, task=schedule.task, queue=schedule.queue)
 
-    async def skip(self, name: str, count: int = 1) -> Skipping:
+    async def skip(self, name: str, count: int = 1, *, author: str) -> Skipping:
         """Have its next slots skipped, on top of those that are to be already."""
-        await self._store.skip_slots(name, count=count, at=self._clock.stamp())
+        await self._store.skip_slots(name, count=count, author=author, at=self._clock.stamp())
         [schedule] = (await self._found([name])).values()
         return Skipping(name=name, added=count, skips=schedule.skips)
 

@@ -127,7 +127,7 @@ class ScheduleStore(Protocol):
         """Let code have what somebody edited: what it says next counts. Nothing else changes until
         then. Answers the names that were edited."""
 
-    async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
+    async def skip_slots(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
         """Have the next `count` slots skipped as requested; False when there is no such schedule."""
 
     async def trigger_schedule(self, name: str, *, at: Stamp) -> int | None:
@@ -267,6 +267,9 @@ class HistoryStore(Protocol):
 
     async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
         """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
+
+    async def schedule_names(self) -> list[str]:
+        """Every name on record, also of schedules that were deleted."""
 
     async def versions(self, name: str) -> list[ScheduleVersion]:
         """Every version of one schedule, also of one that was deleted, oldest first."""

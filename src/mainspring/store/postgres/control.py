@@ -92,8 +92,10 @@ class PostgresControl:
             found = await transaction.fetch("hand_back_schedules", names=list(names))
             return await self._changed(transaction, found, Change.HANDED_BACK, author, note, at)
 
-    async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
-        return bool(await self._database.fetch("skip_slots", name=name, count=count))
+    async def skip_slots(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
+        async with self._database.transaction("skip_slots") as transaction:
+            found = await transaction.fetch("skip_slots", name=name, count=count)
+            return bool(await self._changed(transaction, found, Change.SKIPPING, author, None, at))
 
     async def trigger_schedule(self, name: str, *, at: Stamp) -> int | None:
         found = await self._database.fetch("trigger_schedule", name=name, at=at)

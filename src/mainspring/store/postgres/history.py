@@ -73,6 +73,9 @@ class PostgresHistory:
         found = await self._database.fetch("strays", declared=list(declared), limit=limit)
         return [row["name"] for row in found]
 
+    async def schedule_names(self) -> list[str]:
+        return [row["name"] for row in await self._database.fetch("schedule_names")]
+
     async def versions(self, name: str) -> list[ScheduleVersion]:
         return [rows.version(row) for row in await self._database.fetch("versions", name=name)]
 

@@ -203,6 +203,8 @@ CREATE TABLE mainspring.schedules (
     paused_at timestamp with time zone,
     paused_by text,
     pause_note text,
+    last_paused_at timestamp with time zone,
+    last_resumed_at timestamp with time zone,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );

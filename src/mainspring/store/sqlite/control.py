@@ -75,10 +75,13 @@ class SQLiteControl:
 
         return await self._database.write(work)
 
-    async def skip_slots(self, name: str, *, count: int, at: Stamp) -> bool:
-        return await self._database.write(
-            lambda session: bool(session.rows("skip_slots", name=name, count=count))
-        )
+    async def skip_slots(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
+        def work(session: Session) -> bool:
+            skipping = [row["name"] for row in session.rows("skip_slots", name=name, count=count)]
+            _add_versions(session, skipping, Change.SKIPPING, author, None, session.now(at))
+            return bool(skipping)
+
+        return await self._database.write(work)
 
     async def trigger_schedule(self, name: str, *, at: Stamp) -> int | None:
         def work(session: Session) -> int | None:

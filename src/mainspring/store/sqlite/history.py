@@ -87,6 +87,12 @@ class SQLiteHistory:
 
         return await self._database.read(work)
 
+    async def schedule_names(self) -> list[str]:
+        def work(session: Session) -> list[str]:
+            return [row["name"] for row in session.rows("schedule_names")]
+
+        return await self._database.read(work)
+
     async def versions(self, name: str) -> list[ScheduleVersion]:
         def work(session: Session) -> list[ScheduleVersion]:
             return [rows.version(row) for row in session.rows("versions", name=name)]

@@ -56,6 +56,9 @@ WHERE :names::text[] IS NULL OR s.name = ANY (:names) ORDER BY s.name;
 SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
 WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
 
+-- name: schedule_names
+SELECT name FROM mainspring.schedules UNION SELECT name FROM mainspring.schedule_versions ORDER BY name;
+
 -- name: versions
 SELECT version, change, changed_at, author, note, definition FROM mainspring.schedule_versions
 WHERE name = :name ORDER BY schedule_id, version;

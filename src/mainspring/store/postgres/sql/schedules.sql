@@ -45,10 +45,10 @@ WHERE name = ANY (:names::text[]) AND paused_at IS NULL
 RETURNING name;
 
 -- name: resume_schedules
--- Slots of the pause that nobody has opened yet are behind `active_from`: they are not caught up.
+-- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
 UPDATE mainspring.schedules
-SET paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1,
-    active_from = greatest(active_from, coalesce(:at::timestamptz, now()))
+SET last_paused_at = paused_at, last_resumed_at = coalesce(:at::timestamptz, now()),
+    paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
 WHERE name = ANY (:names::text[]) AND paused_at IS NOT NULL
 RETURNING name;
 
@@ -56,7 +56,7 @@ RETURNING name;
 UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name = ANY (:names::text[]) AND edited RETURNING name;
 
 -- name: skip_slots
-UPDATE mainspring.schedules SET skips = skips + :count WHERE name = :name RETURNING name;
+UPDATE mainspring.schedules SET skips = skips + :count, version = version + 1 WHERE name = :name RETURNING name;
 
 -- name: trigger_schedule
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id)
@@ -140,7 +140,7 @@ WITH f AS MATERIALIZED (
 ), decided AS MATERIALIZED (
     SELECT t.*, l.live, l.blocker,
            CASE WHEN t.skip IS NOT NULL THEN t.skip
-                WHEN t.paused_at IS NOT NULL THEN 'paused'
+                WHEN t.paused_at IS NOT NULL OR (t.slot_at > t.last_paused_at AND t.slot_at <= t.last_resumed_at) THEN 'paused'
                 WHEN t.fires_left <= 0 THEN 'exhausted'
                 WHEN t.skips > 0 THEN 'requested'
                 WHEN t.late > t.catch_up OR (t.misfire = 'skip' AND t.late > :missed_after::interval) THEN 'misfire'

@@ -52,6 +52,9 @@ WHERE :names IS NULL OR s.name IN (SELECT value FROM json_each(:names)) ORDER BY
 SELECT s.name FROM schedules s JOIN specs p ON p.id = s.spec_id
 WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT value FROM json_each(:declared)) ORDER BY s.name LIMIT :limit;
 
+-- name: schedule_names
+SELECT name FROM schedules UNION SELECT name FROM schedule_versions ORDER BY name;
+
 -- name: versions
 SELECT version, change, changed_at, author, note, definition FROM schedule_versions
 WHERE name = :name ORDER BY schedule_id, version;

@@ -38,8 +38,9 @@ WHERE name IN (SELECT value FROM json_each(:names)) AND paused_at IS NULL
 RETURNING name;
 
 -- name: resume_schedules
--- Slots of the pause that nobody has opened yet are behind `active_from`: they are not caught up.
-UPDATE schedules SET paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1, active_from = max(active_from, :now)
+-- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
+UPDATE schedules
+SET last_paused_at = paused_at, last_resumed_at = :now, paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
 WHERE name IN (SELECT value FROM json_each(:names)) AND paused_at IS NOT NULL
 RETURNING name;
 
@@ -49,7 +50,7 @@ WHERE name IN (SELECT value FROM json_each(:names)) AND edited
 RETURNING name;
 
 -- name: skip_slots
-UPDATE schedules SET skips = skips + :count WHERE name = :name RETURNING name;
+UPDATE schedules SET skips = skips + :count, version = version + 1 WHERE name = :name RETURNING name;
 
 -- name: trigger_schedule
 INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id)
@@ -118,7 +119,7 @@ WITH taken AS MATERIALIZED (
     GROUP BY s.id
 ), decided AS MATERIALIZED (
     SELECT *, CASE WHEN :skip IS NOT NULL THEN :skip
-                   WHEN paused_at IS NOT NULL THEN 'paused'
+                   WHEN paused_at IS NOT NULL OR (:slot_at > last_paused_at AND :slot_at <= last_resumed_at) THEN 'paused'
                    WHEN fires_left <= 0 THEN 'exhausted'
                    WHEN skips > 0 THEN 'requested'
                    WHEN :now - :slot_at > catch_up OR (misfire = 'skip' AND :now - :slot_at > :missed_after) THEN 'misfire'
