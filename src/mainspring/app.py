@@ -17,6 +17,7 @@ from mainspring.config import MEMORY, Settings, load
 from mainspring.declare.batch import batch
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.limits import queue_rules
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.declare.task import Task
@@ -160,6 +161,21 @@ class Mainspring:
         )
         self.registry.add_schedule(declared)
         return declared
+
+    def queue(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        rate: int | None = None,
+        per: Duration | None = None,
+        burst: int | None = None,
+        fair_by: str | None = None,
+    ) -> None:
+        """Say what holds for every job of a queue, in the whole fleet: at most `concurrency` at once,
+        `rate` in each `per`; with `fair_by`, jobs take turns by the value of that parameter."""
+        rules = queue_rules(name, concurrency=concurrency, rate=rate, per=per, burst=burst, fair_by=fair_by)
+        self.registry.add_queue(name, rules)
 
     def lease(self, name: str, *, ttl: Duration = "15s", wait: Duration | None = None) -> Leasing:
         """`async with app.lease("sync-crm") as lease:` runs its body in one place at a time, with a

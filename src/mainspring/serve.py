@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from mainspring.app import Mainspring
+from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.heart import Heart, Listener
 from mainspring.engine.loop import Loop
 from mainspring.engine.membership import Membership
@@ -49,11 +50,14 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         Reaper(store, clock, entropy, telemetry),
         Pruner(store, settings.retention.history, clock, entropy, telemetry),
     ]
-    crew = None
+    crew, gatekeeper = None, None
     if worker:
         crew = Worker(store, app.registry, settings.worker, clock=clock, entropy=entropy, telemetry=telemetry)
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
+        gatekeeper = Gatekeeper(
+            store, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
+        )
     if scheduler:
         config = settings.scheduler
         loops.append(
@@ -64,6 +68,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
     process = Process(
         _pulse(app, members),
         worker=crew,
+        gatekeeper=gatekeeper,
         loops=loops,
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,
@@ -106,7 +111,7 @@ def _member(app: Mainspring, role: Role) -> Member:
         id=0,  # given anew with every lease
         role=role,
         name=app.settings.worker.name or f"{socket.gethostname()}:{os.getpid()}",
-        queues=app.settings.worker.queues if works else (),
+        queues=app.settings.worker.queue_names if works else (),
         tasks=tuple(app.registry.tasks) if works else (),
         version=__version__,
         tzdata=tzdata_version(),

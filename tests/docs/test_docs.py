@@ -72,8 +72,9 @@ def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
     assert len(re.findall(r"^\d+ +(?:ready|delayed) +invoice ", listed.stdout, re.MULTILINE)) == 5
 
 
-def test_the_interface_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "says"), [("api", "1 add default\n"), ("limits", "")])
+def test_a_page_runs_from_top_to_bottom(tmp_path: Path, name: str, says: str) -> None:
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
     (tmp_path / "shop.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "utf-8")
 
     ran = subprocess.run(
@@ -81,7 +82,7 @@ def test_the_interface_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("1 add default\n")
+    assert ran.stdout.startswith(says)
 
 
 def test_the_interface_page_names_every_option_and_every_field() -> None:

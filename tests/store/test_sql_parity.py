@@ -33,6 +33,16 @@ ONLY_POSTGRES = {
         # One transaction writes at a time in SQLite, so it has no locks to order.
         "lock_schedules",
     },
+    "limits.sql": {
+        # Lines and gates are numbered before the transaction there, in bulk, and looked up afterwards.
+        "gate_ids",
+        "line_ids",
+        # One transaction writes at a time in SQLite: a pass, a pause and a claim cannot meet.
+        "lock_gates",
+        "lock_lanes",
+        "claims_under_way",
+        "server_now",
+    },
     "admin.sql": {
         # Sessions of a server, and its notifications.
         "notify",

@@ -11,6 +11,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
 from mainspring.model.job import Claim, Job, NewJob
+from mainspring.model.limit import GateInfo
 from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.model.unique import Inserted
@@ -120,6 +121,29 @@ class Desk:
 
     def prune(self, keep: timedelta) -> int:
         return int(self.run(self.store.prune(keep=keep, at=self.clock.stamp())))
+
+    # Limits and queues.
+
+    def admit(self) -> int:
+        """One pass at the gates; answer how many passed."""
+        return int(self.run(self.store.admit(at=self.clock.stamp())).admitted)
+
+    def admit_all(self) -> int:
+        """Passes until one lets nobody through."""
+        count = 0
+        while passed := self.admit():
+            count += passed
+        return count
+
+    def gates(self, **which: Any) -> list[GateInfo]:
+        return list(self.run(self.store.gates(**{"limit": 100, "holders": 10, **which})))
+
+    def pause_queue(self, queue: str = "default", *, author: str = "ann", note: str | None = None) -> bool:
+        stamp = self.clock.stamp()
+        return bool(self.run(self.store.pause_queue(queue, author=author, note=note, at=stamp)))
+
+    def resume_queue(self, queue: str = "default") -> bool:
+        return bool(self.run(self.store.resume_queue(queue)))
 
     # Fleet.
 

@@ -14,6 +14,7 @@ from mainspring.cli.enqueue import enqueue
 from mainspring.cli.errors import ExitingGroup
 from mainspring.cli.jobs import jobs
 from mainspring.cli.next import next_
+from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.simulate import simulate_
@@ -38,6 +39,8 @@ for command in (
     enqueue,
     jobs,
     dead,
+    queues,
+    limits,
     schedules,
     backfill,
     backfills,

@@ -32,6 +32,7 @@ class WorkerConfig:
     """How one worker process takes and runs jobs."""
 
     queues: tuple[str, ...] = ("default",)
+    """In the order in which they are served; with weights (mail=3, reports=1), by chance in proportion."""
     concurrency: int = 32
     """Jobs in hand at once."""
     threads: int = 16
@@ -45,6 +46,18 @@ class WorkerConfig:
     """How long jobs may go on after a stop was asked for."""
     name: str = ""
     """What people call this process; empty lets the worker choose. Never used to tell two apart."""
+
+    @property
+    def queue_names(self) -> tuple[str, ...]:
+        """The queues, without their weights."""
+        return tuple(each.partition("=")[0] for each in self.queues)
+
+    @property
+    def queue_weights(self) -> tuple[int, ...] | None:
+        """How often each comes first, where any has a weight; None where their order counts."""
+        if not any("=" in each for each in self.queues):
+            return None
+        return tuple(int(each.partition("=")[2] or 1) for each in self.queues)
 
     def __post_init__(self) -> None:
         _check_queues(self.queues)
@@ -136,5 +149,12 @@ def _check_queues(queues: tuple[str, ...]) -> None:
     fit = isinstance(queues, tuple) and all(
         isinstance(each, str) and each.split() == [each] for each in queues
     )
-    if not fit or not queues or len(set(queues)) < len(queues):
+    names = [each.partition("=")[0] for each in queues] if fit else []
+    if not fit or not queues or len(set(names)) < len(queues) or not all(names):
         raise InvalidConfig("worker.queues", queues, "one or more queue names, each once")
+    for each in queues:
+        _, sign, weight = each.partition("=")
+        if sign and not (weight.isascii() and weight.isdigit() and 1 <= int(weight) <= 1000):
+            raise InvalidConfig(
+                "worker.queues", each, "a name, or a name and a weight from 1 to 1000: mail=3"
+            )

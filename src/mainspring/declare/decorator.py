@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
+from mainspring.declare.limits import Limit
 from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
 from mainspring.declare.sender import Sender
@@ -32,6 +33,7 @@ class ConfiguredDecorator:
     queue: str = DEFAULT_QUEUE
     priority: int = 0
     unique: Unique | None = None
+    limits: Sequence[Limit] = ()
 
     # A type checker can take the context out of first place only; the worker finds it anywhere.
     @overload
@@ -49,6 +51,8 @@ class ConfiguredDecorator:
             queue=self.queue,
             priority=self.priority,
             unique=self.unique,
+            limits=self.limits,
+            queues=self.registry.queues,
         )
         self.registry.add_task(task)
         return task
@@ -75,6 +79,7 @@ class TaskDecorator:
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
         unique: Unique | None = None,
+        limits: Sequence[Limit] = (),
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -87,6 +92,7 @@ class TaskDecorator:
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
         unique: Unique | None = None,
+        limits: Sequence[Limit] = (),
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -97,5 +103,6 @@ class TaskDecorator:
             queue=queue,
             priority=priority,
             unique=unique,
+            limits=limits,
         )
         return configured if function is None else configured(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from mainspring.declare.limits import QueueRules
 from mainspring.declare.schedule import ScheduleDeclaration
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
@@ -16,8 +17,10 @@ class Registry:
     def __init__(self) -> None:
         self._tasks: dict[str, Task[..., object]] = {}
         self._schedules: dict[str, ScheduleDeclaration] = {}
+        self._queues: dict[str, QueueRules] = {}
         self.tasks: Mapping[str, Task[..., object]] = MappingProxyType(self._tasks)
         self.schedules: Mapping[str, ScheduleDeclaration] = MappingProxyType(self._schedules)
+        self.queues: Mapping[str, QueueRules] = MappingProxyType(self._queues)
 
     def add_task(self, task: Task[..., object]) -> None:
         """Take the task's name, or refuse one that is taken."""
@@ -31,6 +34,17 @@ class Registry:
             raise InvalidArgument("schedule.name", schedule.name, "a name no other schedule has")
         self.get(schedule.task.name)
         self._schedules[schedule.name] = schedule
+
+    def add_queue(self, name: str, rules: QueueRules) -> None:
+        """Take the rules of a queue, once."""
+        if name in self._queues:
+            raise InvalidArgument("queue.name", name, "a queue that has no rules yet")
+        self._queues[name] = rules
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any job of this app may have to wait for a limit."""
+        return bool(self._queues) or any(task.limits for task in self._tasks.values())
 
     def get(self, name: str) -> Task[..., object]:
         """The task of that name; UnknownTask when none is declared here."""

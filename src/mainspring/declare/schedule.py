@@ -42,6 +42,7 @@ class ScheduleDeclaration:
             queue=self.queue,
             priority=self.priority,
             max_attempts=self.task.attempts,
+            gates=self.task.gates(self.queue, *payload.decode(self.payload)),
             **asdict(self.policies),
             **beginning(self.trigger, now),
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Generic, ParamSpec, Self, TypeVar
 
 from mainspring.declare import payload
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
 from mainspring.declare.sender import Sender
@@ -18,6 +20,7 @@ from mainspring.declare.unique import Unique, changed, valid_key, valid_unique
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
+from mainspring.model.limit import Gate
 from mainspring.model.unique import Key
 
 P = ParamSpec("P")
@@ -44,6 +47,8 @@ class Task(Generic[P, R_co]):
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
         unique: Unique | None = None,
+        limits: Sequence[Limit] = (),
+        queues: Mapping[str, QueueRules] = MappingProxyType({}),
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -56,6 +61,8 @@ class Task(Generic[P, R_co]):
         self.priority = valid_priority(priority, "task.priority")
         self.attempts = self.retry.attempts
         self.unique = valid_unique(unique, self.signature)
+        self.limits = valid_limits(limits, self.signature)
+        self._queues = queues
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
@@ -73,7 +80,14 @@ class Task(Generic[P, R_co]):
             delay=self._delay if self.unique is None else self.unique.debounce or self._delay,
             max_attempts=self.attempts,
             unique=None if self.unique is None else self._unique_key(self.unique, args, kwargs),
+            gates=self.gates(self.queue, args, kwargs) if self.limits or self._queues else (),
         )
+
+    def gates(self, queue: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Gate, ...]:
+        """The limits of one call in a queue: the task's own, and the queue's."""
+        rules = self._queues.get(queue)
+        limits = self.limits if rules is None else (*self.limits, *rules.limits)
+        return gates(limits, self.signature, args, kwargs) if limits else ()
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""

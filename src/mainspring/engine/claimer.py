@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from mainspring.clock import Clock
@@ -27,7 +27,7 @@ class Claimer:
         membership: Membership,
         clock: Clock,
         *,
-        queues: Sequence[str],
+        queues: Callable[[], Sequence[str]],
         tasks: Callable[[], Sequence[str]],
         poll: timedelta,
     ) -> None:
@@ -43,6 +43,10 @@ class Claimer:
         self._stopped = False
         self.on_idle: Callable[[], None] = lambda: None
         """Called when a look found nothing, with nothing in hand and nothing left to write."""
+        self.on_limited: Callable[[], None] = lambda: None
+        """Called when jobs with limits were claimed: where a window counts, others may pass."""
+        self.relieve: Callable[[], Awaitable[bool]] | None = None
+        """Asked before we say that nothing is left: whether a job has just passed its limits."""
 
     @property
     def wants_more(self) -> bool:
@@ -71,7 +75,7 @@ class Claimer:
             return self._poll
         try:
             claims = await self._queue.claim(
-                worker_id, queues=self._queues, tasks=self._tasks(), limit=asked, at=self._clock.stamp()
+                worker_id, queues=self._queues(), tasks=self._tasks(), limit=asked, at=self._clock.stamp()
             )
         except BaseException:
             # Whatever it was, a part of the claim may have been granted: a store may take several
@@ -80,7 +84,11 @@ class Claimer:
             raise
         self._take(claims, worker_id)
         self._hungry = len(claims) == asked
+        if any(claim.limited for claim in claims):
+            self.on_limited()
         if quiet and not claims:
+            if self.relieve is not None and await self.relieve():
+                return timedelta()
             self.on_idle()
         return timedelta() if self._hungry else self._poll
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
+from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.loop import Cycle, Loop
 from mainspring.engine.pulse import Pulse
 from mainspring.engine.worker import Worker
@@ -30,6 +31,7 @@ class Process:
         pulse: Pulse,
         *,
         worker: Worker | None,
+        gatekeeper: Gatekeeper | None = None,
         loops: Sequence[Loop],
         grace: timedelta,
         entropy: Entropy,
@@ -47,12 +49,14 @@ class Process:
         self._burst = False
         self._others = [Cycle(loop, telemetry, entropy) for loop in loops]
         self._settling: list[Cycle] = []
+        self._gatekeeper = gatekeeper
+        self._gating: Cycle | None = None
         if worker is not None:
             self._wire(worker, entropy)
 
     def listen(self, hints: Wakeups) -> None:
         """Have hints wake the claimer, rather than polling alone."""
-        self._waker = hints.waker(self._claiming.wake)
+        self._waker = hints.waker(self._hinted)
         self._others.append(Cycle(self._waker, self._telemetry, self._entropy))
 
     def stop(self) -> None:
@@ -70,6 +74,8 @@ class Process:
     async def run(self, *, burst: bool = False) -> None:
         """Start everything, wait for the end, and see to it that nothing is lost on the way out."""
         self._burst = burst
+        if burst and self._worker is not None and self._gatekeeper is not None:
+            self._worker.claimer.relieve = self._gatekeeper.relieve
         others = [asyncio.create_task(cycle.run()) for cycle in self._others]
         settling = [asyncio.create_task(cycle.run()) for cycle in self._settling]
         self._pulse.start()
@@ -102,6 +108,17 @@ class Process:
         worker.crew.on_freed = self._moved
         worker.on_joined = self._claiming.wake
         worker.claimer.on_idle = self._idle
+
+        if self._gatekeeper is not None:
+            self._gating = Cycle(self._gatekeeper, self._telemetry, entropy)
+            self._others.append(self._gating)
+            worker.settler.on_limited = worker.claimer.on_limited = self._gating.wake
+
+    def _hinted(self) -> None:
+        """Jobs may have come in."""
+        self._claiming.wake()
+        if self._gating is not None and self._gatekeeper is not None and self._gatekeeper.listens:
+            self._gating.wake()
 
     def _moved(self) -> None:
         """A hand was freed or a settlement written."""

@@ -36,6 +36,8 @@ class Settler:
         self._in_doubt = False
         self.on_arrival: Callable[[], None] = lambda: None
         self.on_written: Callable[[], None] = lambda: None
+        self.on_limited: Callable[[], None] = lambda: None
+        """Called when a job with limits has ended: the next in its line may pass."""
 
     @property
     def pending(self) -> int:
@@ -85,6 +87,8 @@ class Settler:
         for claim, settlement in entries:
             self._tell(claim, settlement, refused=settlement.job_id in refused)
         self.on_written()
+        if any(claim.limited for claim, _ in entries):
+            self.on_limited()
 
     async def _write_singly(self) -> None:
         """One settlement that the store cannot take must not hold up the others, nor its own job."""

@@ -13,6 +13,7 @@ from mainspring.engine.crew import Crew
 from mainspring.engine.executor import Executor
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
+from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
 from mainspring.store.ports import JobQueue
 from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
@@ -50,7 +51,7 @@ class Worker:
             self.crew,
             self.membership,
             clock,
-            queues=config.queues,
+            queues=Turns(config.queue_names, config.queue_weights, entropy).order,
             tasks=lambda: tuple(registry.tasks),
             poll=config.poll,
         )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mainspring.model.failure import Failure
+from mainspring.model.limit import Gate
 from mainspring.model.unique import Key
 from mainspring.model.value import Value
 
@@ -38,6 +39,8 @@ class NewJob(Value, frozen=True, kw_only=True):
     delay: timedelta = timedelta()
     max_attempts: int = 1
     unique: Key | None = None
+    gates: tuple[Gate, ...] = ()
+    """Limits it must pass before it can be claimed."""
 
 
 class Job(Value, frozen=True, kw_only=True):
@@ -58,6 +61,8 @@ class Job(Value, frozen=True, kw_only=True):
     worker_id: int | None = None
     schedule_id: int | None = None
     slot_at: datetime | None = None
+    waits_for_limit: bool = False
+    """It is before its gates; `run_at` is when it came there, or is to come."""
     finished_at: datetime | None = None
     result: bytes | None = None
     errors: tuple[Failure, ...] = ()
@@ -82,6 +87,8 @@ class Claim(Value, frozen=True, kw_only=True):
     enqueued_at: datetime
     schedule_id: int | None = None
     slot_at: datetime | None = None
+    limited: bool = False
+    """Whether it passed gates, whose next in line may pass once it has ended."""
 
     @property
     def attempt(self) -> int:

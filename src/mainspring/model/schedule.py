@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mainspring.model.job import DEFAULT_QUEUE
+from mainspring.model.limit import Gate
 from mainspring.model.value import Value
 
 
@@ -77,6 +78,8 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     """A random delay below this is added for each slot."""
     max_fires: int | None = None
     """How many slots may fire in all; None for no limit."""
+    gates: tuple[Gate, ...] | None = None
+    """Limits that its jobs must pass; None leaves those that are on record."""
     next_at: datetime | None = None
     """First and second slot after now, used when the trigger is new to the store."""
     following_at: datetime | None = None
@@ -112,6 +115,8 @@ class Schedule(Value, frozen=True, kw_only=True):
     paused_by: str | None
     pause_note: str | None
     next_at: datetime | None
+    line_id: int | None = None
+    """Where its jobs wait for their limits."""
 
 
 class Change(StrEnum):

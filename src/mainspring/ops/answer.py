@@ -29,6 +29,8 @@ class Because(StrEnum):
 
     DUE_LATER = "due_later"
     HELD = "held"
+    LIMITED = "limited"
+    QUEUE_PAUSED = "queue_paused"
     RETRYING = "retrying"
     QUEUE_UNSERVED = "queue_unserved"
     TASK_UNKNOWN = "task_unknown"

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.declare import payload
@@ -16,6 +18,7 @@ from mainspring.declare.policies import PolicyOptions
 from mainspring.declare.registry import Registry
 from mainspring.declare.when import When
 from mainspring.errors import InvalidArgument, NotFound, Outdated
+from mainspring.model.limit import Gate
 from mainspring.model.schedule import Schedule
 from mainspring.ops.callee import Callee
 from mainspring.ops.draft import Draft, changes
@@ -139,12 +142,18 @@ class ScheduleEditor:
         self, draft: Draft, now: datetime, author: str, note: str | None, expected: Schedule | None
     ) -> None:
         await self._store.put_schedules(
-            [draft.new_schedule(now)],
+            [msgspec.structs.replace(draft.new_schedule(now), gates=self._gates(draft))],
             author=author,
             note=note,
             expected={draft.name: expected},
             at=self._clock.stamp(),
         )
+
+    def _gates(self, draft: Draft) -> tuple[Gate, ...] | None:
+        """The limits its jobs must pass, where the task is known; else those on record stay."""
+        if self._registry is None or draft.task not in self._registry.tasks:
+            return None
+        return self._registry.tasks[draft.task].gates(draft.queue, *payload.decode(draft.payload))
 
     async def _with_calendar(self, said: Said) -> Said:
         name = said.get("calendar")

@@ -9,6 +9,8 @@ from mainspring.errors import NotFound
 from mainspring.model.fleet import Role
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import Job, JobState
+from mainspring.model.limit import GateInfo
+from mainspring.model.queue import QueuePause
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer
@@ -19,7 +21,7 @@ from mainspring.ops.why_job import JobFacts, goes_before, is_held, why_job
 from mainspring.ops.why_slot import no_slot_yet, why_next, why_slot
 from mainspring.store.ports import Store
 
-PAGE, MOST = 1000, 100_000
+PAGE, MOST, HOLDERS = 1000, 100_000, 10
 
 
 class LastAndNext(Value, frozen=True, kw_only=True):
@@ -67,8 +69,18 @@ class Why:
                 ahead=ahead,
                 counted_all=counted_all,
                 blocker=await self._blocker(job) if is_held(job) else None,
+                gates=await self._gates(job),
+                pause=await self._pause(job),
             )
         )
+
+    async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
+        return tuple(await self._store.gates_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
+
+    async def _pause(self, job: Job) -> QueuePause | None:
+        if job.state is not JobState.READY:
+            return None
+        return next((each for each in await self._store.queue_pauses() if each.queue == job.queue), None)
 
     async def _records(self, name: str, at: datetime | None) -> Records:
         schedule = await self._store.schedule(name)

@@ -8,8 +8,11 @@ from typing import assert_never
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
+from mainspring.model.limit import GateInfo
+from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer, Because, answer
+from mainspring.ops.limits import gate_view, in_the_way
 from mainspring.ops.views import iso, member_id
 from mainspring.ops.words import error, length, moment
 
@@ -30,6 +33,10 @@ class JobFacts(Value, frozen=True, kw_only=True):
     counted_all: bool = True
     blocker: int | None = None
     """The live job of the same schedule that must end first."""
+    gates: tuple[GateInfo, ...] = ()
+    """Limits that it has not passed."""
+    pause: QueuePause | None = None
+    """Its queue's."""
 
 
 def why_job(facts: JobFacts) -> Answer:
@@ -67,6 +74,9 @@ def _delayed(facts: JobFacts) -> Answer:
         until = "earlier jobs have" if facts.blocker is None else f"earlier job {facts.blocker} has"
         sentence = f"Job {job.id} is held until its schedule's {until} ended."
         return _answer(Because.HELD, facts, sentence, blocker=facts.blocker)
+    if job.waits_for_limit and job.run_at <= facts.now:
+        sentence = f"Job {job.id} waits for its limits: {in_the_way(list(facts.gates))}."
+        return _answer(Because.LIMITED, facts, sentence, limits=[gate_view(each) for each in facts.gates])
     wait = f"{moment(job.run_at)}, in {length(job.run_at - facts.now)}"
     due = {"run_at": iso(job.run_at), "seconds": (job.run_at - facts.now).total_seconds()}
     if job.failures:
@@ -82,6 +92,8 @@ def _ready(facts: JobFacts) -> Answer:
     able = [each for each in serving if job.task in each.tasks]
     counts = {"live_workers": len(workers), "serving_queue": len(serving), "knowing_task": len(able)}
     because, missing = Because.IN_LINE, ""
+    if facts.pause is not None:
+        return _paused(facts, facts.pause)
     if not serving:
         because, missing = Because.QUEUE_UNSERVED, f"no live worker serves queue {job.queue}"
     elif not able:
@@ -94,6 +106,19 @@ def _ready(facts: JobFacts) -> Answer:
     waited = length(facts.now - job.run_at)
     sentence = f"Job {job.id} is ready since {waited} and {place}; live workers for it: {len(able)}."
     return _answer(because, facts, sentence + _history(job), **counts, ahead=facts.ahead)
+
+
+def _paused(facts: JobFacts, pause: QueuePause) -> Answer:
+    note = f": {pause.note}" if pause.note else ""
+    by = f"by {pause.paused_by} at {moment(pause.paused_at)}{note}"
+    return _answer(
+        Because.QUEUE_PAUSED,
+        facts,
+        f"Job {facts.job.id} is ready, but its queue {facts.job.queue} was paused {by}.",
+        paused_by=pause.paused_by,
+        paused_at=iso(pause.paused_at),
+        pause_note=pause.note,
+    )
 
 
 def _running(facts: JobFacts) -> Answer:

@@ -117,6 +117,7 @@ class PostgresBackfills:
                 priority=then.priority,
                 max_attempts=then.max_attempts,
                 payload=then.payload,
+                line_id=then.line_id,
                 backfill_id=backfill["id"],
                 at=at,
             )

@@ -12,6 +12,7 @@ from mainspring.store.codes import CODE, refuse_outdated, spec_catch_up
 from mainspring.store.ports import Expected, Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.wake import Notifier
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 class PostgresControl:
     """The operator's half of ScheduleStore on PostgreSQL."""
 
-    def __init__(self, database: Database, names: Names, notifier: Notifier) -> None:
+    def __init__(self, database: Database, names: Names, lines: Lines, notifier: Notifier) -> None:
         self._database = database
         self._names = names
+        self._lines = lines
         self._notifier = notifier
 
     async def put_schedules(
@@ -40,7 +42,10 @@ class PostgresControl:
         task_ids = await self._names.task_ids(s.task for s in schedules)
         await self._names.ensure_lanes({(q, s.priority) for q, s in zip(queue_ids, schedules, strict=True)})
         fresh = {name for name, read in (expected or {}).items() if read is None}
-        numbered = sorted(zip(schedules, queue_ids, task_ids, strict=True), key=lambda each: each[0].name)
+        line_ids = await self._lines.ids(s.gates or () for s in schedules)
+        numbered = sorted(
+            zip(schedules, queue_ids, task_ids, line_ids, strict=True), key=lambda each: each[0].name
+        )
         async with self._database.transaction("put_schedules") as transaction:
             # What is there by id, as fires lock it; then specs by trigger, then new schedules by name:
             # processes that start together lock in one order.
@@ -51,13 +56,15 @@ class PostgresControl:
             for schedule in sorted(schedules, key=lambda each: each.trigger):
                 await transaction.fetch("put_spec", **_spec(schedule), **_slots(schedule))
             changed: list[str] = []
-            for schedule, queue_id, task_id in numbered:
+            for schedule, queue_id, task_id, line_id in numbered:
                 written = await transaction.fetch(
                     "put_schedule",
                     **_spec(schedule),
                     **_policies(schedule),
                     queue_id=queue_id,
                     task_id=task_id,
+                    line_id=line_id,
+                    keep_line=schedule.gates is None,
                     by_hand=author is not None,
                     only_new=schedule.name in fresh,
                     at=at,

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from mainspring.model.job import NewJob
 from mainspring.model.value import Value
+from mainspring.store.codes import GATED
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Transaction
 
@@ -22,6 +23,8 @@ class Batch(Value, frozen=True, kw_only=True):
     ids: list[int]
     queue_ids: list[int]
     task_ids: list[int]
+    line_ids: list[int | None] | None = None
+    """None where no job has limits."""
 
     def only(self, places: Sequence[int]) -> Batch:
         """Those at these places."""
@@ -32,12 +35,19 @@ class Batch(Value, frozen=True, kw_only=True):
             ids=[self.ids[place] for place in places],
             queue_ids=[self.queue_ids[place] for place in places],
             task_ids=[self.task_ids[place] for place in places],
+            line_ids=None if self.line_ids is None else [self.line_ids[place] for place in places],
         )
 
+    @property
+    def statement(self) -> str:
+        """What writes the rows."""
+        return "insert_jobs" if self.line_ids is None else "insert_limited_jobs"
+
     def params(self, at: Stamp) -> dict[str, object]:
-        """What `insert_jobs` wants."""
+        """What the statement wants."""
         jobs = self.jobs
         return {
+            "line_ids": self.line_ids,
             "ids": self.ids,
             "queue_ids": self.queue_ids,
             "task_ids": self.task_ids,
@@ -54,14 +64,21 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
     """Write the rows."""
     if len(batch.jobs) >= COPY_FROM:
         [row] = await transaction.fetch("now", at=at)
-        await transaction.copy("jobs", _COPIED, _records(batch, row["now"]))
+        columns = _COPIED if batch.line_ids is None else [*_COPIED, "line_id", "due_at"]
+        await transaction.copy("jobs", columns, _records(batch, row["now"]))
     elif batch.jobs:
-        await transaction.fetch("insert_jobs", **batch.params(at))
+        await transaction.fetch(batch.statement, **batch.params(at))
 
 
 def _records(batch: Batch, now: datetime) -> Iterator[tuple[object, ...]]:
-    for job_id, job, queue_id, task_id in zip(
-        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
-    ):
+    lines = batch.line_ids
+    for place, (job_id, job) in enumerate(zip(batch.ids, batch.jobs, strict=True)):
         run_at = job.run_at or (now + job.delay if job.delay else now)
-        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
+        numbers = job_id, batch.queue_ids[place], batch.task_ids[place], job.priority
+        rest = now, job.max_attempts, job.payload
+        if lines is None:
+            yield *numbers, run_at, *rest
+        elif lines[place] is None:
+            yield *numbers, run_at, *rest, None, None
+        else:
+            yield *numbers, GATED, *rest, lines[place], run_at

@@ -16,6 +16,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
+from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim, written
 from mainspring.store.postgres.unique import insert_unique
@@ -38,10 +39,17 @@ class PostgresJobs:
     """JobQueue and DeadLetters on PostgreSQL."""
 
     def __init__(
-        self, database: Database, names: Names, notifier: Notifier, hints: Hints, clock: Clock
+        self,
+        database: Database,
+        names: Names,
+        lines: Lines,
+        notifier: Notifier,
+        hints: Hints,
+        clock: Clock,
     ) -> None:
         self._database = database
         self._names = names
+        self._lines = lines
         self._notifier = notifier
         self._hints = hints
         self._clock = clock
@@ -167,14 +175,16 @@ class PostgresJobs:
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
         task_ids = await self._names.task_ids(job.task for job in jobs)
         await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
-        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids)
+        limited = any(job.gates for job in jobs)
+        line_ids = await self._lines.ids(job.gates for job in jobs) if limited else None
+        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, line_ids=line_ids)
 
     async def _insert(self, batch: Batch, at: Stamp) -> None:
         if len(batch.jobs) >= COPY_FROM:
             async with self._database.transaction("insert_jobs") as transaction:
                 await insert(transaction, batch, at)
         else:
-            await self._database.fetch("insert_jobs", **batch.params(at))
+            await self._database.fetch(batch.statement, **batch.params(at))
 
     async def _resolved(self, batch: Batch, write: Callable[[], Awaitable[T]]) -> T | None:
         """Write a batch, once; None when it was written but the answer is lost."""

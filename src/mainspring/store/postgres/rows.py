@@ -22,7 +22,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, VERDICT
 from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         enqueued_at=row["enqueued_at"],
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
+        limited=row["line_id"] is not None,
     )
 
 
@@ -69,7 +70,7 @@ def live_job(row: Record, names: Names) -> Job:
         queue=names.queue(row["queue_id"]),
         priority=row["priority"],
         state=JobState(row["state"]),
-        run_at=row["run_at"],
+        run_at=row["due_at"] or row["run_at"],
         enqueued_at=row["enqueued_at"],
         payload=row["payload"],
         max_attempts=row["max_attempts"],
@@ -79,6 +80,7 @@ def live_job(row: Record, names: Names) -> Job:
         worker_id=row["worker_id"] or None,
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
+        waits_for_limit=row["run_at"] == GATED,
         errors=errors(row["errors"]),
     )
 
@@ -184,6 +186,7 @@ def schedule(row: Record, names: Names) -> Schedule:
         paused_by=row["paused_by"],
         pause_note=row["pause_note"],
         next_at=row["next_at"],
+        line_id=row["line_id"],
     )
 
 

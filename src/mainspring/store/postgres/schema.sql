@@ -50,6 +50,7 @@ CREATE TABLE mainspring.dead_jobs (
     reason text NOT NULL,
     payload bytea NOT NULL,
     errors jsonb NOT NULL,
+    line_id integer,
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.fires (
@@ -64,6 +65,20 @@ CREATE TABLE mainspring.fires (
     fillfactor=50
 );
 CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, spec_id);
+CREATE TABLE mainspring.gates (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    key text NOT NULL,
+    concurrency integer,
+    rate integer,
+    period interval,
+    burst integer NOT NULL,
+    open_window integer,
+    tokens double precision DEFAULT 0 NOT NULL,
+    refilled_at timestamp with time zone,
+    CONSTRAINT gates_name_key_key UNIQUE (name, key),
+    CONSTRAINT gates_pkey PRIMARY KEY (id)
+);
 CREATE TABLE mainspring.jobs (
     id bigint NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -82,6 +97,8 @@ CREATE TABLE mainspring.jobs (
     payload bytea NOT NULL,
     errors jsonb,
     backfill_id bigint,
+    line_id integer,
+    due_at timestamp with time zone,
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -98,12 +115,14 @@ CREATE TABLE mainspring.jobs (
     toast.vacuum_truncate=off
 );
 CREATE INDEX jobs_backfill ON mainspring.jobs USING btree (backfill_id) WHERE (backfill_id IS NOT NULL);
+CREATE INDEX jobs_gated ON mainspring.jobs USING btree (line_id, priority DESC, due_at, id) WHERE (run_at = '9998-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
 CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id) WHERE (schedule_id IS NOT NULL);
 CREATE TABLE mainspring.lanes (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
     CONSTRAINT lanes_pkey PRIMARY KEY (queue_id, priority)
 );
 CREATE TABLE mainspring.leases (
@@ -114,6 +133,12 @@ CREATE TABLE mainspring.leases (
     expires_at timestamp with time zone NOT NULL,
     acquired_at timestamp with time zone NOT NULL,
     CONSTRAINT leases_pkey PRIMARY KEY (name)
+);
+CREATE TABLE mainspring.lines (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    gates text NOT NULL,
+    CONSTRAINT lines_gates_key UNIQUE (gates),
+    CONSTRAINT lines_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.members (
     id bigint NOT NULL,
@@ -136,6 +161,18 @@ CREATE TABLE mainspring.migrations (
     checksum text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT migrations_pkey PRIMARY KEY (version)
+);
+CREATE TABLE mainspring.permits (
+    gate_id integer NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT permits_pkey PRIMARY KEY (gate_id, job_id)
+);
+CREATE TABLE mainspring.queue_pauses (
+    queue text NOT NULL,
+    paused_at timestamp with time zone NOT NULL,
+    paused_by text NOT NULL,
+    note text,
+    CONSTRAINT queue_pauses_pkey PRIMARY KEY (queue)
 );
 CREATE TABLE mainspring.queues (
     id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -205,6 +242,7 @@ CREATE TABLE mainspring.schedules (
     pause_note text,
     last_paused_at timestamp with time zone,
     last_resumed_at timestamp with time zone,
+    line_id integer,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );

@@ -17,6 +17,8 @@ from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.leases import PostgresLeases
+from mainspring.store.postgres.limits import PostgresLimits
+from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
@@ -30,6 +32,7 @@ class PostgresStore(
     PostgresControl,
     PostgresFiring,
     PostgresBackfills,
+    PostgresLimits,
     PostgresCalendars,
     PostgresFleet,
     PostgresLeases,
@@ -42,9 +45,9 @@ class PostgresStore(
         self, url: str, clock: Clock, *, timeout: timedelta, size: int = POOL_SIZE, hints: bool = True
     ) -> None:
         database = Database(url, timeout=timeout, size=size)
-        names = Names(database)
+        names, lines = Names(database), Lines(database)
         notifier = Notifier(database)
-        PostgresJobs.__init__(self, database, names, notifier, Hints(clock, enabled=hints), clock)
+        PostgresJobs.__init__(self, database, names, lines, notifier, Hints(clock, enabled=hints), clock)
         self._database, self._names, self._notifier = database, names, notifier
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:

@@ -128,6 +128,7 @@ def _run(session: Session, backfill: sqlite3.Row, slot: sqlite3.Row, now: int) -
             priority=then.priority,
             max_attempts=then.max_attempts,
             payload=then.payload,
+            line_id=then.line_id,
             backfill_id=backfill["id"],
             now=now,
         )

@@ -21,6 +21,7 @@ FILES = (
     "fleet.sql",
     "schedules.sql",
     "backfills.sql",
+    "limits.sql",
     "calendars.sql",
     "leases.sql",
     "history.sql",

@@ -12,6 +12,7 @@ from mainspring.store.ports import Expected, Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.limits import line_ids
 from mainspring.store.sqlite.rows import listed, micros, span
 
 
@@ -129,6 +130,8 @@ def _put(session: Session, schedule: NewSchedule, by_hand: bool, now: int) -> li
         jitter=span(schedule.jitter),
         max_fires=schedule.max_fires,
         by_hand=by_hand,
+        line_id=line_ids(session, [schedule.gates])[schedule.gates] if schedule.gates else None,
+        keep_line=schedule.gates is None,
         now=now,
     )
     return [row["name"] for row in changed]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mainspring.model.job import NewJob
+from mainspring.store.codes import GATED
 from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.limits import line_ids
 from mainspring.store.sqlite.rows import micros, span
 
 Numbered = Sequence[tuple[int, NewJob]]
@@ -15,7 +17,10 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
     """Write the rows."""
     lanes = {(job.queue, job.priority) for _, job in jobs}
     session.each("add_lanes", ({"queue": queue, "priority": priority} for queue, priority in lanes))
-    session.each("insert_jobs", _records(jobs, now))
+    plain = [each for each in jobs if not each[1].gates] if any(job.gates for _, job in jobs) else jobs
+    session.each("insert_jobs", _records(plain, now))
+    if len(plain) < len(jobs):
+        _insert_limited(session, [each for each in jobs if each[1].gates], now)
     session.hint()
 
 
@@ -28,3 +33,13 @@ def due(job: NewJob, now: int) -> int:
 def _records(jobs: Numbered, now: int) -> Iterator[tuple[object, ...]]:
     for job_id, job in jobs:
         yield job_id, job.queue, job.task, job.priority, due(job, now), now, job.max_attempts, job.payload
+
+
+def _insert_limited(session: Session, jobs: Numbered, now: int) -> None:
+    lines = line_ids(session, (job.gates for _, job in jobs))
+    numbers = [lines[job.gates] for _, job in jobs]
+    rows = zip(_records(jobs, now), numbers, strict=True)
+    session.each(
+        "insert_limited_jobs",
+        ((*row[:4], micros(GATED), *row[5:], number, row[4]) for row, number in rows),
+    )

@@ -25,7 +25,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, VERDICT
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -94,6 +94,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at,
         schedule_id,
         slot_at,
+        line_id,
     ) = row
     return Claim(
         job_id=job_id,
@@ -108,6 +109,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at=moment(enqueued_at),
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
+        limited=line_id is not None,
     )
 
 
@@ -119,7 +121,7 @@ def live_job(row: sqlite3.Row) -> Job:
         queue=row["queue"],
         priority=row["priority"],
         state=JobState(row["state"]),
-        run_at=moment(row["run_at"]),
+        run_at=moment(row["due_at"] or row["run_at"]),
         enqueued_at=moment(row["enqueued_at"]),
         payload=row["payload"],
         max_attempts=row["max_attempts"],
@@ -129,6 +131,7 @@ def live_job(row: sqlite3.Row) -> Job:
         worker_id=row["worker_id"] or None,
         schedule_id=row["schedule_id"],
         slot_at=maybe_moment(row["slot_at"]),
+        waits_for_limit=moment(row["run_at"]) == GATED,
         errors=errors(row["errors"]),
     )
 
@@ -246,6 +249,7 @@ def schedule(row: sqlite3.Row) -> Schedule:
         paused_by=row["paused_by"],
         pause_note=row["pause_note"],
         next_at=maybe_moment(row["next_at"]),
+        line_id=row["line_id"],
     )
 
 

@@ -48,7 +48,7 @@ CREATE TABLE dead_jobs (
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
     errors       TEXT    NOT NULL              -- JSON
-) STRICT;
+, line_id INTEGER) STRICT;
 CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,
@@ -57,6 +57,19 @@ CREATE TABLE fires (
     PRIMARY KEY (spec_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
+CREATE TABLE gates (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT    NOT NULL,
+    key         TEXT    NOT NULL,           -- whose; empty: everybody's
+    concurrency INTEGER,
+    rate        INTEGER,
+    period      INTEGER,
+    burst       INTEGER NOT NULL,
+    open_window INTEGER,
+    tokens      REAL    NOT NULL DEFAULT 0,
+    refilled_at INTEGER,
+    UNIQUE (name, key)
+) STRICT;
 CREATE TABLE jobs (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     run_at       INTEGER NOT NULL,
@@ -74,15 +87,16 @@ CREATE TABLE jobs (
     crashes      INTEGER NOT NULL DEFAULT 0,
     payload      BLOB    NOT NULL,
     errors       TEXT                          -- JSON
-, backfill_id INTEGER) STRICT;
+, backfill_id INTEGER, line_id INTEGER, due_at INTEGER) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
+CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
 CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
 CREATE INDEX jobs_ready ON jobs (queue, priority, run_at, id) WHERE worker_id = 0;
 CREATE INDEX jobs_schedule ON jobs (schedule_id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
 CREATE TABLE lanes (
     queue    TEXT    NOT NULL,
-    priority INTEGER NOT NULL,
+    priority INTEGER NOT NULL, paused INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (queue, priority)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE leases (
@@ -93,6 +107,10 @@ CREATE TABLE leases (
     expires_at  INTEGER NOT NULL,
     acquired_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE lines (
+    id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    gates TEXT    NOT NULL UNIQUE           -- ids of gates, sorted, with commas between them
+) STRICT;
 CREATE TABLE members (
     id          INTEGER NOT NULL PRIMARY KEY,  -- random per process start
     role        TEXT    NOT NULL,
@@ -111,6 +129,17 @@ CREATE TABLE migrations (
     checksum   TEXT    NOT NULL,
     applied_at INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE permits (
+    gate_id INTEGER NOT NULL,
+    job_id  INTEGER NOT NULL,
+    PRIMARY KEY (gate_id, job_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE queue_pauses (
+    queue     TEXT    NOT NULL PRIMARY KEY,
+    paused_at INTEGER NOT NULL,
+    paused_by TEXT    NOT NULL,
+    note      TEXT
+) STRICT, WITHOUT ROWID;
 CREATE TABLE runs (
     job_id       INTEGER NOT NULL,
     finished_at  INTEGER NOT NULL,
@@ -159,7 +188,7 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER) STRICT;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER) STRICT;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE slots (
     schedule_id INTEGER NOT NULL,

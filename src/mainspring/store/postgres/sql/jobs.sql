@@ -11,6 +11,18 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
             :delays::interval[], :max_attempts::smallint[], :payloads::bytea[])
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload);
 
+-- name: insert_limited_jobs
+-- Jobs that have a line wait before its gates, out of the way of claims.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at)
+SELECT n.id, n.queue_id, n.task_id, n.priority,
+       CASE WHEN n.line_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
+            ELSE timestamptz '9998-01-01 00:00:00+00' END,
+       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
+       CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END
+FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[])
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id);
+
 -- name: lock_keys
 -- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
 INSERT INTO mainspring.unique_keys AS k (key, name, job_id)
@@ -34,7 +46,9 @@ SELECT key, job_id FROM mainspring.unique_keys WHERE key = ANY (:keys::bytea[]);
 -- name: replace_job
 UPDATE mainspring.jobs
 SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts,
-    run_at = coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
+    run_at = CASE WHEN line_id IS NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
+                  ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) END
 WHERE id = :id AND worker_id = 0;
 
 -- name: drop_keys
@@ -71,7 +85,7 @@ WHERE ctid = ANY (ARRAY(
         JOIN mainspring.lanes l USING (queue_id)
         LEFT JOIN unnest(:hint_queue_ids::int[], :hint_priorities::smallint[], :hint_run_ats::timestamptz[], :hint_ids::bigint[])
             AS h (queue_id, priority, run_at, id) USING (queue_id, priority)
-        WHERE EXISTS (SELECT 1 FROM me)
+        WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
         ORDER BY l.priority DESC, q.place
     ) lane
     CROSS JOIN LATERAL (
@@ -86,7 +100,7 @@ WHERE ctid = ANY (ARRAY(
     ) due
     LIMIT :limit
 ))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at;
+RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -133,9 +147,9 @@ WITH ended AS (
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors)
+                                      max_attempts, failures, crashes, reason, payload, errors, line_id)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
-           max_attempts, failures + 1, crashes, 'failed', payload, coalesce(errors, '[]') || error
+           max_attempts, failures + 1, crashes, 'failed', payload, coalesce(errors, '[]') || error, line_id
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -157,7 +171,9 @@ WITH ended AS MATERIALIZED (
 ), again AS (
     UPDATE mainspring.jobs
     SET worker_id = 0, failures = failures + 1,
-        run_at = coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])],
+        run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
+                      ELSE timestamptz '9998-01-01 00:00:00+00' END,
+        due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
         errors = coalesce(errors, '[]') || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())))
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
@@ -179,9 +195,11 @@ WITH ended AS MATERIALIZED (
 ), back AS (
     UPDATE mainspring.jobs
     SET worker_id = 0,
-        run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
-                      THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
-                      ELSE run_at END
+        run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] = interval '0' THEN run_at
+                      WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
+                      ELSE timestamptz '9998-01-01 00:00:00+00' END,
+        due_at = CASE WHEN line_id IS NOT NULL AND (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
+                      THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -214,7 +232,9 @@ SELECT id, worker_id <> 0 AS running, run_at > coalesce(:at::timestamptz, now())
 WITH named AS MATERIALIZED (
     SELECT id, worker_id, run_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) FOR UPDATE
 )
-UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now())
+UPDATE mainspring.jobs
+SET run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
 WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())))
 RETURNING id, queue_id;
 
@@ -222,8 +242,11 @@ RETURNING id, queue_id;
 WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
 )
-INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors)
-SELECT id, coalesce(:at::timestamptz, now()), enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors
+INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
+                             line_id, due_at)
+SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
+       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
+       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
 FROM back
 RETURNING id, queue_id;
 

@@ -15,5 +15,9 @@ SELECT 'queue' AS kind, id, name FROM mainspring.queues
 UNION ALL SELECT 'task', id, name FROM mainspring.tasks;
 
 -- name: add_lanes
-INSERT INTO mainspring.lanes (queue_id, priority)
-SELECT * FROM unnest(:queue_ids::int[], :priorities::smallint[]) ON CONFLICT DO NOTHING;
+-- A lane of a queue that is paused is paused.
+INSERT INTO mainspring.lanes (queue_id, priority, paused)
+SELECT n.queue_id, n.priority,
+       (SELECT p.queue FROM mainspring.queue_pauses p
+        WHERE p.queue = (SELECT q.name FROM mainspring.queues q WHERE q.id = n.queue_id)) IS NOT NULL
+FROM unnest(:queue_ids::int[], :priorities::smallint[]) AS n (queue_id, priority) ON CONFLICT DO NOTHING;

@@ -32,8 +32,9 @@ WHERE l.job_id IS :seen_job_id
 RETURNING job_id;
 
 -- name: add_backfill_job
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id)
-VALUES (:id, :queue, :task, :priority, :now, :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id);
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id, line_id, due_at)
+VALUES (:id, :queue, :task, :priority, CASE WHEN :line_id IS NULL THEN :now ELSE 253339228800000000 END, :now, :max_attempts, :payload, :schedule_id,
+        :slot_at, :backfill_id, :line_id, CASE WHEN :line_id IS NOT NULL THEN :now END);
 
 -- name: done_slot
 UPDATE backfill_slots SET done = 1, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;

@@ -1,0 +1,99 @@
+"""Who may pass the gates now: in turn between the lines, best first in each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mainspring.model.limit import Gate
+
+_UNLIMITED = 1_000
+
+
+@dataclass(slots=True, kw_only=True)
+class GateState:
+    """A gate while a pass decides."""
+
+    gate: Gate
+    used: int
+    """Jobs that are through and have not ended."""
+    unclaimed: int
+    """Those of them that no worker has claimed yet."""
+    tokens: float = 0.0
+    refilled_at: datetime | None = None
+    """A bucket that never gave anything is full."""
+
+    def refill(self, now: datetime) -> None:
+        """Put in what has come since the last time."""
+        gate = self.gate
+        if gate.rate is None or gate.period is None:
+            return
+        if self.refilled_at is None:
+            self.tokens = float(gate.burst)
+        else:
+            since = max(now - self.refilled_at, timedelta())
+            self.tokens = min(self.tokens + since / gate.period * gate.rate, float(gate.burst))
+        self.refilled_at = now
+
+    @property
+    def room(self) -> int:
+        """How many more may pass now."""
+        gate, room = self.gate, _UNLIMITED
+        if gate.concurrency is not None:
+            room = min(room, gate.concurrency - self.used)
+        if gate.window is not None:
+            room = min(room, gate.window - self.unclaimed)
+        if gate.rate is not None:
+            # Those who passed and have not begun would begin together: they count as a burst, too.
+            room = min(room, math.floor(self.tokens + 1e-9), gate.burst - self.unclaimed)
+        return max(room, 0)
+
+    def take(self) -> None:
+        """One passes."""
+        self.used += 1
+        self.unclaimed += 1
+        if self.gate.rate is not None:
+            self.tokens -= 1
+
+    def next_token(self, now: datetime) -> datetime | None:
+        """When the rate lets another one through, if that is what is in the way."""
+        gate = self.gate
+        if gate.rate is None or gate.period is None or self.tokens >= 1:
+            return None
+        return now + gate.period / gate.rate * (1 - self.tokens)
+
+
+@dataclass(slots=True, kw_only=True)
+class Line:
+    """Jobs that wait for the same gates, best first; only as many as could pass were looked at."""
+
+    id: int
+    gates: tuple[GateState, ...]
+    jobs: Sequence[int] = ()
+    priority: int = 0
+    """Of the first of them."""
+
+    @property
+    def room(self) -> int:
+        """How many may pass now, if no other line takes a place."""
+        return min((gate.room for gate in self.gates), default=_UNLIMITED)
+
+
+def admit(lines: Sequence[Line], most: int) -> list[tuple[int, tuple[GateState, ...]]]:
+    """The jobs that pass, each with its gates. Lines with a better first job come first; lines alike
+    take turns, so that a long one does not starve a short one."""
+    passed: list[tuple[int, tuple[GateState, ...]]] = []
+    turns = [(line, iter(line.jobs)) for line in sorted(lines, key=lambda line: -line.priority)]
+    while turns and len(passed) < most:
+        staying = []
+        for line, jobs in turns:
+            if len(passed) == most or line.room == 0 or (job := next(jobs, None)) is None:
+                continue
+            for gate in line.gates:
+                gate.take()
+            passed.append((job, line.gates))
+            staying.append((line, jobs))
+        turns = staying
+    return passed

@@ -1,0 +1,51 @@
+"""Limits: how many jobs may run at once or start in a time, for a name and a key."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from mainspring.model.value import Value
+
+
+class Gate(Value, frozen=True, kw_only=True):
+    """What a job must pass before a worker may claim it. Jobs that name the same gate share it."""
+
+    name: str
+    key: str = ""
+    """Whose: a gate for each tenant, say. Empty for one that all share."""
+    concurrency: int | None = None
+    """How many jobs behind it may be live at once, running or about to be."""
+    rate: int | None = None
+    """How many jobs may pass in each `period`."""
+    period: timedelta | None = None
+    burst: int = 1
+    """How many of them at once, when nobody has passed for a while."""
+    window: int | None = None
+    """How many jobs may be through and not yet claimed: keeps one key from filling the queue."""
+
+
+class GateInfo(Value, frozen=True, kw_only=True):
+    """A gate as it stands."""
+
+    id: int
+    gate: Gate
+    used: int
+    """Jobs that are through and have not ended."""
+    waiting: int
+    """Jobs before it, counted up to a bound."""
+    holders: tuple[int, ...]
+    """The first of those that are through."""
+
+
+class Admission(Value, frozen=True, kw_only=True):
+    """What one pass at the gates did."""
+
+    admitted: int = 0
+    waiting: bool = False
+    """Whether somebody is before a gate."""
+    after: int = 0
+    """Where the next pass goes on; 0 when this one saw every line."""
+    busy: bool = False
+    """Another process was at it."""
+    again_at: datetime | None = None
+    """When a rate lets the next one through."""

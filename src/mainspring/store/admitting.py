@@ -1,0 +1,77 @@
+"""What both dialects do at the gates besides SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from mainspring.lifecycle.admission import GateState, Line, admit
+from mainspring.model.limit import Admission, Gate
+from mainspring.model.value import Value
+
+MOST_LINES = 1000
+"""Lines looked at in one pass."""
+MOST_ADMITTED = 1000
+"""Jobs let through in one pass: it must stay short, for one runs at a time."""
+
+
+class Passed(Value, frozen=True, kw_only=True):
+    """What a pass decided, to be written."""
+
+    job_ids: tuple[int, ...]
+    permits: tuple[tuple[int, int], ...]
+    """(gate, job) pairs."""
+    spent: tuple[tuple[int, float, datetime], ...]
+    """Gates with a rate, what is left in each, and when."""
+    again_at: datetime | None
+
+
+def written(gate_ids: Iterable[int]) -> str:
+    """The gates of a line as they are kept."""
+    return ",".join(map(str, sorted(set(gate_ids))))
+
+
+def read(gates: str) -> tuple[int, ...]:
+    """The gates of a line."""
+    return tuple(map(int, gates.split(",")))
+
+
+def lines_of(rows: Mapping[int, str], gates: Mapping[int, GateState], now: datetime) -> list[Line]:
+    """Lines with their gates, which several may share."""
+    for state in gates.values():
+        state.refill(now)
+    return [Line(id=key, gates=tuple(gates[each] for each in read(text))) for key, text in rows.items()]
+
+
+def decide(lines: Sequence[Line], gates: Mapping[int, GateState], now: datetime) -> Passed:
+    """Let through whom there is room for."""
+    ids = {id(state): gate_id for gate_id, state in gates.items()}
+    passed = admit(lines, MOST_ADMITTED)
+    later = [moment for state in gates.values() if (moment := state.next_token(now)) is not None]
+    return Passed(
+        job_ids=tuple(job_id for job_id, _ in passed),
+        permits=tuple((ids[id(state)], job_id) for job_id, states in passed for state in states),
+        spent=tuple(
+            (gate_id, state.tokens, now)
+            for gate_id, state in sorted(gates.items())
+            if state.gate.rate is not None
+        ),
+        again_at=min(later, default=None),
+    )
+
+
+def admission(lines: Sequence[Line], passed: Passed) -> Admission:
+    """What a pass answers."""
+    whole = len(lines) < MOST_LINES
+    return Admission(
+        admitted=len(passed.job_ids),
+        waiting=bool(lines),
+        after=0 if whole else lines[-1].id,
+        again_at=passed.again_at,
+    )
+
+
+def distinct(gates: Iterable[tuple[Gate, ...]]) -> tuple[list[tuple[Gate, ...]], list[Gate]]:
+    """Every combination that is there, and every gate, each once."""
+    combinations = list(dict.fromkeys(each for each in gates if each))
+    return combinations, list({(g.name, g.key): g for each in combinations for g in each}.values())

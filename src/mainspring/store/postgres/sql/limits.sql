@@ -1,0 +1,132 @@
+-- name: put_gates
+-- What was declared last counts.
+INSERT INTO mainspring.gates AS g (name, key, concurrency, rate, period, burst, open_window)
+SELECT * FROM unnest(:names::text[], :keys::text[], :concurrencies::int[], :rates::int[], :periods::interval[], :bursts::int[],
+                     :windows::int[])
+ON CONFLICT (name, key) DO UPDATE
+SET concurrency = excluded.concurrency, rate = excluded.rate, period = excluded.period, burst = excluded.burst,
+    open_window = excluded.open_window
+WHERE (g.concurrency, g.rate, g.period, g.burst, g.open_window)
+      IS DISTINCT FROM (excluded.concurrency, excluded.rate, excluded.period, excluded.burst, excluded.open_window);
+
+-- name: gate_ids
+SELECT id, name, key FROM mainspring.gates WHERE name = ANY (:names::text[]) AND key = ANY (:keys::text[]);
+
+-- name: put_lines
+INSERT INTO mainspring.lines (gates) SELECT unnest(:gates::text[]) ON CONFLICT DO NOTHING;
+
+-- name: line_ids
+SELECT id, gates FROM mainspring.lines WHERE gates = ANY (:gates::text[]);
+
+-- name: anybody_waits
+-- By the index alone, and nothing else where no limit is in use.
+SELECT EXISTS (SELECT 1 FROM mainspring.jobs WHERE run_at = timestamptz '9998-01-01 00:00:00+00') AS waits;
+
+-- name: lock_gates
+-- One pass at a time: two would both find the same room.
+SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours;
+
+-- name: free_permits
+-- A job that has ended, or has gone back before its gates, holds nothing. Where nobody counts how many run, one that
+-- has been claimed holds nothing either.
+DELETE FROM mainspring.permits p
+WHERE (SELECT j.id FROM mainspring.jobs j
+       WHERE j.id = p.job_id AND j.run_at < timestamptz '9998-01-01 00:00:00+00'
+         AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.gates g WHERE g.id = p.gate_id) IS NOT NULL)) IS NULL;
+
+-- name: waiting_lines
+-- From line to line along the index, not job by job.
+WITH RECURSIVE line (id, seen) AS (
+    (SELECT line_id, 1 FROM mainspring.jobs
+     WHERE run_at = timestamptz '9998-01-01 00:00:00+00' AND line_id > :after ORDER BY line_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.line_id FROM mainspring.jobs j
+            WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id > line.id ORDER BY j.line_id LIMIT 1), line.seen + 1
+    FROM line WHERE line.id IS NOT NULL AND line.seen < :limit
+)
+SELECT id, (SELECT l.gates FROM mainspring.lines l WHERE l.id = line.id) AS gates FROM line WHERE id IS NOT NULL;
+
+-- name: gates
+SELECT g.*, u.used, u.unclaimed FROM mainspring.gates g
+CROSS JOIN LATERAL (
+    SELECT count(*)::int AS used,
+           (count(*) FILTER (WHERE (SELECT j.worker_id FROM mainspring.jobs j WHERE j.id = p.job_id) = 0))::int AS unclaimed
+    FROM mainspring.permits p WHERE p.gate_id = g.id
+) u
+WHERE g.id = ANY (:ids::int[]);
+
+-- name: first_in_line
+SELECT l.line_id, f.id, f.priority FROM unnest(:line_ids::int[], :limits::int[]) AS l (line_id, most)
+CROSS JOIN LATERAL (
+    SELECT j.id, j.priority, j.due_at FROM mainspring.jobs j
+    WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id = l.line_id AND j.due_at <= coalesce(:at::timestamptz, now())
+    ORDER BY j.priority DESC, j.due_at, j.id LIMIT l.most
+) f
+ORDER BY l.line_id, f.priority DESC, f.due_at, f.id;
+
+-- name: admit_jobs
+-- Due from now on: a moment ago would be behind what workers have claimed already, and be found late.
+UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now()), due_at = NULL
+WHERE id = ANY (:ids::bigint[]) AND run_at = timestamptz '9998-01-01 00:00:00+00'
+RETURNING id;
+
+-- name: add_permits
+INSERT INTO mainspring.permits (gate_id, job_id)
+SELECT * FROM unnest(:gate_ids::int[], :job_ids::bigint[]) ON CONFLICT DO NOTHING;
+
+-- name: spend_tokens
+UPDATE mainspring.gates
+SET tokens = (:tokens::float8[])[width_bucket(id, :ids::int[])], refilled_at = (:refilled_ats::timestamptz[])[width_bucket(id, :ids::int[])]
+WHERE id = ANY (:ids::int[]);
+
+-- name: all_gates
+SELECT id FROM mainspring.gates WHERE (:name::text IS NULL OR name = :name) AND (:key::text IS NULL OR key = :key)
+ORDER BY name, key LIMIT :limit;
+
+-- name: lines_of_gates
+SELECT id, gates FROM mainspring.lines WHERE string_to_array(gates, ',')::int[] && :gate_ids::int[];
+
+-- name: count_waiting
+SELECT l.line_id, (SELECT count(*) FROM (
+    SELECT 1 FROM mainspring.jobs j
+    WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id = l.line_id LIMIT :most) w)::int AS waiting
+FROM unnest(:line_ids::int[]) AS l (line_id);
+
+-- name: gate_holders
+SELECT p.gate_id, p.job_id FROM unnest(:gate_ids::int[]) AS g (id)
+CROSS JOIN LATERAL (
+    SELECT gate_id, job_id FROM mainspring.permits WHERE gate_id = g.id ORDER BY job_id LIMIT :most
+) p
+WHERE (SELECT j.id FROM mainspring.jobs j WHERE j.id = p.job_id AND j.run_at < timestamptz '9998-01-01 00:00:00+00') IS NOT NULL;
+
+-- name: gates_of_job
+SELECT l.gates FROM mainspring.jobs j JOIN mainspring.lines l ON l.id = j.line_id WHERE j.id = :id;
+
+-- name: pause_queue
+INSERT INTO mainspring.queue_pauses (queue, paused_at, paused_by, note)
+VALUES (:queue, coalesce(:at::timestamptz, now()), :author, :note)
+ON CONFLICT DO NOTHING
+RETURNING queue;
+
+-- name: resume_queue
+DELETE FROM mainspring.queue_pauses WHERE queue = :queue RETURNING queue;
+
+-- name: mark_lanes
+UPDATE mainspring.lanes SET paused = :paused
+WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);
+
+-- name: lock_lanes
+-- A lane that is being made must not miss the pause.
+LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: claims_under_way
+-- Claims that began before this moment, by the server's own clock, and have not ended: they may not have seen the pause.
+SELECT count(*)::int AS claims FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = 'mainspring' AND pid <> pg_backend_pid()
+  AND xact_start <= :began AND state <> 'idle' AND query LIKE 'WITH me AS MATERIALIZED%';
+
+-- name: server_now
+SELECT clock_timestamp() AS now;
+
+-- name: queue_pauses
+SELECT queue, paused_at, paused_by, note FROM mainspring.queue_pauses ORDER BY queue;
