@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,9 +13,12 @@ from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.jsontext import NotJSON, read_json
 from mainspring.declare.signature import TextKind
-from mainspring.errors import shown
+from mainspring.errors import InvalidArgument, shown
 from mainspring.ops.views import handle_view
+
+_ARRAY, _OBJECT = "a JSON array", "a JSON object"
 
 
 @click.command()
@@ -50,7 +52,7 @@ def enqueue(
     args, kwargs, texts = _positional(listed), _keywords(named), _pairs(pairs)
     app = access.load()
     task = app.registry.get(name).using(delay=delay, run_at=at, priority=priority, queue=queue)
-    kwargs.update({key: _value(text, task.signature.text_kind(key)) for key, text in texts.items()})
+    kwargs.update({key: _value(key, text, task.signature.text_kind(key)) for key, text in texts.items()})
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
@@ -78,24 +80,17 @@ def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequ
 
 
 def _positional(text: str | None) -> list[object]:
-    value = [] if text is None else _json("--args", text, "a JSON array")
+    value = [] if text is None else read_json(text, "--args", expected=_ARRAY)
     if not isinstance(value, list):
-        _refuse("--args", text, "a JSON array")
+        raise InvalidArgument("--args", text, _ARRAY)
     return value
 
 
 def _keywords(text: str | None) -> dict[str, object]:
-    value = {} if text is None else _json("--kwargs", text, "a JSON object")
+    value = {} if text is None else read_json(text, "--kwargs", expected=_OBJECT)
     if not isinstance(value, dict):
-        _refuse("--kwargs", text, "a JSON object")
+        raise InvalidArgument("--kwargs", text, _OBJECT)
     return value
-
-
-def _json(option: str, text: str, expected: str) -> object:
-    try:
-        return _read(text)
-    except (ValueError, RecursionError):
-        _refuse(option, text, expected)
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:
@@ -108,22 +103,13 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _value(text: str, kind: TextKind) -> object:
+def _value(key: str, text: str, kind: TextKind) -> object:
     if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
         return text  # a card number or a date would not come back from JSON as it was typed
     try:
-        return _read(text)
-    except (ValueError, RecursionError):
+        return read_json(text, key)
+    except NotJSON:
         return text
-
-
-def _read(text: str) -> object:
-    # Python would take NaN and Infinity, which are not JSON and may well be names.
-    return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _refuse(what: str, got: object, expected: str) -> NoReturn:

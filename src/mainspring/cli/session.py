@@ -37,10 +37,14 @@ class Access:
         self._loaded = app
         return app
 
+    @property
+    def loaded(self) -> Mainspring:
+        """The app as it was loaded, or else loaded now."""
+        return self._loaded or self.load()
+
     def where(self) -> str:
         """The database that was looked in, as it may be shown."""
-        app = self._loaded or self.load()
-        return printable(masked_url(app.settings.database.url))
+        return printable(masked_url(self.loaded.settings.database.url))
 
     def ask(
         self, work: Callable[[Store, Clock], Awaitable[T]], *, verify: bool = True, create: bool = False

@@ -38,7 +38,7 @@ class Signature:
 
     __slots__ = (
         "_barred", "_context", "_least", "_most", "_needed", "_open", "_place", "_taken", "_task", "_text",
-        "is_async",
+        "is_async", "parameters",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., object]) -> None:
@@ -48,6 +48,7 @@ class Signature:
         positional = [each for each in parameters if each.kind in _BY_POSITION]
         kinds = {each.kind for each in parameters}
         self._task = task
+        self.parameters = tuple(parameters)
         self._text = {each.name: _text_kind(function, each) for each in parameters}
         self.is_async = _is_async(function)
         self._context = context
@@ -173,7 +174,7 @@ def _context_of(
 def _is_context(function: Callable[..., object], parameter: Parameter) -> bool:
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         return False
-    hint = _hint(function, parameter)
+    hint = hint_of(function, parameter)
     if hint is None:
         text = parameter.annotation
         return isinstance(text, str) and _CONTEXT_BY_NAME.fullmatch(text) is not None
@@ -183,7 +184,7 @@ def _is_context(function: Callable[..., object], parameter: Parameter) -> bool:
 def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKind:
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         return TextKind.OTHER
-    hint = _hint(function, parameter)
+    hint = hint_of(function, parameter)
     if hint is str:
         return TextKind.TEXT
     # Not any generic of the two: tuple[str, None] has the same arguments.
@@ -193,7 +194,7 @@ def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKin
     return TextKind.OTHER
 
 
-def _hint(function: Callable[..., object], parameter: Parameter) -> object:
+def hint_of(function: Callable[..., object], parameter: Parameter) -> object:
     """The annotation's meaning; None if its names lead nowhere."""
     # One annotation at a time, so that one that cannot be resolved does not hide the others.
     holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})
