@@ -20,7 +20,10 @@ MainspringError
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from itertools import islice
+from typing import cast
 
 _SHOWN = 120
 
@@ -146,6 +149,39 @@ class LeaseLost(MainspringError):
 
 
 def shown(value: object) -> str:
-    """A value as it may appear in a message: escaped, and cut when long."""
-    text = ascii(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    """A value as it may appear in a message: escaped, and cut when long, before and not after it is
+    written out: the value may be anything, and of any size."""
+    try:
+        room = iter(range(_SHOWN))
+        text = ascii(value[: _SHOWN + 1]) if isinstance(value, str) else repr(_cut(value, room))
+    except Exception:  # noqa: BLE001  repr() of somebody's object is their code
+        text = f"<{type(value).__name__}>"
+    if len(text) <= _SHOWN:
+        return text
+    size = f" ({len(value)} characters)" if isinstance(value, str) else ""
+    return f"{text[:_SHOWN]}…{size}"
+
+
+def _cut(value: object, room: Iterator[int]) -> object:
+    """The same value, or as much of it as there is room for."""
+    kind = type(value)
+    if next(room, None) is None:
+        return ...
+    if kind is int and cast("int", value).bit_length() > 4 * _SHOWN:
+        return _Words(f"an integer of {cast('int', value).bit_length()} bits")
+    if kind in (str, bytes, bytearray):
+        return cast("str", value)[: _SHOWN + 1]
+    if kind is dict:
+        items = islice(cast("dict[object, object]", value).items(), _SHOWN)
+        return {_cut(key, room): _cut(item, room) for key, item in items}
+    if kind in (list, tuple, set, frozenset):
+        make = cast("Callable[[Iterable[object]], object]", kind)
+        return make(_cut(item, room) for item in islice(cast("Iterable[object]", value), _SHOWN))
+    return value
+
+
+class _Words(str):
+    """Words that stand for a value: they are not quoted."""
+
+    __slots__ = ()
+    __repr__ = str.__str__

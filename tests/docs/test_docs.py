@@ -15,6 +15,7 @@ from mainspring import Context, Mainspring, Retry
 from mainspring.cli.main import cli as command_line
 from mainspring.config import load
 from mainspring.declare.task import Task
+from mainspring.testing import Harness
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -83,6 +84,37 @@ def test_a_page_runs_from_top_to_bottom(tmp_path: Path, name: str, says: str) ->
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(says)
+
+
+def test_the_testing_page_is_a_project_whose_tests_pass(tmp_path: Path) -> None:
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    for name, text in re.findall(r"```python\n# ([\w.]+)\n(.*?)```", page, re.DOTALL):
+        (tmp_path / name).write_text(text, "utf-8")
+    plugins = ["-p", "pytest_mainspring", "-p", "no:cacheprovider"]
+
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--rootdir", ".", *plugins, "-W", "error"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    by_hand = subprocess.run(
+        [sys.executable, "by_hand.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert tested.returncode == 0, tested.stdout
+    assert "7 passed" in tested.stdout
+    assert (by_hand.stdout, by_hand.stderr) == ("['ada']\n", "")
+    assert page.count("```python\n") == 4
+
+
+def test_the_testing_page_names_everything_a_harness_has() -> None:
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+
+    for name in [name for name in vars(Harness) if not name.startswith("_")]:
+        assert re.search(rf"\b{name}\b", page), f"docs/testing.md does not mention {name}"
 
 
 def test_the_interface_page_names_every_option_and_every_field() -> None:

@@ -251,6 +251,14 @@ def test_unplanned_postgres_specs_are_found_by_their_index(explain):
     assert plan.indexes("specs") == {"specs_unplanned"}
 
 
+def test_a_page_of_postgres_jobs_does_not_walk_over_the_pages_above_it(explain):
+    nothing = {"state": None, "task_id": None, "queue_id": None, "at": NOW}
+    plan = explain("live_jobs", before=ROWS // 10, limit=100, **nothing)
+
+    assert "id < " in plan.conditions("jobs_pkey")
+    assert plan.pages < 50
+
+
 @pytest.fixture(scope="module")
 def loaded_sqlite(tmp_path_factory):
     """A file with the same rows, shared by this file's tests: they only ask for plans."""
@@ -294,6 +302,8 @@ def sqlite_plan(connection, name):
         ("forget_members", r"SEARCH jobs USING COVERING INDEX jobs_held \(worker_id=\?\)"),
         ("due_specs", r"SEARCH specs USING INDEX specs_due \(next_at<\?\)"),
         ("next_due", r"SEARCH specs USING COVERING INDEX specs_due"),
+        ("live_jobs", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),
+        ("dead_jobs", r"SEARCH dead_jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),
         ("unplanned_specs", r"SCAN specs USING INDEX specs_unplanned"),
     ],
     ids=lambda value: value if re.fullmatch(r"[a-z_]+", str(value)) else "",

@@ -47,6 +47,7 @@ def test_a_cron_schedule_carries_its_first_two_slots(task: Task[..., object]) ->
         queue="slow",
         priority=5,
         max_attempts=4,
+        gates=(),
         misfire=Misfire.LATEST,
         catch_up=timedelta(days=1),
         next_at=datetime(2026, 11, 16, 1, tzinfo=UTC),

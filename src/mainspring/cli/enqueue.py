@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 import click
 
-from mainspring.cli.arguments import keywords, positional, read_json, refuse
+from mainspring.cli.arguments import keywords, positional, refuse
 from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.jsontext import NotJSON, read_json
 from mainspring.declare.signature import TextKind
 from mainspring.ops.views import handle_view
 
@@ -70,7 +71,7 @@ def enqueue(
         on_duplicate=on_duplicate,
         debounce=debounce,
     )
-    kwargs.update({key: _value(text, task.signature.text_kind(key)) for key, text in texts.items()})
+    kwargs.update({each: _value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
@@ -107,10 +108,10 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _value(text: str, kind: TextKind) -> object:
+def _value(key: str, text: str, kind: TextKind) -> object:
     if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
         return text  # a card number or a date would not come back from JSON as it was typed
     try:
-        return read_json(text)
-    except (ValueError, RecursionError):
+        return read_json(text, key)
+    except NotJSON:
         return text

@@ -6,6 +6,7 @@ import click
 
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
+from mainspring.cli.check import check
 from mainspring.cli.config import config
 from mainspring.cli.db import db
 from mainspring.cli.dead import dead
@@ -48,6 +49,7 @@ for command in (
     next_,
     simulate_,
     audit,
+    check,
     db,
     doctor,
     config,

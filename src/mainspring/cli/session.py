@@ -38,14 +38,18 @@ class Access:
         self._loaded = app
         return app
 
+    @property
+    def loaded(self) -> Mainspring:
+        """The app as it was loaded, or else loaded now."""
+        return self._loaded or self.load()
+
     def registry(self) -> Registry | None:
         """What the app that was named declares; None when none was named."""
-        return None if self.app is None else (self._loaded or self.load()).registry
+        return None if self.app is None else self.loaded.registry
 
     def where(self) -> str:
         """The database that was looked in, as it may be shown."""
-        app = self._loaded or self.load()
-        return printable(masked_url(app.settings.database.url))
+        return printable(masked_url(self.loaded.settings.database.url))
 
     def ask(
         self, work: Callable[[Store, Clock], Awaitable[T]], *, verify: bool = True, create: bool = False

@@ -19,6 +19,10 @@ LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 
 _ALLOWED = "a JSON value (str, int, float, bool, None, list, dict with str keys)"
 _SCALARS = frozenset((str, int, float, bool, type(None)))
+_TEXTS = frozenset((str, bytes, bytearray))
+_SHORT = 100
+"""Characters that nobody needs to count before they are written."""
+_SIZED = _TEXTS | {list, dict, tuple, set, frozenset}
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 # What may be a NUL, which PostgreSQL's jsonb refuses, and what may be an integer beyond 64 bits.
@@ -36,6 +40,12 @@ _open = msgspec.json.Decoder(_Envelope).decode
 
 def encode(args: Sequence[object], kwargs: Mapping[str, object], *, field: str) -> bytes:
     """Canonical JSON of a call, without empty parts; `field` is what errors call the whole of it."""
+    values = (*args, *kwargs.values()) if kwargs else args
+    for each in values:
+        kind = type(each)
+        if kind in _SIZED and (kind is not str or len(cast("str", each)) > _SHORT):
+            _refuse_bulk(list(values), field, DEEPEST, LARGEST_PAYLOAD)
+            break
     parts: dict[str, object] = {}
     if args:
         parts["args"] = list(args)
@@ -55,7 +65,11 @@ def decode(payload: bytes) -> tuple[list[object], dict[str, object]]:
 
 def encode_result(value: object) -> bytes | None:
     """A handler's result, under the same rules; None is kept as nothing."""
-    return None if value is None else _written(value, "result", DEEPEST, LARGEST_RESULT)
+    if value is None:
+        return None
+    if type(value) in _SIZED:
+        _refuse_bulk([value], "result", DEEPEST, LARGEST_RESULT)
+    return _written(value, "result", DEEPEST, LARGEST_RESULT)
 
 
 def _written(value: object, path: str, levels: int, largest: int) -> bytes:
@@ -72,6 +86,28 @@ def _written(value: object, path: str, levels: int, largest: int) -> bytes:
     if not faithful:
         raise InvalidArgument(path, type(value), _ALLOWED)
     return text
+
+
+def _refuse_bulk(values: list[object], path: str, levels: int, largest: int) -> None:
+    """Refuse what would surely be too large, by a look that costs no more than a text of that size would:
+    a hundred megabytes are refused before they are copied. What is too deep is told as such, later."""
+    left = largest
+    while values and levels:
+        below: list[object] = []
+        for value in values:
+            kind = type(value)
+            if kind in _SIZED:
+                left -= len(cast("str", value))
+                if left < 0:
+                    raise InvalidArgument(
+                        path, f"more than {largest} bytes", f"at most {largest} bytes of JSON"
+                    )
+                if kind is dict:
+                    below += cast("dict[object, object]", value)
+                    below += cast("dict[object, object]", value).values()
+                elif kind not in _TEXTS:
+                    below += cast("list[object]", value)
+        values, levels = below, levels - 1
 
 
 def _is_deeper(value: object, levels: int, text: bytes) -> bool:

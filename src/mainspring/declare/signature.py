@@ -37,8 +37,8 @@ class Signature:
     """
 
     __slots__ = (
-        "_barred", "_context", "_least", "_most", "_needed", "_open", "_parameters", "_place", "_taken",
-        "_task", "_text", "is_async",
+        "_barred", "_bindable", "_context", "_least", "_most", "_needed", "_open", "_place", "_taken",
+        "_task", "_text", "is_async", "parameters",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., object]) -> None:
@@ -48,7 +48,8 @@ class Signature:
         positional = [each for each in parameters if each.kind in _BY_POSITION]
         kinds = {each.kind for each in parameters}
         self._task = task
-        self._parameters = inspect.Signature(parameters)
+        self.parameters = tuple(parameters)
+        self._bindable = inspect.Signature(parameters)
         self._text = {each.name: _text_kind(function, each) for each in parameters}
         self.is_async = _is_async(function)
         self._context = context
@@ -87,12 +88,12 @@ class Signature:
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters a caller may give, in order."""
-        return tuple(self._parameters.parameters)
+        return tuple(each.name for each in self.parameters)
 
     def bound(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Each parameter's value in a call that passed `check`, defaults too: however it was written, the
         same call is the same."""
-        bound = self._parameters.bind(*args, **kwargs)
+        bound = self._bindable.bind(*args, **kwargs)
         bound.apply_defaults()
         return dict(bound.arguments)
 
@@ -186,7 +187,7 @@ def _context_of(
 def _is_context(function: Callable[..., object], parameter: Parameter) -> bool:
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         return False
-    hint = _hint(function, parameter)
+    hint = hint_of(function, parameter)
     if hint is None:
         text = parameter.annotation
         return isinstance(text, str) and _CONTEXT_BY_NAME.fullmatch(text) is not None
@@ -196,7 +197,7 @@ def _is_context(function: Callable[..., object], parameter: Parameter) -> bool:
 def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKind:
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         return TextKind.OTHER
-    hint = _hint(function, parameter)
+    hint = hint_of(function, parameter)
     if hint is str:
         return TextKind.TEXT
     # Not any generic of the two: tuple[str, None] has the same arguments.
@@ -206,7 +207,7 @@ def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKin
     return TextKind.OTHER
 
 
-def _hint(function: Callable[..., object], parameter: Parameter) -> object:
+def hint_of(function: Callable[..., object], parameter: Parameter) -> object:
     """The annotation's meaning; None if its names lead nowhere."""
     # One annotation at a time, so that one that cannot be resolved does not hide the others.
     holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})

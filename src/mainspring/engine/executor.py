@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from concurrent.futures import Executor as Pool
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -37,8 +38,9 @@ class Executor:
     """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
     through is a cancellation that we asked for ourselves."""
 
-    def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
+    def __init__(self, threads: int, pool: Pool | None = None) -> None:
+        """Plain functions run in `pool`, or else in as many threads of our own."""
+        self._threads = pool or ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
 
     async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:

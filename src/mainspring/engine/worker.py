@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor as Pool
 
 from mainspring.clock import Clock
 from mainspring.config import WorkerConfig
@@ -31,11 +32,13 @@ class Worker:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        pool: Pool | None = None,
     ) -> None:
+        """Plain functions run in `pool`, or else in threads of the worker's own."""
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
-        self.executor = Executor(config.threads)
+        self.executor = Executor(config.threads, pool)
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from mainspring.duration import Duration, duration
+
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -27,8 +29,18 @@ class ManualClock:
         """Seconds since the start."""
         return (self._now - self._start).total_seconds()
 
-    def advance(self, by: timedelta) -> None:
-        """Move on. Going back is refused: use a clock with another start for that."""
-        if by < timedelta():
+    def advance(self, by: Duration) -> None:
+        """Move on, by a timedelta or what reads as one: "90s", "1h30m". Going back is refused: use a
+        clock with another start for that."""
+        length = by if isinstance(by, timedelta) else duration(by, "by")
+        if length < timedelta():
             raise ValueError(f"by: expected a duration that is not negative, got {by!r}")
-        self._now += by
+        self._now += length
+
+    def move_to(self, moment: datetime) -> None:
+        """Move on to this moment, which must not be past."""
+        if moment.tzinfo is None:
+            raise ValueError(f"moment: expected an aware datetime, got {moment!r}")
+        if moment < self._now:
+            raise ValueError(f"moment: expected one that is not before {self._now}, got {moment}")
+        self._now = moment.astimezone(UTC)

@@ -24,12 +24,13 @@ SELECT DISTINCT ON (id) id, state FROM (
 ORDER BY id, place, finished_at DESC;
 
 -- name: live_jobs
+-- Pages are ranges of the key: with `:before IS NULL OR …` each would walk over all those before it.
 SELECT * FROM (
     SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
     FROM mainspring.jobs
 ) j
 WHERE (:state::text IS NULL OR state = :state) AND (:task_id::int IS NULL OR task_id = :task_id)
-  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND id < coalesce(:before::bigint, 9223372036854775807)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: ended_jobs
@@ -44,7 +45,7 @@ SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence
 -- name: dead_jobs
 SELECT * FROM mainspring.dead_jobs
 WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
-  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND id < coalesce(:before::bigint, 9223372036854775807)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: schedules

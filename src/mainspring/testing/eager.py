@@ -1,0 +1,96 @@
+"""Eager mode: `enqueue` runs the handler at once, in this process, and raises what it raises."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor as Pool
+from contextlib import contextmanager
+
+from mainspring.app import Mainspring
+from mainspring.declare.batch import batch
+from mainspring.declare.handle import JobHandle
+from mainspring.engine.executor import Executor
+from mainspring.errors import UsageError
+from mainspring.model.job import Claim, NewJob
+from mainspring.model.outcome import Failed
+from mainspring.telemetry import Telemetry
+from mainspring.testing.bench import Bench
+from mainspring.testing.watch import Watch
+
+__tracebackhide__ = True  # see harness.py
+
+
+@contextmanager
+def eager(app: Mainspring) -> Iterator[None]:
+    """While this lasts, nothing of the app is stored: `enqueue` and its kin call the handler with
+    arguments that have been to JSON and back, and return when it has returned.
+
+    That tests handlers and what is passed to them. It tests no retry, delay, queue, priority,
+    schedule or transaction, and not that the caller can go on before the job has run.
+    """
+    mode = _Eager(app)
+    # In the way of the methods: an app that is not in this mode does not even ask.
+    vars(app).update(enqueue=mode.enqueue, aenqueue=mode.aenqueue)
+    try:
+        yield
+    finally:
+        del vars(app)["enqueue"], vars(app)["aenqueue"]
+
+
+class _NeverStopped:
+    def is_set(self) -> bool:
+        return False
+
+
+class _Eager:
+    """A sender that keeps nothing."""
+
+    def __init__(self, app: Mainspring) -> None:
+        self._app = app
+        self._ids = itertools.count(1)
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+                bench = Bench()
+                return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
+        raise UsageError("this call would block the running event loop; await aenqueue() instead")
+
+    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+        return await self._run(batch(jobs), None)
+
+    async def _run(self, jobs: Sequence[NewJob], pool: Pool | None) -> list[JobHandle]:
+        return [await self._run_one(job, pool) for job in jobs]
+
+    async def _run_one(self, job: NewJob, pool: Pool | None) -> JobHandle:
+        job_id = next(self._ids)
+        watch = Watch(self._app.registry, Telemetry())
+        executor = Executor(1, pool)
+        try:
+            outcome = await executor.run(
+                watch.registry.get(job.task), self._claim(job, job_id), stop=_NeverStopped()
+            )
+        finally:
+            executor.close()
+        if isinstance(outcome, Failed):
+            raise watch.error_of(outcome.failure)
+        return JobHandle(id=job_id, task=job.task, queue=job.queue)
+
+    def _claim(self, job: NewJob, job_id: int) -> Claim:
+        now = self._app.clock.now()
+        return Claim(
+            job_id=job_id,
+            worker_id=1,
+            fence=1,
+            task=job.task,
+            queue=job.queue,
+            payload=job.payload,
+            failures=0,
+            max_attempts=job.max_attempts,
+            run_at=now,
+            enqueued_at=now,
+        )

@@ -1,0 +1,51 @@
+"""What a harness reads from its store, page by page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from mainspring.clock import Clock
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter
+from mainspring.model.job import Job, JobState
+from mainspring.store.ports import Store
+
+PAGE = 1000
+_END_OF_TIME = 9999
+"""The year in which jobs are due that wait for others of their schedule."""
+
+
+async def every_job(
+    store: Store, clock: Clock, *, task: str | None = None, state: JobState | None = None
+) -> list[Job]:
+    """Every live job, oldest first."""
+    which, found = JobFilter(task=task, state=state, limit=PAGE), list[Job]()
+    while page := await store.jobs(which, at=clock.stamp()):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def every_dead(store: Store) -> list[DeadJob]:
+    """Every dead letter, oldest first."""
+    which, found = DeadFilter(limit=PAGE), list[DeadJob]()
+    while page := await store.dead(which):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def next_moment(store: Store, clock: Clock, *, end: datetime | None) -> datetime | None:
+    """When the next thing falls due: a slot or a job, until `end`; without one, only while a job waits, for
+    schedules alone would go on for ever."""
+    now = clock.now()
+    jobs = await every_job(store, clock, state=JobState.DELAYED)
+    moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _END_OF_TIME]
+    if end is None and not moments:
+        return None
+    wait = await store.next_due(at=clock.stamp())
+    if wait:
+        moments.append(now + wait)
+    soonest = min(moments, default=None)
+    return soonest if soonest is not None and (end is None or soonest <= end) else None

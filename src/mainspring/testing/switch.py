@@ -1,0 +1,38 @@
+"""An app that stands on a database in memory and another clock for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mainspring.app import Mainspring
+from mainspring.clock import Clock
+from mainspring.config import MEMORY, DatabaseConfig, Settings
+from mainspring.entropy import Entropy
+from mainspring.store.ports import Store
+from mainspring.sync import Portal
+
+ORIGIN = "mainspring.testing"
+_REPLACED = ("clock", "entropy", "_settings", "_origins", "_portal", "_stores", "_in_memory")
+
+
+@contextmanager
+def switched(app: Mainspring, store: Store, *, clock: Clock, entropy: Entropy) -> Iterator[None]:
+    """The app on this store in memory; afterwards it has everything back that it had: settings, clock
+    and whatever it had opened. Other settings are the defaults: neither a file nor the environment
+    of whoever runs the tests is read."""
+    kept = {name: getattr(app, name) for name in _REPLACED}
+    app.clock, app.entropy = clock, entropy
+    app._settings = Settings(database=DatabaseConfig(url=MEMORY))
+    app._origins = dict.fromkeys(kept["_origins"], ORIGIN) | {"database.url": ORIGIN}
+    app._portal = Portal(goodbye=app.aclose)
+    app._stores = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]()
+    app._in_memory = store
+    try:
+        yield
+    finally:
+        app.close()
+        for name, value in kept.items():
+            setattr(app, name, value)

@@ -1,0 +1,107 @@
+"""Eager mode: handlers run where they are enqueued."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from mainspring import Context, Mainspring, Retry
+from mainspring.errors import InvalidArgument, UsageError
+from mainspring.testing import RunFailed, eager
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Mainspring:
+    return Mainspring(f"sqlite:///{tmp_path / 'real.db'}")
+
+
+def test_a_handler_runs_at_once_and_on_this_thread(app: Mainspring, tmp_path: Path) -> None:
+    seen: list[object] = []
+
+    @app.task(queue="q")
+    def plain(ctx: Context, rows: list[int]) -> None:
+        seen.append((ctx.attempt, ctx.queue, rows, threading.current_thread() is threading.main_thread()))
+
+    @app.task
+    async def quick(word: str) -> None:
+        seen.append(word)
+
+    with eager(app):
+        rows = [1]
+        handle = plain.using(delay="1h").enqueue(rows)
+        rows.append(2)
+        quick.enqueue("b")
+        app.enqueue_many([quick.job("c"), quick.job("d")])
+
+    assert seen == [(1, "q", [1], True), "b", "c", "d"]
+    assert (handle.id, handle.task, handle.queue) == (1, "plain", "q")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_raises_is_raised_at_once_and_nothing_is_tried_again(app: Mainspring) -> None:
+    calls: list[int] = []
+
+    @app.task(retry=Retry(attempts=5))
+    def broken() -> None:
+        calls.append(1)
+        raise KeyError("boom")
+
+    with eager(app), pytest.raises(KeyError, match="boom"):
+        broken.enqueue()
+
+    assert calls == [1]
+
+
+def test_the_door_is_the_same(app: Mainspring) -> None:
+    @app.task
+    def plain(a: int) -> object:
+        return {a}
+
+    with eager(app):
+        with pytest.raises(InvalidArgument, match=r"plain\.a: expected a value"):
+            plain.enqueue()  # type: ignore[call-arg]
+        with pytest.raises(RunFailed, match="result: expected a JSON value"):
+            plain.enqueue(1)
+
+
+def test_handlers_may_enqueue_in_their_turn(app: Mainspring) -> None:
+    seen: list[str] = []
+
+    @app.task
+    def inner() -> None:
+        seen.append("inner")
+
+    @app.task
+    def outer() -> None:
+        inner.enqueue()
+        seen.append("outer")
+
+    @app.task
+    async def outermost() -> None:
+        await inner.aenqueue()
+        with pytest.raises(UsageError, match="await aenqueue"):
+            outer.enqueue()
+        seen.append("outermost")
+
+    with eager(app):
+        outer.enqueue()
+        outermost.enqueue()
+        asyncio.run(outermost.aenqueue())  # type: ignore[arg-type]
+
+    assert seen == ["inner", "outer", "inner", "outermost", "inner", "outermost"]
+
+
+def test_afterwards_jobs_are_stored_again(app: Mainspring, tmp_path: Path) -> None:
+    @app.task
+    def plain() -> None:
+        raise AssertionError("not here")
+
+    with app:
+        with pytest.raises(ZeroDivisionError), eager(app):
+            _ = 1 / 0
+        assert plain.enqueue().id == 1
+
+    assert (tmp_path / "real.db").exists()
