@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -54,7 +54,7 @@ def enqueue(
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
-    async def put(_: object) -> JobHandle:
+    async def put(_: object) -> JobHandle[Any]:
         [handle] = await app.aenqueue([job])
         return handle
 

@@ -53,12 +53,12 @@ def decode(payload: bytes) -> tuple[list[object], dict[str, object]]:
     return envelope.args, envelope.kwargs
 
 
-def encode_result(value: object) -> bytes | None:
-    """A handler's result, under the same rules; None is kept as nothing."""
-    return None if value is None else _written(value, "result", DEEPEST, LARGEST_RESULT)
+def encode_result(value: object, largest: int = LARGEST_RESULT) -> bytes | None:
+    """A handler's result, under the same rules; None is kept as nothing. `largest` is results.max_bytes."""
+    return None if value is None else _written(value, "result", DEEPEST, largest, " (results.max_bytes)")
 
 
-def _written(value: object, path: str, levels: int, largest: int) -> bytes:
+def _written(value: object, path: str, levels: int, largest: int, setting: str = "") -> bytes:
     try:
         text = _encode(value)
         faithful: bool = _decode(text) == value
@@ -66,7 +66,7 @@ def _written(value: object, path: str, levels: int, largest: int) -> bytes:
         _refuse(value, path, levels)
         raise InvalidArgument(path, type(value), _ALLOWED) from None
     if len(text) > largest:
-        raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON")
+        raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON{setting}")
     if not faithful or _NUL in text or _find_long_number(text) or _is_deeper(value, levels, text):
         _refuse(value, path, levels)
     if not faithful:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from mainspring.clock import Clock
-from mainspring.config import WorkerConfig
+from mainspring.config import ResultsConfig, WorkerConfig
 from mainspring.declare.registry import Registry
 from mainspring.engine.claimer import Claimer
 from mainspring.engine.crew import Crew
 from mainspring.engine.executor import Executor
+from mainspring.engine.journal import Journal
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue
+from mainspring.store.ports import JobQueue, ReportStore
 from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
+
+
+class WorkerStore(JobQueue, ReportStore, Protocol):
+    """What a worker asks of a store."""
 
 
 class Worker:
@@ -23,24 +29,28 @@ class Worker:
 
     def __init__(
         self,
-        queue: JobQueue,
+        queue: WorkerStore,
         registry: Registry,
         config: WorkerConfig,
         *,
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        results: ResultsConfig | None = None,
     ) -> None:
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
-        self.executor = Executor(config.threads)
+        self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        largest = (results or ResultsConfig()).max_bytes
+        self.executor = Executor(config.threads, self.journal, result_bytes=largest)
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,
             registry,
             self.executor,
             self.settler,
+            self.journal,
             clock=clock,
             entropy=entropy,
             telemetry=telemetry,

@@ -67,6 +67,7 @@ class Why:
                 ahead=ahead,
                 counted_all=counted_all,
                 blocker=await self._blocker(job) if is_held(job) else None,
+                progress=await self._store.progress(job_id) if job.state is JobState.RUNNING else None,
             )
         )
 

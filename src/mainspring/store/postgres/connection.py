@@ -28,6 +28,7 @@ FILES = (
     "backfills.sql",
     "calendars.sql",
     "leases.sql",
+    "reports.sql",
     "history.sql",
     "admin.sql",
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
+from mainspring.store.reporting import day_before
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.reports import note_logs
 from mainspring.store.sqlite.rows import listed, micros, moment, span, to_claim
 from mainspring.store.sqlite.settling import named, settle
 
@@ -74,7 +76,10 @@ class SQLiteJobs:
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         def work(session: Session) -> list[int]:
-            settled = settle(session, settlements, session.now(at))
+            now = session.now(at)
+            settled = settle(session, settlements, now)
+            if any(s.log is not None for s in settlements):
+                note_logs(session, settlements, settled, now)
             return [s.job_id for s in settlements if s.job_id not in settled]
 
         return await self._database.write(work)
@@ -107,8 +112,9 @@ class SQLiteJobs:
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
-        day = (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self._prune("prune_runs", micros(day)) + await self._prune("prune_slots", micros(day))
+        day = day_before(now, keep)
+        statements = ("prune_runs", "prune_logs", "prune_slots")
+        return sum([await self._prune(statement, micros(day)) for statement in statements])
 
     async def _prune(self, statement: str, before: int) -> int:
         gone = 0
