@@ -6,7 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,7 @@ from mainspring.declare.limits import queue_rules
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.declare.task import Task
-from mainspring.duration import Duration
+from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
 from mainspring.model.calendar import StoredCalendar
@@ -33,6 +33,7 @@ from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetr
 
 if TYPE_CHECKING:
     from mainspring.engine.lease import Leasing
+    from mainspring.engine.waiter import Waiter
 
 
 MOST_STRAYS = 20
@@ -65,6 +66,8 @@ class Mainspring:
         self._portal = Portal(goodbye=self.aclose)
         self._stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
         self._stores = weakref.WeakKeyDictionary()
+        self._waiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Waiter]
+        self._waiters = weakref.WeakKeyDictionary()
         self._in_memory: Store | None = None
         self._opening = threading.Lock()
 
@@ -185,34 +188,57 @@ class Mainspring:
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         """Put prepared jobs into their queues, all or none; when it returns, they are stored."""
         checked = batch(jobs)
         return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         """The same on an event loop."""
         checked = batch(jobs)
         store = await self.store()
         if any(job.unique is not None for job in checked):
             done = await store.insert_unique(checked, at=self.clock.stamp())
             return [
-                JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created)
+                JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created, results=self)
                 for one, job in zip(done, checked, strict=True)
             ]
         ids = await store.insert(checked, at=self.clock.stamp())
         return [
-            JobHandle(id=job_id, task=job.task, queue=job.queue)
+            JobHandle(id=job_id, task=job.task, queue=job.queue, results=self)
             for job_id, job in zip(ids, checked, strict=True)
         ]
 
-    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
+    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle[Any]]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: one round trip for all."""
         return self.enqueue(batch(jobs))
 
-    async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
+    async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle[Any]]:
         """The same on an event loop."""
         return await self.aenqueue(batch(jobs))
+
+    def job(self, job_id: int) -> JobHandle[Any]:
+        """A handle for a job known by its id. The store is not asked before it is waited for."""
+        if isinstance(job_id, bool) or not isinstance(job_id, int) or not 0 < job_id < 2**63:
+            raise InvalidArgument("job_id", job_id, "the id of a job, a whole number from 1")
+        return JobHandle(id=job_id, results=self)
+
+    def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
+        """Wait until the job has ended and answer what its handler returned: what `job.wait()` does."""
+        return self._portal.call(
+            lambda: self.aresult(job_id, timeout=timeout), instead="job.result", while_waited_for=True
+        )
+
+    async def aresult(self, job_id: int, *, timeout: Duration | None = None) -> object:  # noqa: ASYNC109 - as users say it
+        """The same on an event loop: what `await job.result()` does."""
+        limit = None if timeout is None else duration(timeout, "timeout", least=timedelta())
+        store, loop = await self.store(), asyncio.get_running_loop()
+        waiter = self._waiters.get(loop)
+        if waiter is None:
+            from mainspring.engine.waiter import Waiter  # not before it is needed
+
+            waiter = self._waiters[loop] = Waiter(store, self.clock)
+        return await waiter.result(job_id, limit)
 
     async def write_schedules(self) -> list[str]:
         """Write the declared schedules to the store; answer the names that were new or changed."""
@@ -262,6 +288,9 @@ class Mainspring:
 
     async def aclose(self) -> None:
         """Let go of this event loop's store."""
+        waiter = self._waiters.pop(asyncio.get_running_loop(), None)
+        if waiter is not None:
+            await waiter.close()
         opening = self._stores.pop(asyncio.get_running_loop(), None)
         if opening is None:
             return

@@ -9,6 +9,10 @@ MainspringError
 ├── NotFound               no such job, schedule or dead letter
 ├── DuplicateJob           its key is taken: the job that has it is named
 ├── Outdated               somebody changed it since it was read: read it again, then decide
+├── JobFailed              the job that was waited for is dead
+├── JobCancelled           the job that was waited for was cancelled
+├── WaitTimeout            it has not ended in the time given; it goes on (a TimeoutError too)
+├── ResultGone             it succeeded, but its result is no longer kept
 ├── StoreError             the database said no
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
 │   ├── AnswerLost         it may have taken the call: find out, never guess
@@ -94,6 +98,42 @@ class Outdated(MainspringError):
     def __init__(self, kind: str, name: str, since: str) -> None:
         super().__init__(f"{kind} {shown(name)}: {since}; nothing was written, so look at it again")
         self.kind, self.name = kind, name
+
+
+class JobFailed(MainspringError):
+    """The job that was waited for is a dead letter; what its last run raised is told."""
+
+    def __init__(
+        self, job_id: int, *, reason: str = "failed", type: str = "", message: str = "", traceback: str = ""
+    ) -> None:
+        said = f": {type}: {message}" if type else ""
+        super().__init__(f"job {job_id} is dead ({reason}){said}")
+        self.job_id, self.reason = job_id, reason
+        self.type, self.message, self.traceback = type, message, traceback
+
+
+class JobCancelled(MainspringError):
+    """The job that was waited for was cancelled."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"job {job_id} was cancelled")
+        self.job_id = job_id
+
+
+class WaitTimeout(MainspringError, TimeoutError):
+    """A job has not ended in the time its caller would wait. The job goes on."""
+
+    def __init__(self, job_id: int, seconds: float) -> None:
+        super().__init__(f"job {job_id} has not ended within {seconds:g} s; it goes on")
+        self.job_id, self.seconds = job_id, seconds
+
+
+class ResultGone(MainspringError):
+    """A job that succeeded so long ago that its result was dropped (retention.results)."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"job {job_id} succeeded, but its result is no longer kept")
+        self.job_id = job_id
 
 
 class StoreError(MainspringError):

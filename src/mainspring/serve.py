@@ -48,11 +48,26 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
         Reaper(store, clock, entropy, telemetry),
-        Pruner(store, settings.retention.history, clock, entropy, telemetry),
+        Pruner(
+            store,
+            settings.retention.history,
+            clock,
+            entropy,
+            telemetry,
+            results=settings.retention.results,
+        ),
     ]
     crew, gatekeeper = None, None
     if worker:
-        crew = Worker(store, app.registry, settings.worker, clock=clock, entropy=entropy, telemetry=telemetry)
+        crew = Worker(
+            store,
+            app.registry,
+            settings.worker,
+            clock=clock,
+            entropy=entropy,
+            telemetry=telemetry,
+            results=settings.results,
+        )
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
         gatekeeper = Gatekeeper(

@@ -29,12 +29,20 @@ class Portal:
         self._thread: threading.Thread | None = None
         self._pid = 0
 
-    def call(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T:
+    def call(
+        self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str, while_waited_for: bool = False
+    ) -> T:
         """Run it to its end and answer its result. Refused on a thread whose event loop would be
-        blocked; `instead` names the call to await there."""
+        blocked; `instead` names the call to await there. What runs only `while_waited_for` is given up
+        when its caller is interrupted; other work goes on to its end."""
         if _in_event_loop():
             raise UsageError(f"this call would block the running event loop; await {instead}() instead")
-        return asyncio.run_coroutine_threadsafe(work(), self._running()).result()
+        running = asyncio.run_coroutine_threadsafe(work(), self._running())
+        try:
+            return running.result()
+        finally:
+            if while_waited_for:
+                running.cancel()
 
     def close(self, *, within: float | None = None) -> None:
         """Say goodbye and end the thread. Nothing happens if it never ran."""

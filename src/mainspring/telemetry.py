@@ -138,6 +138,12 @@ class HistoryPruned(Value, frozen=True, kw_only=True):
     gone: int
 
 
+class ResultsDropped(Value, frozen=True, kw_only=True):
+    """Results were dropped before their runs."""
+
+    gone: int
+
+
 class StoreTrouble(Value, frozen=True, kw_only=True):
     """A pass failed on the store; it is tried again."""
 
@@ -184,6 +190,7 @@ Event = (
     | SchedulesWritten
     | SchedulesUndeclared
     | HistoryPruned
+    | ResultsDropped
     | StoreTrouble
     | StoreRecovered
     | LoopFailed

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
+from mainspring.declare.context import Context
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.scheduler import Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost
 from mainspring.model.history import JobFilter
+from mainspring.model.report import RESULT_GONE
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
 from mainspring.store.ports import Store
-from mainspring.telemetry import HistoryPruned, MembersReaped, Telemetry, TriggerRefused
+from mainspring.telemetry import HistoryPruned, MembersReaped, ResultsDropped, Telemetry, TriggerRefused
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
@@ -267,5 +269,32 @@ def test_the_pruner_drops_old_history_once(floor: Floor, run: Any) -> None:
         assert await floor.runs(job_id) == []
         assert len(floor.heard.of(HistoryPruned)) >= 1
         assert timedelta(minutes=30) <= wait <= timedelta(minutes=90)
+
+    run(story())
+
+
+def test_the_pruner_drops_results_earlier_where_asked_and_sweeps_what_ended_runs_left(
+    floor: Floor, run: Any
+) -> None:
+    @floor.task
+    async def quick(ctx: Context) -> int:
+        ctx.progress(0.5)
+        await floor.worker.journal.tick()
+        return 7
+
+    async def story() -> None:
+        job_id = await floor.put("quick")
+        await floor.work()
+        queue: Any = floor.store
+        parts = (queue, timedelta(days=9), floor.clock, SeededEntropy(1), floor.telemetry)
+        floor.clock.advance(timedelta(days=3))
+        await Pruner(*parts).tick()
+        assert (await floor.job(job_id)).result == b"7", "kept as long as the run, unless asked for"
+
+        await Pruner(*parts, results=timedelta(days=1)).tick()
+
+        assert [each.result for each in await floor.runs(job_id)] == [RESULT_GONE]
+        assert [event.gone for event in floor.heard.of(ResultsDropped)] == [1]
+        assert await floor.store.sweep_progress(at=floor.clock.stamp()) == 0, "swept already"
 
     run(story())

@@ -6,13 +6,15 @@ import json
 
 import pytest
 
-from mainspring.errors import NotFound
+from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.history import DeadFilter
+from mainspring.model.job import Claim
+from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Verdict
 from mainspring.ops import views
 from mainspring.ops.queries import Queries
 from mainspring.testing.clock import START
-from tests.support.desk import MINUTE, SECOND, Desk
+from tests.support.desk import DAY, MINUTE, SECOND, Desk
 
 MISSING = 999_999
 NINE_IN_BERLIN = '{"cron":"0 9 * * *","tz":"Europe/Berlin"}'
@@ -91,3 +93,64 @@ def test_every_view_is_plain_json(desk: Desk, queries: Queries) -> None:
     assert len(shapes) == 4
     assert shapes[1]["id"] == "1"
     assert shapes[2]["oldest_ready_at"] == START.isoformat()
+
+
+def test_a_running_job_comes_with_its_progress_and_others_without(desk: Desk, queries: Queries) -> None:
+    claim = desk.started()
+    assert desk.run(queries.job(claim.job_id)).progress is None
+    note(desk, claim)
+
+    found = desk.run(queries.job(claim.job_id)).progress
+
+    assert views.progress_view(found) == {
+        "fraction": 0.4,
+        "note": "3 of 7",
+        "at": "2030-01-01T00:00:00+00:00",
+    }
+    desk.end(claim, Verdict.SUCCEEDED)
+    assert desk.run(queries.job(claim.job_id)).progress is None
+
+
+def note(desk: Desk, claim: Claim) -> None:
+    said = ProgressNote(
+        job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, fraction=0.4, note="3 of 7"
+    )
+    desk.run(desk.store.note_progress([said], at=desk.now))
+
+
+def test_logs_come_with_their_runs_and_runs_without_any_are_counted(desk: Desk, queries: Queries) -> None:
+    claim = desk.started(max_attempts=9)
+    desk.end(claim, Verdict.FAILED)
+    desk.end(desk.take(), Verdict.FAILED, log="second")
+    desk.lose()
+    desk.end(desk.take(2), Verdict.SUCCEEDED, log="third")
+
+    found = desk.run(queries.logs(claim.job_id))
+
+    assert [(each.number, each.run.verdict, each.log) for each in found] == [
+        (1, Verdict.FAILED, None),
+        (2, Verdict.FAILED, "second"),
+        (3, Verdict.SUCCEEDED, "third"),
+    ]
+    [second] = desk.run(queries.logs(claim.job_id, number=2))
+    assert second.log == "second"
+    with pytest.raises(InvalidArgument, match=rf"run: expected a run of job {claim.job_id}: 1 to 3, got 4"):
+        desk.run(queries.logs(claim.job_id, number=4))
+    with pytest.raises(InvalidArgument, match="has no run yet"):
+        desk.run(queries.logs(desk.put(), number=1))
+    with pytest.raises(NotFound):
+        desk.run(queries.logs(MISSING))
+
+
+def test_a_result_that_is_no_longer_kept_is_not_shown_as_none(desk: Desk, queries: Queries) -> None:
+    claim, silent = desk.started(), desk.started()
+    desk.end(claim, Verdict.SUCCEEDED, result=b"3")
+    desk.end(silent, Verdict.SUCCEEDED)
+    desk.advance(3 * DAY)
+    desk.run(desk.store.drop_results(keep=DAY, at=desk.now))
+
+    found = desk.run(queries.job(claim.job_id))
+
+    for view in (views.job_view(found.job), views.run_view(found.runs[0])):
+        assert (view["result"], view["result_gone"]) == (None, True)
+    assert "result_gone" not in views.job_view(desk.run(queries.job(silent.job_id)).job)

@@ -12,6 +12,7 @@ from mainspring.errors import NotFound
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.job import Job, JobState
+from mainspring.model.report import ProgressNote
 from mainspring.model.schedule import (
     Change,
     Disposition,
@@ -500,3 +501,22 @@ def test_every_answer_is_plain_json(desk: Desk, why: Why) -> None:
 
     for each in (both.last, both.next, desk.run(why.job(desk.bury(task="u")))):
         assert msgspec.json.decode(msgspec.json.encode(each.facts)) == each.facts
+
+
+def test_a_running_job_says_how_far_it_is(desk: Desk) -> None:
+    claim = desk.started(max_attempts=3)
+    why = Why(desk.store, desk.clock)
+    before = desk.run(why.job(claim.job_id))
+    assert "done" not in before.sentence
+    assert "progress" not in before.facts
+    said = ProgressNote(
+        job_id=claim.job_id, worker_id=1, fence=claim.fence, fraction=0.4, note="3 of 7\nfiles"
+    )
+    desk.run(desk.store.note_progress([said], at=desk.now))
+    desk.advance(4 * SECOND)
+
+    answer = desk.run(why.job(claim.job_id))
+
+    assert ", attempt 1 of 3, 40% done (3 of 7 files) as of 4s ago; the worker's lease" in answer.sentence
+    assert (answer.facts["progress"], answer.facts["progress_note"]) == (0.4, "3 of 7\nfiles")
+    assert answer.facts["progress_at"] == START.isoformat()

@@ -62,6 +62,7 @@ ONLY_SQLITE = {
         "note_run",
         "remove_jobs",
         "prune_runs",
+        "prune_logs",
         "prune_slots",
     },
     "schedules.sql": {

@@ -29,7 +29,8 @@ def bare_and_configured(task: TaskDecorator) -> None:
         return a / 2
 
     assert_type(bare(1), str)
-    assert_type(bare.enqueue(1), JobHandle)
+    assert_type(bare.enqueue(1), JobHandle[str])
+    assert_type(bare.enqueue(1).wait(timeout=5), str)
     assert_type(bare.job(a=1), NewJob)
     assert_type(configured(1), float)
     called.enqueue(1, b="x")
@@ -48,6 +49,8 @@ async def with_a_context(task: TaskDecorator, ctx: Context) -> None:
     @task
     async def bill(ctx: Context, tenant: str, month: str) -> int:
         ctx.log.info("billing %s", tenant, extra={"token": ctx.token})
+        ctx.progress(0.4, "3 of 7 files")
+        ctx.progress("0.4")  # type: ignore[arg-type]
         return 0 if ctx.cancelled else ctx.attempt
 
     @task(queue="slow")
@@ -56,7 +59,10 @@ async def with_a_context(task: TaskDecorator, ctx: Context) -> None:
     running: Coroutine[Any, Any, int] = bill(ctx, "acme", month="2026-10")
     assert_type(await running, int)
     bill.enqueue("acme", month="2026-10")
-    assert_type(await bill.aenqueue("acme", "2026-10"), JobHandle)
+    assert_type(await bill.aenqueue("acme", "2026-10"), JobHandle[int])
+    assert_type(bill.enqueue("acme", "2026-10"), JobHandle[int])
+    assert_type(await (await bill.aenqueue("acme", "2026-10")).result(timeout="5s"), int)
+    assert_type(sweep.enqueue(), JobHandle[None])
     sweep.enqueue()
 
     bill.enqueue("acme")  # type: ignore[call-arg]
@@ -66,6 +72,24 @@ async def with_a_context(task: TaskDecorator, ctx: Context) -> None:
     sweep.enqueue("acme")  # type: ignore[call-arg]
     sweep()  # type: ignore[call-arg]
     await bill("acme", "2026-10")  # type: ignore[call-arg, arg-type]
+
+
+async def a_coroutine_results_in_what_it_returns(task: TaskDecorator) -> None:
+    @task
+    async def fetch(url: str) -> bytes:
+        return url.encode()
+
+    @task(queue="slow")
+    async def fetch_slowly(url: str) -> list[int]:
+        return [len(url)]
+
+    assert_type(await fetch("a"), bytes)
+    assert_type(fetch.enqueue("a"), JobHandle[bytes])
+    assert_type(fetch_slowly.enqueue("a").wait(), list[int])
+    assert_type(fetch_slowly.using(delay="1m").enqueue("a"), JobHandle[list[int]])
+
+    fetch.enqueue(5)  # type: ignore[arg-type]
+    fetch.enqueue("a").wait(timeout=[])  # type: ignore[arg-type]
 
 
 def options_of_one_call(task: TaskDecorator) -> None:
@@ -97,7 +121,7 @@ def any_task_can_be_scheduled_and_registered(task: TaskDecorator, registry: Regi
 
 
 class NotASender:
-    def enqueue(self, jobs: list[NewJob]) -> JobHandle: ...  # type: ignore[empty-body]
+    def enqueue(self, jobs: list[NewJob]) -> JobHandle[Any]: ...  # type: ignore[empty-body]
 
 
 def a_sender_has_both_colours(registry: Registry, sender: Sender) -> None:

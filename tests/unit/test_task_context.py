@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from mainspring.declare.context import Context
+from mainspring.errors import InvalidArgument
 
 
 def context(**facts: object) -> Context:
@@ -55,3 +56,33 @@ def test_it_is_cancelled_once_the_signal_is_set() -> None:
 def test_it_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         context().attempt = 2  # type: ignore[misc]
+
+
+def test_progress_reaches_whoever_listens() -> None:
+    heard: list[tuple[float, str]] = []
+    run = context(on_progress=lambda fraction, note: heard.append((fraction, note)))
+
+    run.progress(0)
+    run.progress(0.4, "3 of 7 files")
+    run.progress(1, "x" * 200)
+
+    assert heard == [(0.0, ""), (0.4, "3 of 7 files"), (1.0, "x" * 200)]
+
+
+def test_progress_that_nobody_hears_is_checked_all_the_same() -> None:
+    context().progress(0.5, "half")
+
+    with pytest.raises(InvalidArgument):
+        context().progress(2)
+
+
+@pytest.mark.parametrize("fraction", [float("nan"), float("inf"), -0.1, 1.1, 40, True, "0.4", None], ids=repr)
+def test_a_fraction_is_a_number_from_0_to_1(fraction: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"progress.fraction: expected a number from 0 to 1"):
+        context().progress(fraction)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("note", ["x" * 201, "a\0b", "\ud800", 5, None, b"x"], ids=ascii)
+def test_a_note_is_short_text_that_can_be_stored(note: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"progress.note: expected text of at most 200"):
+        context().progress(0.5, note)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def enqueue(
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
-    async def put(_: object) -> JobHandle:
+    async def put(_: object) -> JobHandle[Any]:
         [handle] = await app.aenqueue([job])
         return handle
 

@@ -8,20 +8,21 @@ import click
 
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import JOB_ID, LARGEST_ID, store_options
-from mainspring.cli.output import block, document, fields, printable, table, when
+from mainspring.cli.output import block, document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
+from mainspring.model.report import Progress
 from mainspring.ops.commands import Commands, Done, Effect
-from mainspring.ops.queries import Queries
-from mainspring.ops.views import View, done_view, job_view, member_id, run_view
+from mainspring.ops.queries import LoggedRun, Queries
+from mainspring.ops.views import View, done_view, iso, job_view, member_id, progress_view, run_view
 
 LARGEST_PAGE = 1000
 
 
 @click.group()
 def jobs() -> None:
-    """List, show, cancel and retry jobs."""
+    """List, show, cancel and retry jobs, and read their logs."""
 
 
 @jobs.command("list")
@@ -62,13 +63,34 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
     found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
     if as_json:
-        document({**job_view(found.job), "runs": [run_view(each) for each in found.runs]})
+        progress = {"progress": progress_view(found.progress)}
+        document({**job_view(found.job), **progress, "runs": [run_view(each) for each in found.runs]})
         return
-    show_job(job_view(found.job))
+    show_job({**job_view(found.job), "progress": _progress(found.progress)})
     if found.runs:
         click.echo()
-        titles = ["ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]
-        table(titles, map(_run_row, found.runs), none="no runs")
+        titles = ["RUN", "ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]
+        table(titles, ([n, *_run_row(each)] for n, each in enumerate(found.runs, 1)), none="no runs")
+
+
+@jobs.command()
+@click.argument("job_id", type=JOB_ID, metavar="ID")
+@click.option("--run", "number", type=click.IntRange(1), metavar="N", help="Only this run, as `show` counts.")
+@store_options
+def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None:
+    """The log lines that were captured of a job's runs."""
+    found = access.ask(lambda store, clock: Queries(store, clock).logs(job_id, number=number))
+    if as_json:
+        document([_log_view(each) for each in found])
+        return
+    logged = [each for each in found if each.log is not None]
+    for each in logged:
+        if len(found) > 1:
+            click.echo(f"run {each.number}, attempt {each.run.attempt}, {each.run.verdict}:")
+        block(each.log or "", indent="" if len(found) == 1 else "  ")
+    if not logged:
+        whose = f"job {job_id}" if number is None else f"run {number} of job {job_id}"
+        say(f"no log lines were captured of {whose}")
 
 
 @jobs.command()
@@ -107,6 +129,25 @@ def show_job(view: View) -> None:
         said = f"attempt {error['attempt']} at {error['at']}: {error['type']}: {error['message']}"
         click.echo(f"\n{printable(said)}")
         block(error["traceback"])
+
+
+def _progress(progress: Progress | None) -> str | None:
+    if progress is None:
+        return None
+    note = f", {progress.note}" if progress.note else ""
+    return f"{progress.fraction:.0%}{note} (at {when(progress.at)})"
+
+
+def _log_view(logged: LoggedRun) -> View:
+    run = logged.run
+    return {
+        "run": logged.number,
+        "attempt": run.attempt,
+        "verdict": run.verdict.value,
+        "fence": run.fence,
+        "finished_at": iso(run.finished_at),
+        "log": logged.log,
+    }
 
 
 def _none(state: str | None, where: str) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from mainspring.config.load import load
 from mainspring.config.settings import (
+    CAPTURE_ALL,
+    CAPTURE_NONE,
     DatabaseConfig,
     LogConfig,
+    ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
     Settings,
@@ -14,9 +17,12 @@ from mainspring.config.settings import (
 from mainspring.config.url import MEMORY, masked_url, normal_url, sqlite_file
 
 __all__ = [
+    "CAPTURE_ALL",
+    "CAPTURE_NONE",
     "MEMORY",
     "DatabaseConfig",
     "LogConfig",
+    "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
     "Settings",

@@ -12,6 +12,7 @@ from mainspring.errors import InvalidConfig
 _SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
+CAPTURE_CTX, CAPTURE_ALL, CAPTURE_NONE = CAPTURES = ("ctx", "all", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,10 @@ class WorkerConfig:
     """How long jobs may go on after a stop was asked for."""
     name: str = ""
     """What people call this process; empty lets the worker choose. Never used to tell two apart."""
+    capture_logs: str = CAPTURE_CTX
+    """Which log lines are kept with their run: those of `ctx.log`, all of the handler's context, or none."""
+    log_limit: int = 64 * 1024
+    """Bytes of log kept of one run: its beginning and its end."""
 
     @property
     def queue_names(self) -> tuple[str, ...]:
@@ -73,6 +78,8 @@ class WorkerConfig:
             raise InvalidConfig("worker.heartbeat", written(self.heartbeat), most)
         if len(self.name) > 100 or not self.name.isprintable():
             raise InvalidConfig("worker.name", self.name, "at most 100 printable characters")
+        _check_choice("worker.capture_logs", self.capture_logs, CAPTURES)
+        _check_range("worker.log_limit", self.log_limit, 1024, 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +104,24 @@ class RetentionConfig:
     """How long history is kept. Dead letters are kept for ever."""
 
     history: timedelta = 30 * _DAY
+    results: timedelta = timedelta()
+    """Results are dropped from history after this; zero keeps them as long as their runs."""
 
     def __post_init__(self) -> None:
         _check_length("retention.history", self.history, least=_DAY)
+        if self.results:
+            _check_length("retention.results", self.results, least=_DAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsConfig:
+    """What handlers may return."""
+
+    max_bytes: int = 64 * 1024
+    """As JSON. A run that returns more has failed."""
+
+    def __post_init__(self) -> None:
+        _check_range("results.max_bytes", self.max_bytes, 1, 16 * 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +145,7 @@ class Settings:
     database: DatabaseConfig = field(default_factory=DatabaseConfig)
     worker: WorkerConfig = field(default_factory=WorkerConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    results: ResultsConfig = field(default_factory=ResultsConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     log: LogConfig = field(default_factory=LogConfig)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
+from mainspring.errors import InvalidArgument
 from mainspring.model.value import Value
+
+LONGEST_NOTE = 200
 
 
 class Log(Protocol):
@@ -42,6 +45,8 @@ class Context(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot: datetime | None = None
     """The nominal instant of the schedule that made this job; None for one put in by hand."""
+    on_progress: Callable[[float, str], None] | None = None
+    """Who hears of progress; the worker, unless a test made this context."""
 
     @property
     def token(self) -> str:
@@ -56,3 +61,19 @@ class Context(Value, frozen=True, kw_only=True):
     def cancelled(self) -> bool:
         """True once the run should end: the job was cancelled, its lease was lost, or the worker stops."""
         return self.stop.is_set()
+
+    def progress(self, fraction: float, note: str = "") -> None:
+        """Say how far the run is, from 0 to 1, in a few words if you like. It costs next to nothing: the
+        newest word is written, at most once a second."""
+        number = not isinstance(fraction, bool) and isinstance(fraction, int | float)
+        if not number or not 0 <= fraction <= 1:
+            raise InvalidArgument("progress.fraction", fraction, "a number from 0 to 1")
+        if not isinstance(note, str) or len(note) > LONGEST_NOTE or not _can_be_stored(note):
+            expected = f"text of at most {LONGEST_NOTE} characters, without NUL and lone surrogates"
+            raise InvalidArgument("progress.note", note, expected)
+        if self.on_progress is not None:
+            self.on_progress(float(fraction), note)
+
+
+def _can_be_stored(text: str) -> bool:
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
 from mainspring.declare.limits import Limit
@@ -12,13 +12,21 @@ from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
-from mainspring.declare.task import ContextTask, PlainTask, Task
+from mainspring.declare.task import AsyncContextTask, AsyncTask, ContextTask, PlainTask, Task
 from mainspring.declare.unique import Unique
 from mainspring.duration import Duration
 from mainspring.model.job import DEFAULT_QUEUE
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_KINDS: dict[tuple[bool, bool], type[Task[..., Any]]] = {
+    (False, False): PlainTask,
+    (False, True): AsyncTask,
+    (True, False): ContextTask,
+    (True, True): AsyncContextTask,
+}
+"""By whether the context comes first, and whether it is a coroutine function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +43,24 @@ class ConfiguredDecorator:
     unique: Unique | None = None
     limits: Sequence[Limit] = ()
 
-    # A type checker can take the context out of first place only; the worker finds it anywhere.
+    # A type checker can take the context out of first place only; the worker finds it anywhere. The first
+    # that fits is right: a coroutine is awaited, so the result is what it returns then.
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncContextTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> ContextTask[P, R]: ...
     @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
     def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
-    def __call__(self, function: Callable[..., R], /) -> Task[..., R]:
-        kind = ContextTask if Signature.of(function, self.name or "").context_is_first else PlainTask
-        task: Task[..., R] = kind(
+    def __call__(self, function: Callable[..., object], /) -> Task[..., object]:
+        signature = Signature.of(function, self.name or "")
+        kind: type[Task[..., object]] = _KINDS[signature.context_is_first, signature.is_async]
+        task = kind(
             function,
             sender=self.sender,
             name=self.name,
@@ -65,7 +83,15 @@ class TaskDecorator:
         self._registry, self._sender = registry, sender
 
     @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncContextTask[P, R]: ...
+    @overload
     def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> ContextTask[P, R]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     @overload

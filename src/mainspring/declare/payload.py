@@ -63,16 +63,16 @@ def decode(payload: bytes) -> tuple[list[object], dict[str, object]]:
     return envelope.args, envelope.kwargs
 
 
-def encode_result(value: object) -> bytes | None:
-    """A handler's result, under the same rules; None is kept as nothing."""
+def encode_result(value: object, largest: int = LARGEST_RESULT) -> bytes | None:
+    """A handler's result, under the same rules; None is kept as nothing. `largest` is results.max_bytes."""
     if value is None:
         return None
     if type(value) in _SIZED:
-        _refuse_bulk([value], "result", DEEPEST, LARGEST_RESULT)
-    return _written(value, "result", DEEPEST, LARGEST_RESULT)
+        _refuse_bulk([value], "result", DEEPEST, largest, " (results.max_bytes)")
+    return _written(value, "result", DEEPEST, largest, " (results.max_bytes)")
 
 
-def _written(value: object, path: str, levels: int, largest: int) -> bytes:
+def _written(value: object, path: str, levels: int, largest: int, setting: str = "") -> bytes:
     try:
         text = _encode(value)
         faithful: bool = _decode(text) == value
@@ -80,7 +80,7 @@ def _written(value: object, path: str, levels: int, largest: int) -> bytes:
         _refuse(value, path, levels)
         raise InvalidArgument(path, type(value), _ALLOWED) from None
     if len(text) > largest:
-        raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON")
+        raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON{setting}")
     if not faithful or _NUL in text or _find_long_number(text) or _is_deeper(value, levels, text):
         _refuse(value, path, levels)
     if not faithful:
@@ -88,7 +88,7 @@ def _written(value: object, path: str, levels: int, largest: int) -> bytes:
     return text
 
 
-def _refuse_bulk(values: list[object], path: str, levels: int, largest: int) -> None:
+def _refuse_bulk(values: list[object], path: str, levels: int, largest: int, setting: str = "") -> None:
     """Refuse what would surely be too large, by a look that costs no more than a text of that size would:
     a hundred megabytes are refused before they are copied. What is too deep is told as such, later."""
     left = largest
@@ -100,7 +100,7 @@ def _refuse_bulk(values: list[object], path: str, levels: int, largest: int) -> 
                 left -= len(cast("str", value))
                 if left < 0:
                     raise InvalidArgument(
-                        path, f"more than {largest} bytes", f"at most {largest} bytes of JSON"
+                        path, f"more than {largest} bytes", f"at most {largest} bytes of JSON{setting}"
                     )
                 if kind is dict:
                     below += cast("dict[object, object]", value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from mainspring.declare.handle import JobHandle
 from mainspring.model.job import NewJob
@@ -12,8 +12,8 @@ from mainspring.model.job import NewJob
 class Sender(Protocol):
     """Puts jobs into their queues, all or none; durable when it returns."""
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         """Block until they are stored; handles in order."""
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         """The same on an event loop."""

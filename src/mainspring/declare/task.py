@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Generic, ParamSpec, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from mainspring.declare import payload
 from mainspring.declare.context import Context
@@ -31,14 +31,15 @@ _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
 class Task(Generic[P, R_co]):
-    """A function that can be enqueued. P is what callers pass: its parameters without the context.
+    """A function that can be enqueued. P is what callers pass: its parameters without the context. R is
+    what a job of it results in; for a coroutine function, what it returns once it was awaited.
 
-    How it is called directly depends on the context, and is said by the two kinds below.
+    How it is called directly depends on both, and is said by the kinds below.
     """
 
     def __init__(
         self,
-        function: Callable[..., R_co],
+        function: Callable[..., object],
         *,
         sender: Sender,
         name: str | None = None,
@@ -89,11 +90,11 @@ class Task(Generic[P, R_co]):
         limits = self.limits if rules is None else (*self.limits, *rules.limits)
         return gates(limits, self.signature, args, kwargs) if limits else ()
 
-    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
         return self._sender.enqueue([self.job(*args, **kwargs)])[0]
 
-    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored."""
         [handle] = await self._sender.aenqueue([self.job(*args, **kwargs)])
         return handle
@@ -149,7 +150,15 @@ class PlainTask(Task[P, R_co]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Run the function here and now, as if it had never been decorated."""
-        return self.function(*args, **kwargs)
+        return cast("R_co", self.function(*args, **kwargs))
+
+
+class AsyncTask(Task[P, R_co]):
+    """The same for a coroutine function."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Run the function here and now, as if it had never been decorated."""
+        return cast("Coroutine[Any, Any, R_co]", self.function(*args, **kwargs))
 
 
 class ContextTask(Task[P, R_co]):
@@ -157,7 +166,15 @@ class ContextTask(Task[P, R_co]):
 
     def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Run the function here and now. Only a worker has a context to give: pass one yourself."""
-        return self.function(context, *args, **kwargs)
+        return cast("R_co", self.function(context, *args, **kwargs))
+
+
+class AsyncContextTask(Task[P, R_co]):
+    """The same for a coroutine function."""
+
+    def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Run the function here and now. Only a worker has a context to give: pass one yourself."""
+        return cast("Coroutine[Any, Any, R_co]", self.function(context, *args, **kwargs))
 
 
 def _valid_instant(run_at: datetime) -> datetime:

@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from enum import Enum, auto
 
+import msgspec
+
 from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
 from mainspring.engine.failures import failure_of
+from mainspring.engine.journal import Journal
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Stopped
+from mainspring.model.settlement import Settlement
 from mainspring.telemetry import RunStarted, Telemetry
 
 
@@ -54,6 +58,7 @@ class Crew:
         registry: Registry,
         executor: Executor,
         settler: Settler,
+        journal: Journal,
         *,
         clock: Clock,
         entropy: Entropy,
@@ -63,6 +68,7 @@ class Crew:
         self._registry = registry
         self._executor = executor
         self._settler = settler
+        self._journal = journal
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
@@ -133,9 +139,7 @@ class Crew:
         hands = list(self._hands.values())
         for hand in hands:
             hand.ending = Ending.DROP
-            self._settler.put(
-                hand.claim, settle(hand.claim, Stopped(), took=timedelta(), backoff=timedelta())
-            )
+            self._put(hand.claim, settle(hand.claim, Stopped(), took=timedelta(), backoff=timedelta()))
         self._hands.clear()
         return len(hands)
 
@@ -166,8 +170,16 @@ class Crew:
                 outcome = Stopped()  # what it raised, it raised because we ended it
             if isinstance(outcome, Failed):
                 wait = delay(task.retry, claim.attempt, self._entropy.fraction())
-            self._settler.put(claim, settle(claim, outcome, took=took, backoff=wait))
+            self._put(claim, settle(claim, outcome, took=took, backoff=wait))
+        else:
+            self._journal.close(claim)  # whatever it said, it is not ours to write
         self.on_freed()
+
+    def _put(self, claim: Claim, settlement: Settlement) -> None:
+        log = self._journal.close(claim)
+        if log is not None:
+            settlement = msgspec.structs.replace(settlement, log=log)
+        self._settler.put(claim, settlement)
 
     async def _perform(self, task: AnyTask, hand: Hand) -> Outcome:
         claim = hand.claim

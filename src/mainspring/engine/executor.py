@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 from concurrent.futures import Executor as Pool
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +15,7 @@ from mainspring.declare.context import Context, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
 from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.engine.journal import Journal
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
 from mainspring.waiting import until
@@ -24,8 +24,6 @@ AnyTask = Task[..., Any]
 
 LINGER = timedelta(seconds=2)
 """How long a plain function gets to notice that it should end, before its job goes back."""
-
-_log = logging.getLogger("mainspring.job")
 
 
 class Release(Protocol):
@@ -38,8 +36,12 @@ class Executor:
     """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
     through is a cancellation that we asked for ourselves."""
 
-    def __init__(self, threads: int, pool: Pool | None = None) -> None:
+    def __init__(
+        self, threads: int, journal: Journal, *, result_bytes: int, pool: Pool | None = None
+    ) -> None:
         """Plain functions run in `pool`, or else in as many threads of our own."""
+        self._journal = journal
+        self._result_bytes = result_bytes
         self._threads = pool or ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
 
@@ -57,7 +59,7 @@ class Executor:
             else:
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
                     returned = await self._call(task, claim, stop, thread)
-            return Succeeded(result=None if returned is None else encode_result(returned))
+            return Succeeded(result=None if returned is None else encode_result(returned, self._result_bytes))
         except asyncio.CancelledError as error:
             if running is not None and running.cancelling():
                 raise
@@ -76,12 +78,15 @@ class Executor:
     def close(self) -> None:
         """Take no further work. Threads still in a handler are left to the process's end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._journal.shut()
 
     async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
         call = partial(task.signature.call, task.function)
         try:
             args, kwargs = decode(claim.payload)
-            context = _context(claim, stop) if task.signature.wants_context else None
+            context = self._context(claim, stop) if task.signature.wants_context else None
+            if self._journal.captures_all:
+                self._journal.enter(claim)
         except BaseException:
             if thread is not None:
                 thread()
@@ -89,6 +94,22 @@ class Executor:
         if thread is None:
             return await cast("Any", call(context, args, kwargs))
         return await self._in_thread(partial(call, context, args, kwargs), thread)
+
+    def _context(self, claim: Claim, stop: StopSignal) -> Context:
+        report = self._journal.open(claim)
+        return Context(
+            job_id=claim.job_id,
+            task=claim.task,
+            queue=claim.queue,
+            attempt=claim.attempt,
+            max_attempts=claim.max_attempts,
+            fence=claim.fence,
+            log=report.log,
+            stop=stop,
+            schedule_id=claim.schedule_id,
+            slot=claim.slot_at,
+            on_progress=report.progress,
+        )
 
     async def _in_thread(self, call: partial[object], thread: Release) -> object:
         within = contextvars.copy_context().run
@@ -135,19 +156,3 @@ def _current_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
-
-
-def _context(claim: Claim, stop: StopSignal) -> Context:
-    about = {"job_id": claim.job_id, "task": claim.task, "attempt": claim.attempt}
-    return Context(
-        job_id=claim.job_id,
-        task=claim.task,
-        queue=claim.queue,
-        attempt=claim.attempt,
-        max_attempts=claim.max_attempts,
-        fence=claim.fence,
-        log=logging.LoggerAdapter(_log, about),
-        stop=stop,
-        schedule_id=claim.schedule_id,
-        slot=claim.slot_at,
-    )

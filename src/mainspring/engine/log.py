@@ -21,6 +21,7 @@ from mainspring.telemetry import (
     ProcessStarted,
     ProcessStopped,
     ProcessStopping,
+    ResultsDropped,
     RunEnded,
     RunStarted,
     SchedulesUndeclared,
@@ -58,8 +59,9 @@ def log_event(event: Event) -> None:
             _schedule(event)
         case LagMeasured():
             pass  # a gauge for those who plot; what it means for a slot is in its own line
-        case HistoryPruned():
-            _log.info("history: %d partitions or rows dropped", event.gone)
+        case HistoryPruned() | ResultsDropped():
+            what = "results" if isinstance(event, ResultsDropped) else "partitions or rows"
+            _log.info("history: %d %s dropped", event.gone, what)
         case StoreTrouble() | StoreRecovered() | LoopFailed() | LoopStalled():
             _trouble(event)
         case _:

@@ -101,7 +101,9 @@ class Process:
     def _wire(self, worker: Worker, entropy: Entropy) -> None:
         self._claiming = Cycle(worker.claimer, self._telemetry, entropy)
         settling = Cycle(worker.settler, self._telemetry, entropy)
-        self._settling = [settling]
+        noting = Cycle(worker.journal, self._telemetry, entropy)
+        self._settling = [settling, noting]
+        worker.journal.on_arrival = noting.wake
         self._others.append(self._claiming)
         worker.settler.on_arrival = settling.wake
         worker.settler.on_written = self._moved

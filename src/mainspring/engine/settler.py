@@ -17,6 +17,8 @@ from mainspring.store.ports import JobQueue
 from mainspring.telemetry import RunEnded, SettlementRefused, Telemetry
 
 BATCH = 1000
+HEAVY = 8 * 1024 * 1024
+"""Bytes of results and logs from which on a batch is cut: one statement has to carry them all."""
 IDLE = timedelta(seconds=60)
 
 Entry = tuple[Claim, Settlement]
@@ -34,6 +36,7 @@ class Settler:
         self._waiting: list[Entry] = []
         self._batch: list[Entry] = []
         self._in_doubt = False
+        self._weight = 0
         self.on_arrival: Callable[[], None] = lambda: None
         self.on_written: Callable[[], None] = lambda: None
         self.on_limited: Callable[[], None] = lambda: None
@@ -51,10 +54,14 @@ class Settler:
     def put(self, claim: Claim, settlement: Settlement) -> None:
         """Have this written soon."""
         self._waiting.append((claim, settlement))
+        if settlement.result is not None or settlement.log is not None:
+            self._weight += _weight(settlement)
         self.on_arrival()
 
     async def tick(self) -> timedelta:
         room = BATCH - len(self._batch)
+        if self._weight:
+            room = self._bearable(room)
         self._batch, self._waiting = self._batch + self._waiting[:room], self._waiting[room:]
         if not self._batch:
             return IDLE
@@ -66,6 +73,18 @@ class Settler:
             await self._write_singly()
         self._in_doubt = False
         return timedelta() if self._waiting else IDLE
+
+    def _bearable(self, room: int) -> int:
+        """How many of those that wait may join the batch; it is never left empty."""
+        weight = sum(_weight(settlement) for _, settlement in self._batch)
+        taken = 0
+        for _, settlement in self._waiting[:room]:
+            weight += _weight(settlement)
+            if weight > HEAVY and (taken or self._batch):
+                break
+            self._weight -= _weight(settlement)
+            taken += 1
+        return taken
 
     async def _write(self, entries: list[Entry]) -> None:
         """All of these in one transaction; they leave the batch once the store has answered."""
@@ -132,9 +151,13 @@ class Settler:
         )
 
 
+def _weight(settlement: Settlement) -> int:
+    return len(settlement.result or b"") + len(settlement.log or "")
+
+
 def _plain(claim: Claim, settlement: Settlement, error: StoreError) -> Settlement:
-    if settlement.verdict is Verdict.RELEASED:
-        return settlement  # there is nothing in it to leave out, and it must not cost an attempt
+    if settlement.verdict is Verdict.RELEASED:  # it must not cost an attempt
+        return msgspec.structs.replace(settlement, log=None)
     failure = Failure(type="StoreError", message=f"the run's outcome could not be stored: {error}"[:1000])
     verdict = Verdict.DEAD if claim.attempt >= claim.max_attempts else Verdict.FAILED
-    return msgspec.structs.replace(settlement, verdict=verdict, failure=failure, result=None)
+    return msgspec.structs.replace(settlement, verdict=verdict, failure=failure, result=None, log=None)

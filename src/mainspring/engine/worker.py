@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
+from typing import Protocol
 
 from mainspring.clock import Clock
-from mainspring.config import WorkerConfig
+from mainspring.config import ResultsConfig, WorkerConfig
 from mainspring.declare.registry import Registry
 from mainspring.engine.claimer import Claimer
 from mainspring.engine.crew import Crew
 from mainspring.engine.executor import Executor
+from mainspring.engine.journal import Journal
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue
+from mainspring.store.ports import JobQueue, ReportStore
 from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
+
+
+class WorkerStore(JobQueue, ReportStore, Protocol):
+    """What a worker asks of a store."""
 
 
 class Worker:
@@ -25,7 +31,7 @@ class Worker:
 
     def __init__(
         self,
-        queue: JobQueue,
+        queue: WorkerStore,
         registry: Registry,
         config: WorkerConfig,
         *,
@@ -33,18 +39,22 @@ class Worker:
         entropy: Entropy,
         telemetry: Telemetry,
         pool: Pool | None = None,
+        results: ResultsConfig | None = None,
     ) -> None:
         """Plain functions run in `pool`, or else in threads of the worker's own."""
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
-        self.executor = Executor(config.threads, pool)
+        self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        largest = (results or ResultsConfig()).max_bytes
+        self.executor = Executor(config.threads, self.journal, result_bytes=largest, pool=pool)
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,
             registry,
             self.executor,
             self.settler,
+            self.journal,
             clock=clock,
             entropy=entropy,
             telemetry=telemetry,

@@ -39,3 +39,5 @@ class Settlement(Value, frozen=True, kw_only=True):
     result: bytes | None = None
     ran: bool = True
     """False for a claim whose handler never began: nothing goes into history."""
+    log: str | None = None
+    """What was captured of its log; None when there is nothing to keep."""

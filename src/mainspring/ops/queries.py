@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.clock import Clock
-from mainspring.errors import NotFound
+from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
+from mainspring.model.report import Progress
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.ops.triggers import calendars_of, readable
@@ -23,6 +24,18 @@ class JobHistory(Value, frozen=True, kw_only=True):
 
     job: Job
     runs: tuple[Run, ...]
+    progress: Progress | None = None
+    """How far a running one said it was."""
+
+
+class LoggedRun(Value, frozen=True, kw_only=True):
+    """One run and what was captured of its log."""
+
+    number: int
+    """Its place among the runs on record, counted from 1."""
+    run: Run
+    log: str | None
+    """None when it logged nothing, or its worker never got to write it."""
 
 
 class ScheduleHistory(Value, frozen=True, kw_only=True):
@@ -46,7 +59,25 @@ class Queries:
         job = await self._store.job(job_id, at=self._clock.stamp())
         if job is None:
             raise NotFound("job", job_id)
-        return JobHistory(job=job, runs=tuple(await self._store.runs(job_id)))
+        progress = await self._store.progress(job_id) if job.state is JobState.RUNNING else None
+        return JobHistory(job=job, runs=tuple(await self._store.runs(job_id)), progress=progress)
+
+    async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:
+        """What was captured of a job's runs, oldest first, or of one of them."""
+        history = await self.job(job_id)
+        texts = {(each.worker_id, each.fence): each.text for each in await self._store.run_logs(job_id)}
+        found = [
+            LoggedRun(number=place, run=run, log=texts.get((run.worker_id or 0, run.fence)))
+            for place, run in enumerate(history.runs, 1)
+        ]
+        if number is None:
+            return found
+        if not 1 <= number <= len(found):
+            there = (
+                f"a run of job {job_id}: 1 to {len(found)}" if found else f"none: job {job_id} has no run yet"
+            )
+            raise InvalidArgument("run", number, there)
+        return [found[number - 1]]
 
     async def jobs(self, which: JobFilter) -> list[Job]:
         """One page of jobs, newest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -16,6 +17,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
+from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.answer import Answer
 from mainspring.ops.commands import Done
@@ -25,7 +27,7 @@ from mainspring.ops.schedules import ScheduleDone
 View = dict[str, object]
 
 
-def handle_view(handle: JobHandle) -> View:
+def handle_view(handle: JobHandle[Any]) -> View:
     """What an enqueue answers."""
     return {"id": handle.id, "task": handle.task, "queue": handle.queue, "created": handle.created}
 
@@ -50,6 +52,7 @@ def job_view(job: Job) -> View:
         "schedule_id": job.schedule_id,
         "slot_at": iso(job.slot_at),
         "result": _result(job.result),
+        **_gone(job.result),
         "errors": [failure_view(each) for each in job.errors],
     }
 
@@ -70,7 +73,15 @@ def run_view(run: Run) -> View:
         "seconds": took,
         "failure": None if run.failure is None else failure_view(run.failure),
         "result": _result(run.result),
+        **_gone(run.result),
     }
+
+
+def progress_view(progress: Progress | None) -> View | None:
+    """How far a running job said it was."""
+    if progress is None:
+        return None
+    return {"fraction": progress.fraction, "note": progress.note or None, "at": iso(progress.at)}
 
 
 def failure_view(failure: Failure) -> View:
@@ -216,4 +227,9 @@ def call_view(payload: bytes) -> View:
 
 
 def _result(result: bytes | None) -> object:
-    return None if result is None else msgspec.json.decode(result)
+    return None if result is None or result == RESULT_GONE else msgspec.json.decode(result)
+
+
+def _gone(result: bytes | None) -> View:
+    """Said only where it is so: a result that is no longer kept is not the same as none."""
+    return {"result_gone": True} if result == RESULT_GONE else {}

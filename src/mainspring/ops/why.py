@@ -71,6 +71,7 @@ class Why:
                 blocker=await self._blocker(job) if is_held(job) else None,
                 gates=await self._gates(job),
                 pause=await self._pause(job),
+                progress=await self._store.progress(job_id) if job.state is JobState.RUNNING else None,
             )
         )
 

@@ -10,6 +10,7 @@ from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.limit import GateInfo
 from mainspring.model.queue import QueuePause
+from mainspring.model.report import Progress
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer, Because, answer
 from mainspring.ops.limits import gate_view, in_the_way
@@ -37,6 +38,8 @@ class JobFacts(Value, frozen=True, kw_only=True):
     """Limits that it has not passed."""
     pause: QueuePause | None = None
     """Its queue's."""
+    progress: Progress | None = None
+    """How far a running one said it was."""
 
 
 def why_job(facts: JobFacts) -> Answer:
@@ -136,12 +139,24 @@ def _running(facts: JobFacts) -> Answer:
     return _answer(
         Because.RUNNING if alive else Because.LEASE_ENDED,
         facts,
-        f"{said}; {rest}",
+        f"{said}{_so_far(facts)}; {rest}",
         worker=None if worker is None else worker.name,
         worker_id=member_id(job.worker_id),
         lease_until=None if worker is None else iso(worker.lease_until),
         lease_alive=alive,
+        progress=None if facts.progress is None else facts.progress.fraction,
+        progress_note=None if facts.progress is None else facts.progress.note or None,
+        progress_at=None if facts.progress is None else iso(facts.progress.at),
     )
+
+
+def _so_far(facts: JobFacts) -> str:
+    progress = facts.progress
+    if progress is None:
+        return ""
+    note = f" ({' '.join(progress.note.split())})" if progress.note else ""
+    ago = length(facts.now - progress.at)
+    return f", {progress.fraction:.0%} done{note} as of {ago} ago"
 
 
 def _succeeded(facts: JobFacts) -> Answer:

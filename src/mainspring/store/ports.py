@@ -19,6 +19,7 @@ from mainspring.model.job import Cancelled, Claim, Job, JobState, NewJob
 from mainspring.model.lease import Held, Lease, LeaseInfo
 from mainspring.model.limit import Admission, GateInfo
 from mainspring.model.queue import QueuePause
+from mainspring.model.report import Ending, Progress, ProgressNote, RunLog
 from mainspring.model.schedule import (
     Chunk,
     NewSchedule,
@@ -64,9 +65,10 @@ class JobQueue(Protocol):
         """Every claim the store has under this worker: for after an answer to `claim` was lost."""
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
-        """Write how runs ended; answer the ids of the jobs refused, because the claim named is no
-        longer the job's. Durable on return. SUCCEEDED and DEAD take the job out of the queue;
-        FAILED counts one failure, keeps the error and waits `delay`; RELEASED costs nothing.
+        """Write how runs ended, and what was captured of their logs; answer the ids of the jobs
+        refused, because the claim named is no longer the job's. Durable on return. SUCCEEDED and
+        DEAD take the job out of the queue; FAILED counts one failure, keeps the error and waits
+        `delay`; RELEASED costs nothing.
         """
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
@@ -81,9 +83,9 @@ class JobQueue(Protocol):
         """Make waiting (delayed) jobs due now; answer the ids that were."""
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop history (runs and ledger) of the whole UTC days that ended `keep` ago or earlier, and
-        see to it that there is room for the days ahead. Dead letters are never touched. Answers
-        how many rows or partitions went: zero means there was nothing."""
+        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago
+        or earlier, and see to it that there is room for the days ahead. Dead letters are never
+        touched. Answers how many rows or partitions went: zero means there was nothing."""
 
 
 class DeadLetters(Protocol):
@@ -270,6 +272,30 @@ class LeaseStore(Protocol):
         """Every name that was ever leased, by name, held or not."""
 
 
+class ReportStore(Protocol):
+    """What runs say of themselves. Jobs that say nothing touch none of it."""
+
+    async def note_progress(self, notes: Sequence[ProgressNote], *, at: Stamp) -> None:
+        """Write how far runs are, in one statement, each under a claim that still stands; others are
+        left out. One note a job. May be lost in a database crash: the next one says more."""
+
+    async def progress(self, job_id: int) -> Progress | None:
+        """How far a running job's run said it was; None for a job that is not running or said nothing."""
+
+    async def sweep_progress(self, *, at: Stamp) -> int:
+        """Forget what runs said that have ended; answer how many."""
+
+    async def run_logs(self, job_id: int) -> list[RunLog]:
+        """What was captured of one job's runs, oldest first; runs that logged nothing have none."""
+
+    async def drop_results(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop the results of the whole UTC days that ended `keep` ago or earlier; their runs stay, with
+        RESULT_GONE in its place. Answers how many there were."""
+
+    async def endings(self, job_ids: Sequence[int]) -> dict[int, Ending]:
+        """How those of these jobs ended that have."""
+
+
 class HistoryStore(Protocol):
     """The read side."""
 
@@ -368,6 +394,7 @@ class Store(
     CalendarStore,
     FleetStore,
     LeaseStore,
+    ReportStore,
     HistoryStore,
     Admin,
     Wakeups,

@@ -7,14 +7,18 @@ import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor as Pool
 from contextlib import contextmanager
+from typing import Any, cast
 
 from mainspring.app import Mainspring
+from mainspring.config import CAPTURE_NONE
 from mainspring.declare.batch import batch
 from mainspring.declare.handle import JobHandle
 from mainspring.engine.executor import Executor
+from mainspring.engine.journal import Journal
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed
+from mainspring.store.ports import ReportStore
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.watch import Watch
@@ -51,7 +55,7 @@ class _Eager:
         self._app = app
         self._ids = itertools.count(1)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -60,16 +64,19 @@ class _Eager:
                 return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
         raise UsageError("this call would block the running event loop; await aenqueue() instead")
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         return await self._run(batch(jobs), None)
 
-    async def _run(self, jobs: Sequence[NewJob], pool: Pool | None) -> list[JobHandle]:
+    async def _run(self, jobs: Sequence[NewJob], pool: Pool | None) -> list[JobHandle[Any]]:
         return [await self._run_one(job, pool) for job in jobs]
 
-    async def _run_one(self, job: NewJob, pool: Pool | None) -> JobHandle:
+    async def _run_one(self, job: NewJob, pool: Pool | None) -> JobHandle[Any]:
         job_id = next(self._ids)
         watch = Watch(self._app.registry, Telemetry())
-        executor = Executor(1, pool)
+        # Nobody asks this journal to write: what is reported here is kept nowhere.
+        journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        largest = self._app.settings.results.max_bytes
+        executor = Executor(1, journal, result_bytes=largest, pool=pool)
         try:
             outcome = await executor.run(
                 watch.registry.get(job.task), self._claim(job, job_id), stop=_NeverStopped()

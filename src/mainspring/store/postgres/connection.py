@@ -29,6 +29,7 @@ FILES = (
     "limits.sql",
     "calendars.sql",
     "leases.sql",
+    "reports.sql",
     "history.sql",
     "admin.sql",
 )

@@ -18,6 +18,7 @@ from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.reports import note_logs
 from mainspring.store.postgres.rows import to_claim, written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
@@ -119,7 +120,8 @@ class PostgresJobs:
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
-        if len(groups) == 1:
+        logged = any(s.log is not None for s in settlements)
+        if len(groups) == 1 and not logged:
             [(verdict, batch)] = groups
             settled = await _settle(self._database.fetch, verdict, batch, at)
         else:
@@ -127,6 +129,8 @@ class PostgresJobs:
             async with self._database.transaction("settle") as transaction:
                 for verdict, batch in groups:
                     settled |= await _settle(transaction.fetch, verdict, batch, at)
+                if logged:
+                    await note_logs(transaction, settlements, settled, at)
         if any(verdict in (Verdict.FAILED, Verdict.RELEASED) for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()

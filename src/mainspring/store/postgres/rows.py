@@ -43,6 +43,11 @@ def errors(text: str | None) -> tuple[Failure, ...]:
     return () if text is None else _failures.decode(text)
 
 
+def failure(text: str | None) -> Failure | None:
+    """One of them."""
+    return None if text is None else _failure.decode(text)
+
+
 def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
     """A claimed row; its queue and task must have been learnt."""
     return Claim(
@@ -142,7 +147,7 @@ def run(row: Record, names: Names) -> Run:
         fence=row["fence"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        failure=None if row["error"] is None else _failure.decode(row["error"]),
+        failure=failure(row["error"]),
         result=row["result"],
     )
 

@@ -167,6 +167,18 @@ CREATE TABLE mainspring.permits (
     job_id bigint NOT NULL,
     CONSTRAINT permits_pkey PRIMARY KEY (gate_id, job_id)
 );
+CREATE TABLE mainspring.progress (
+    job_id bigint NOT NULL,
+    fence integer NOT NULL,
+    fraction double precision NOT NULL,
+    note text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT progress_pkey PRIMARY KEY (job_id)
+) WITH (
+    autovacuum_vacuum_scale_factor=0,
+    autovacuum_vacuum_threshold=2000,
+    fillfactor=50
+);
 CREATE TABLE mainspring.queue_pauses (
     queue text NOT NULL,
     paused_at timestamp with time zone NOT NULL,
@@ -180,6 +192,16 @@ CREATE TABLE mainspring.queues (
     CONSTRAINT queues_name_key UNIQUE (name),
     CONSTRAINT queues_pkey PRIMARY KEY (id)
 );
+CREATE TABLE mainspring.run_logs (
+    job_id bigint NOT NULL,
+    finished_at timestamp with time zone NOT NULL,
+    worker_id bigint NOT NULL,
+    fence integer NOT NULL,
+    text text NOT NULL
+) PARTITION BY RANGE (finished_at);
+CREATE INDEX run_logs_job ON ONLY mainspring.run_logs USING btree (job_id);
+CREATE TABLE mainspring.run_logs_default PARTITION OF mainspring.run_logs DEFAULT;
+CREATE INDEX run_logs_default_job_id_idx ON mainspring.run_logs_default USING btree (job_id);
 CREATE TABLE mainspring.runs (
     job_id bigint NOT NULL,
     finished_at timestamp with time zone NOT NULL,
@@ -202,7 +224,9 @@ CREATE TABLE mainspring.runs (
     error jsonb
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX runs_job ON ONLY mainspring.runs USING btree (job_id);
+CREATE INDEX runs_results ON ONLY mainspring.runs USING btree (finished_at) WHERE (result <> '\x'::bytea);
 CREATE TABLE mainspring.runs_default PARTITION OF mainspring.runs DEFAULT;
+CREATE INDEX runs_default_finished_at_idx ON mainspring.runs_default USING btree (finished_at) WHERE (result <> '\x'::bytea);
 CREATE INDEX runs_default_job_id_idx ON mainspring.runs_default USING btree (job_id);
 CREATE TABLE mainspring.schedule_versions (
     schedule_id bigint NOT NULL,

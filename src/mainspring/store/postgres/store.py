@@ -20,6 +20,7 @@ from mainspring.store.postgres.leases import PostgresLeases
 from mainspring.store.postgres.limits import PostgresLimits
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 
@@ -36,6 +37,7 @@ class PostgresStore(
     PostgresCalendars,
     PostgresFleet,
     PostgresLeases,
+    PostgresReports,
     PostgresHistory,
     PostgresAdmin,
 ):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 from mainspring.store.ports import Stamp
+from mainspring.store.reporting import day_before
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.inserting import insert
+from mainspring.store.sqlite.reports import note_logs
 from mainspring.store.sqlite.rows import listed, micros, moment, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
@@ -75,7 +77,10 @@ class SQLiteJobs:
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         def work(session: Session) -> list[int]:
-            settled = settle(session, settlements, session.now(at))
+            now = session.now(at)
+            settled = settle(session, settlements, now)
+            if any(s.log is not None for s in settlements):
+                note_logs(session, settlements, settled, now)
             return [s.job_id for s in settlements if s.job_id not in settled]
 
         return await self._database.write(work)
@@ -108,9 +113,9 @@ class SQLiteJobs:
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
-        day = (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        gone = await self._prune("prune_runs", before=micros(day))
-        gone += await self._prune("prune_slots", before=micros(day))
+        before = micros(day_before(now, keep))
+        statements = ("prune_runs", "prune_logs", "prune_slots")
+        gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
         return gone
 

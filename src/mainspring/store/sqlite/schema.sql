@@ -134,12 +134,28 @@ CREATE TABLE permits (
     job_id  INTEGER NOT NULL,
     PRIMARY KEY (gate_id, job_id)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE progress (
+    job_id   INTEGER NOT NULL PRIMARY KEY,
+    fence    INTEGER NOT NULL,
+    fraction REAL    NOT NULL,
+    note     TEXT    NOT NULL,
+    at       INTEGER NOT NULL
+) STRICT;
 CREATE TABLE queue_pauses (
     queue     TEXT    NOT NULL PRIMARY KEY,
     paused_at INTEGER NOT NULL,
     paused_by TEXT    NOT NULL,
     note      TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE run_logs (
+    job_id      INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    worker_id   INTEGER NOT NULL,
+    fence       INTEGER NOT NULL,
+    text        TEXT    NOT NULL
+) STRICT;
+CREATE INDEX run_logs_finished ON run_logs (finished_at);
+CREATE INDEX run_logs_job ON run_logs (job_id);
 CREATE TABLE runs (
     job_id       INTEGER NOT NULL,
     finished_at  INTEGER NOT NULL,
@@ -163,6 +179,7 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_finished ON runs (finished_at);
 CREATE INDEX runs_job ON runs (job_id);
+CREATE INDEX runs_results ON runs (finished_at) WHERE result <> X'';
 CREATE TABLE schedule_versions (
     schedule_id INTEGER NOT NULL,
     version     INTEGER NOT NULL,

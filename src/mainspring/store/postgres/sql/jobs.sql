@@ -255,8 +255,10 @@ DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING id;
 
 -- name: add_partitions
 SELECT mainspring.add_partitions('runs', 'finished_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8)
+     + mainspring.add_partitions('run_logs', 'finished_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8)
      + mainspring.add_partitions('slots', 'slot_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8) AS made;
 
 -- name: drop_partitions
 SELECT mainspring.drop_partitions('runs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
+     + mainspring.drop_partitions('run_logs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
      + mainspring.drop_partitions('slots', 'slot_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC')) AS gone;

@@ -139,5 +139,8 @@ DELETE FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING 
 -- name: prune_runs
 DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs WHERE finished_at < :before LIMIT :limit);
 
+-- name: prune_logs
+DELETE FROM run_logs WHERE rowid IN (SELECT rowid FROM run_logs WHERE finished_at < :before LIMIT :limit);
+
 -- name: prune_slots
 DELETE FROM slots WHERE (schedule_id, slot_at) IN (SELECT schedule_id, slot_at FROM slots WHERE slot_at < :before LIMIT :limit);
