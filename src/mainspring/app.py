@@ -28,6 +28,7 @@ from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
 from mainspring.sync import Portal
+from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Mainspring:
         self.telemetry = telemetry or Telemetry()
         self.registry = Registry()
         self.task = TaskDecorator(self.registry, self)
+        self._targets = Targets(self.registry, self, self.clock)
+        self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
         self._settings: Settings | None = None
         self._origins: Mapping[str, str] = {}
@@ -237,7 +240,8 @@ class Mainspring:
         return self._in_memory
 
     async def aclose(self) -> None:
-        """Let go of this event loop's store."""
+        """Let go of this event loop's store, and of its connections to brokers."""
+        await self._targets.aclose()
         opening = self._stores.pop(asyncio.get_running_loop(), None)
         if opening is None:
             return

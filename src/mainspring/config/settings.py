@@ -45,6 +45,8 @@ class WorkerConfig:
     """How long jobs may go on after a stop was asked for."""
     name: str = ""
     """What people call this process; empty lets the worker choose. Never used to tell two apart."""
+    shell: bool = False
+    """Whether it starts programs for tasks declared with `app.shell`."""
 
     def __post_init__(self) -> None:
         _check_queues(self.queues)
@@ -54,6 +56,8 @@ class WorkerConfig:
         _check_length("worker.heartbeat", self.heartbeat, least=_SECOND / 10)
         _check_length("worker.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
         _check_length("worker.shutdown_timeout", self.shutdown_timeout, most=_DAY)
+        if not isinstance(self.shell, bool):
+            raise InvalidConfig("worker.shell", self.shell, "true or false")
         if self.heartbeat * 3 > self.lease:
             # One lost beat must not lose the lease.
             most = f"at most a third of worker.lease ({written(self.lease)})"

@@ -16,6 +16,7 @@ class Registry:
     def __init__(self) -> None:
         self._tasks: dict[str, Task[..., object]] = {}
         self._schedules: dict[str, ScheduleDeclaration] = {}
+        self._shell: set[str] = set()
         self.tasks: Mapping[str, Task[..., object]] = MappingProxyType(self._tasks)
         self.schedules: Mapping[str, ScheduleDeclaration] = MappingProxyType(self._schedules)
 
@@ -24,6 +25,8 @@ class Registry:
         if task.name in self._tasks:
             raise InvalidArgument("task.name", task.name, "a name no other task has; pass name=…")
         self._tasks[task.name] = task
+        if task.needs_shell:
+            self._shell.add(task.name)
 
     def add_schedule(self, schedule: ScheduleDeclaration) -> None:
         """Take the schedule's name, or refuse one that is taken, or whose task is not declared here."""
@@ -31,6 +34,12 @@ class Registry:
             raise InvalidArgument("schedule.name", schedule.name, "a name no other schedule has")
         self.get(schedule.task.name)
         self._schedules[schedule.name] = schedule
+
+    def offered(self, *, shell: bool) -> tuple[str, ...]:
+        """The names of the tasks that a worker takes, which starts programs or does not."""
+        if shell or not self._shell:
+            return tuple(self._tasks)
+        return tuple(name for name in self._tasks if name not in self._shell)
 
     def get(self, name: str) -> Task[..., object]:
         """The task of that name; UnknownTask when none is declared here."""

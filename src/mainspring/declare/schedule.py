@@ -96,7 +96,7 @@ def declare_schedule(
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
     named = dict(kwargs or {})
-    task.signature.check(args, named)
+    task.check(args, named)
     when = When(
         cron=cron, every=every, rrule=rrule, at=at, tz=tz, gap=gap, fold=fold, anchor=anchor,
         dtstart=dtstart, exdates=exdates, rdates=rdates, start=start, end=end,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Generic, ParamSpec, Self, TypeVar
 
@@ -31,6 +31,9 @@ class Task(Generic[P, R_co]):
     How it is called directly depends on the context, and is said by the two kinds below.
     """
 
+    needs_shell: bool = False
+    """Whether only a worker that starts programs may take it."""
+
     def __init__(
         self,
         function: Callable[..., R_co],
@@ -56,9 +59,13 @@ class Task(Generic[P, R_co]):
         self._delay = timedelta()
         self._run_at: datetime | None = None
 
+    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        """Raise InvalidArgument unless it can be called with these."""
+        self.signature.check(args, kwargs)
+
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
-        self.signature.check(args, kwargs)
+        self.check(args, kwargs)
         return NewJob(
             task=self.name,
             payload=payload.encode(args, kwargs, field=self.name),

@@ -51,7 +51,7 @@ class Worker:
             self.membership,
             clock,
             queues=config.queues,
-            tasks=lambda: tuple(registry.tasks),
+            tasks=lambda: registry.offered(shell=config.shell),
             poll=config.poll,
         )
         self.on_joined: Callable[[], None] = lambda: None
