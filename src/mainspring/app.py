@@ -29,6 +29,7 @@ from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
 from mainspring.sync import Portal
+from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Mainspring:
         self.telemetry = telemetry or Telemetry()
         self.registry = Registry()
         self.task = TaskDecorator(self.registry, self)
+        self._targets = Targets(self.registry, self, self.clock)
+        self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
         self._settings: Settings | None = None
         self._origins: Mapping[str, str] = {}
@@ -287,10 +290,11 @@ class Mainspring:
         return self._in_memory
 
     async def aclose(self) -> None:
-        """Let go of this event loop's store."""
+        """Let go of this event loop's store, and of its connections to brokers."""
         waiter = self._waiters.pop(asyncio.get_running_loop(), None)
         if waiter is not None:
             await waiter.close()
+        await self._targets.aclose()
         opening = self._stores.pop(asyncio.get_running_loop(), None)
         if opening is None:
             return

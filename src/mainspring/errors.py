@@ -18,6 +18,10 @@ MainspringError
 │   ├── AnswerLost         it may have taken the call: find out, never guess
 │   ├── SchemaMismatch     it is not at the version this code needs: migrate
 │   └── StoreFull          no room on its disk
+├── TargetError            a call, a command or a message did not come through
+│   ├── TargetRefused      and never will: its job dies at once
+│   ├── TargetUnavailable  this time: its job is tried again, not before `retry_after`
+│   └── TargetInDoubt      or it may have: tried again only where that is harmless
 ├── LeaseHeld              somebody else has it: wait, or leave it to them
 └── LeaseLost              it is, or may by now be, somebody else's: drop the result
 """
@@ -25,7 +29,7 @@ MainspringError
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import cast
 
@@ -169,6 +173,41 @@ class SchemaMismatch(StoreError):
 
 class StoreFull(StoreError):
     """The store's disk is full; nothing was written."""
+
+
+class TargetError(MainspringError):
+    """What a target did with a job. A worker reads the two attributes from any exception."""
+
+    def __init__(
+        self, message: str, *, permanent: bool = False, retry_after: timedelta | None = None
+    ) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        """Whether another attempt would be in vain, or do harm."""
+        self.retry_after = retry_after
+        """How long the target asked us to wait; None leaves it to the task's retry policy."""
+
+
+class TargetRefused(TargetError):
+    """The target, or our own guard, will not have it, however often it is asked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, permanent=True)
+
+
+class TargetUnavailable(TargetError):
+    """It did not happen; another attempt may succeed."""
+
+    def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+
+
+class TargetInDoubt(TargetError):
+    """It was sent and no answer came: it may or may not have happened."""
+
+    def __init__(self, message: str, *, harmless: bool) -> None:
+        end = "" if harmless else "; not tried again, for a second time could do harm"
+        super().__init__(f"{message}: it may or may not have happened{end}", permanent=not harmless)
 
 
 class LeaseHeld(MainspringError):

@@ -127,7 +127,7 @@ def _member(app: Mainspring, role: Role) -> Member:
         role=role,
         name=app.settings.worker.name or f"{socket.gethostname()}:{os.getpid()}",
         queues=app.settings.worker.queue_names if works else (),
-        tasks=tuple(app.registry.tasks) if works else (),
+        tasks=app.registry.offered(shell=app.settings.worker.shell) if works else (),
         version=__version__,
         tzdata=tzdata_version(),
     )

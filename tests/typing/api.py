@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
+from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
@@ -14,6 +15,7 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.sender import Sender
 from mainspring.model.job import NewJob
+from mainspring.targets import Kafka, Limits, RedisStream, TargetTask
 
 
 def bare_and_configured(task: TaskDecorator) -> None:
@@ -118,6 +120,22 @@ def any_task_can_be_scheduled_and_registered(task: TaskDecorator, registry: Regi
     registry.add_schedule(declare_schedule("nightly", report, cron="@daily", args=["acme"]))
 
     declare_schedule("nightly", "report", cron="@daily")  # type: ignore[arg-type]
+
+
+async def targets_are_tasks(app: Mainspring, ctx: Context) -> None:
+    notify = app.http("notify", "https://example.com/", timeout="5s", secret=["whsec_a", "whsec_b"])
+    assert_type(notify, TargetTask)
+    assert_type(notify.enqueue(event="paid"), JobHandle[dict[str, object]])
+    assert_type(await notify(ctx, event="paid"), dict[str, object])
+    app.schedule("hourly", notify, every="1h", kwargs={"event": "tick"})
+    app.shell("backup", ["pg_dump", "{name}"], limits=Limits(memory=2**30), permanent_codes=[64])
+    app.publish("orders", RedisStream("redis://localhost", "orders"), retry=Retry(attempts=9))
+    app.publish("events", Kafka("localhost:9092", "events", key="customer"))
+
+    app.http("notify", headers=["X-A"])  # type: ignore[arg-type]
+    app.shell("backup", ["true"], limits=5)  # type: ignore[arg-type]
+    app.publish("orders", "redis://localhost")  # type: ignore[arg-type]
+    app.http("notify", methods="POST")  # type: ignore[call-arg]
 
 
 class NotASender:

@@ -41,6 +41,7 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--shutdown-timeout", type=length, help="How long jobs may go on after a stop."),
             click.option("--lease", type=length, help="How long the process is thought alive unheard."),
             click.option("--heartbeat", type=length, help="At most a third of the lease."),
+            click.option("--shell/--no-shell", default=None, help="Start programs for shell tasks."),
         ]
     ):
         command = option(command)

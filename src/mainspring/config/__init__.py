@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.config.load import load
+from mainspring.config.load import load, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
     CAPTURE_NONE,
@@ -31,4 +31,5 @@ __all__ = [
     "masked_url",
     "normal_url",
     "sqlite_file",
+    "variables",
 ]

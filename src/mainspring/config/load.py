@@ -7,7 +7,7 @@ further down. Only the value that wins is read and checked.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,11 @@ def load(
     given = {key: layer[key] for layer in reversed(layers) for key in layer}
     origins = {key: given[key].origin if key in given else DEFAULT for key in keys()}
     return _built(given, origins), origins
+
+
+def variables(names: Iterable[str]) -> dict[str, str]:
+    """Those of this process's own variables that are named and set, for programs that it starts."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _from_flags(flags: Mapping[str, object]) -> Layer:
@@ -93,6 +98,15 @@ def _whole_number(key: str, value: object) -> int:
     return value
 
 
+def _yes_or_no(key: str, value: object) -> bool:
+    # The words of TOML and of compose files; "1" too, since that is how flags are often set.
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    read = words.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(read, bool):
+        raise InvalidArgument(key, value, "true or false")
+    return read
+
+
 def _length(key: str, value: object) -> timedelta:
     if not isinstance(value, str | int | float | timedelta):
         raise InvalidArgument(key, value, 'a duration such as "90s"')
@@ -112,6 +126,7 @@ def _names(key: str, value: object) -> tuple[str, ...]:
 _READERS: dict[object, Callable[[str, object], object]] = {
     str: _text,
     int: _whole_number,
+    bool: _yes_or_no,
     timedelta: _length,
     tuple[str, ...]: _names,
 }

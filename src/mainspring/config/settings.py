@@ -51,6 +51,8 @@ class WorkerConfig:
     """Which log lines are kept with their run: those of `ctx.log`, all of the handler's context, or none."""
     log_limit: int = 64 * 1024
     """Bytes of log kept of one run: its beginning and its end."""
+    shell: bool = False
+    """Whether it starts programs for tasks declared with `app.shell`."""
 
     @property
     def queue_names(self) -> tuple[str, ...]:
@@ -72,6 +74,8 @@ class WorkerConfig:
         _check_length("worker.heartbeat", self.heartbeat, least=_SECOND / 10)
         _check_length("worker.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
         _check_length("worker.shutdown_timeout", self.shutdown_timeout, most=_DAY)
+        if not isinstance(self.shell, bool):
+            raise InvalidConfig("worker.shell", self.shell, "true or false")
         if self.heartbeat * 3 > self.lease:
             # One lost beat must not lose the lease.
             most = f"at most a third of worker.lease ({written(self.lease)})"

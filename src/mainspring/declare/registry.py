@@ -18,6 +18,7 @@ class Registry:
         self._tasks: dict[str, Task[..., object]] = {}
         self._schedules: dict[str, ScheduleDeclaration] = {}
         self._queues: dict[str, QueueRules] = {}
+        self._shell: set[str] = set()
         self.tasks: Mapping[str, Task[..., object]] = MappingProxyType(self._tasks)
         self.schedules: Mapping[str, ScheduleDeclaration] = MappingProxyType(self._schedules)
         self.queues: Mapping[str, QueueRules] = MappingProxyType(self._queues)
@@ -27,6 +28,8 @@ class Registry:
         if task.name in self._tasks:
             raise InvalidArgument("task.name", task.name, "a name no other task has; pass name=…")
         self._tasks[task.name] = task
+        if task.needs_shell:
+            self._shell.add(task.name)
 
     def add_schedule(self, schedule: ScheduleDeclaration) -> None:
         """Take the schedule's name, or refuse one that is taken, or whose task is not declared here."""
@@ -45,6 +48,12 @@ class Registry:
     def has_limits(self) -> bool:
         """Whether any job of this app may have to wait for a limit."""
         return bool(self._queues) or any(task.limits for task in self._tasks.values())
+
+    def offered(self, *, shell: bool) -> tuple[str, ...]:
+        """The names of the tasks that a worker takes, which starts programs or does not."""
+        if shell or not self._shell:
+            return tuple(self._tasks)
+        return tuple(name for name in self._tasks if name not in self._shell)
 
     def get(self, name: str) -> Task[..., object]:
         """The task of that name; UnknownTask when none is declared here."""

@@ -70,7 +70,7 @@ def declare_schedule(
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
     named = dict(kwargs or {})
-    task.signature.check(args, named)
+    task.check(args, named)
     when = When(**{each: options.pop(each) for each in WHEN_OPTIONS if each in options})
     return ScheduleDeclaration(
         name=valid_name(name, "schedule.name"),

@@ -37,6 +37,9 @@ class Task(Generic[P, R_co]):
     How it is called directly depends on both, and is said by the kinds below.
     """
 
+    needs_shell: bool = False
+    """Whether only a worker that starts programs may take it."""
+
     def __init__(
         self,
         function: Callable[..., object],
@@ -69,9 +72,13 @@ class Task(Generic[P, R_co]):
         self._run_at: datetime | None = None
         self._key: str | None = None
 
+    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        """Raise InvalidArgument unless it can be called with these."""
+        self.signature.check(args, kwargs)
+
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
-        self.signature.check(args, kwargs)
+        self.check(args, kwargs)
         return NewJob(
             task=self.name,
             payload=payload.encode(args, kwargs, field=self.name),

@@ -65,7 +65,7 @@ class Worker:
             self.membership,
             clock,
             queues=Turns(config.queue_names, config.queue_weights, entropy).order,
-            tasks=lambda: tuple(registry.tasks),
+            tasks=lambda: registry.offered(shell=config.shell),
             poll=config.poll,
         )
         self.on_joined: Callable[[], None] = lambda: None

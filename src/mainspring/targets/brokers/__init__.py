@@ -1,0 +1,1 @@
+"""The brokers that jobs can publish to, each through its own client."""

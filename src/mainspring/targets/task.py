@@ -1,0 +1,75 @@
+"""A task whose handler is a target."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from inspect import Parameter
+from typing import Any, Protocol
+
+from mainspring.declare.context import Context
+from mainspring.declare.options import Retry
+from mainspring.declare.sender import Sender
+from mainspring.declare.task import AsyncContextTask
+
+Result = dict[str, object]
+Running = Coroutine[Any, Any, Result]
+
+
+class Target(Protocol):
+    """Something that a job can be sent to."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Arguments that every job must give, as text."""
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether a job may give further arguments, of any name."""
+
+    @property
+    def needs_shell(self) -> bool: ...
+
+    def check(self, values: Mapping[str, object]) -> None:
+        """Raise InvalidArgument unless a job can have these arguments."""
+
+    async def run(self, context: Context, values: Mapping[str, object]) -> Result:
+        """Do it; answer what is kept as the job's result."""
+
+
+class TargetTask(AsyncContextTask[..., Result]):
+    """Enqueued, scheduled, retried and settled like any other task."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        name: str,
+        sender: Sender,
+        retry: Retry | None,
+        queue: str,
+        priority: int,
+    ) -> None:
+        super().__init__(
+            _handler(target), sender=sender, name=name, retry=retry, queue=queue, priority=priority
+        )
+        self.target = target
+        self.needs_shell = target.needs_shell
+
+    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        super().check(args, kwargs)
+        self.target.check(kwargs)
+
+
+def _handler(target: Target) -> Callable[..., Running]:
+    async def run(_context: Context, /, **values: object) -> Result:
+        return await target.run(_context, values)
+
+    # Positional only, so that an argument may have any name.
+    parameters = [Parameter("_context", Parameter.POSITIONAL_ONLY, annotation=Context)]
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, annotation=str) for name in target.parameters]
+    if target.takes_any:
+        parameters.append(Parameter("_values", Parameter.VAR_KEYWORD))
+    described: Any = run
+    described.__signature__ = inspect.Signature(parameters)
+    return run
