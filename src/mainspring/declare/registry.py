@@ -52,8 +52,8 @@ class Registry:
     def offered(self, *, shell: bool) -> tuple[str, ...]:
         """The names of the tasks that a worker takes, which starts programs or does not."""
         if shell or not self._shell:
-            return tuple(self._tasks)
-        return tuple(name for name in self._tasks if name not in self._shell)
+            return tuple(self.tasks)
+        return tuple(name for name in self.tasks if name not in self._shell)
 
     def get(self, name: str) -> Task[..., object]:
         """The task of that name; UnknownTask when none is declared here."""
