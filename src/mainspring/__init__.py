@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
+from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.handle import JobHandle
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import On, Retry
 from mainspring.version import __version__
 
-__all__ = ["Context", "JobHandle", "Mainspring", "Retry", "__version__"]
+__all__ = ["Context", "Discard", "JobHandle", "Mainspring", "On", "Retry", "Snooze", "__version__"]

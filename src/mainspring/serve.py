@@ -16,6 +16,7 @@ from mainspring.engine.pruner import Pruner
 from mainspring.engine.pulse import Pulse
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.scheduler import Scheduler
+from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
@@ -48,6 +49,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
     loops: list[Loop] = [
         Reaper(store, clock, entropy, telemetry),
         Pruner(store, settings.retention.history, clock, entropy, telemetry),
+        Sweeper(store, clock, entropy, telemetry),
     ]
     crew = None
     if worker:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NoReturn
 
 import click
 
+from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
-from mainspring.declare.signature import TextKind
-from mainspring.errors import shown
 from mainspring.ops.views import handle_view
 
 
@@ -27,6 +24,9 @@ from mainspring.ops.views import handle_view
 @click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
 @click.option("--priority", type=int, help="From -100 to 100; higher runs first.")
 @click.option("--queue", help="Another queue than the task's own.")
+@click.option(
+    "--expires", type=length, help="A dead letter unless it succeeds this long after it is due: 1h."
+)
 @store_options
 def enqueue(
     words: tuple[str, ...],
@@ -36,6 +36,7 @@ def enqueue(
     at: datetime | None,
     priority: int | None,
     queue: str | None,
+    expires: timedelta | None,
     access: Access,
     as_json: bool,
 ) -> None:
@@ -46,11 +47,13 @@ def enqueue(
     """
     if delay is not None and at is not None:
         raise click.UsageError("--delay and --at: expected one of them, not both")
-    access, name, pairs = _sorted_out(words, access)
-    args, kwargs, texts = _positional(listed), _keywords(named), _pairs(pairs)
+    access, name, rest = _sorted_out(words, access)
+    args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
     app = access.load()
-    task = app.registry.get(name).using(delay=delay, run_at=at, priority=priority, queue=queue)
-    kwargs.update({key: _value(text, task.signature.text_kind(key)) for key, text in texts.items()})
+    task = app.registry.get(name).using(
+        delay=delay, run_at=at, priority=priority, queue=queue, expires=expires
+    )
+    kwargs.update({key: value(text, task.signature.text_kind(key)) for key, text in texts.items()})
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
@@ -75,56 +78,3 @@ def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequ
             f"or TASK alone with -A billing.py or {APP_VARIABLE}=billing.py."
         )
     return access, words[0], words[1:]
-
-
-def _positional(text: str | None) -> list[object]:
-    value = [] if text is None else _json("--args", text, "a JSON array")
-    if not isinstance(value, list):
-        _refuse("--args", text, "a JSON array")
-    return value
-
-
-def _keywords(text: str | None) -> dict[str, object]:
-    value = {} if text is None else _json("--kwargs", text, "a JSON object")
-    if not isinstance(value, dict):
-        _refuse("--kwargs", text, "a JSON object")
-    return value
-
-
-def _json(option: str, text: str, expected: str) -> object:
-    try:
-        return _read(text)
-    except (ValueError, RecursionError):
-        _refuse(option, text, expected)
-
-
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or not name.isidentifier() or name in found:
-            _refuse("argument", word, "KEY=VALUE, each key once")
-        found[name] = value
-    return found
-
-
-def _value(text: str, kind: TextKind) -> object:
-    if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
-        return text  # a card number or a date would not come back from JSON as it was typed
-    try:
-        return _read(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _read(text: str) -> object:
-    # Python would take NaN and Infinity, which are not JSON and may well be names.
-    return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _refuse(what: str, got: object, expected: str) -> NoReturn:
-    raise click.UsageError(f"{what}: expected {expected}, got {shown(got)}")

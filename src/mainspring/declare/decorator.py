@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import Retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.declare.task import ContextTask, PlainTask, Task
@@ -30,6 +30,7 @@ class ConfiguredDecorator:
     timeout: Duration | None = None
     queue: str = DEFAULT_QUEUE
     priority: int = 0
+    expires: Duration | None = None
 
     # A type checker can take the context out of first place only; the worker finds it anywhere.
     @overload
@@ -46,6 +47,7 @@ class ConfiguredDecorator:
             timeout=self.timeout,
             queue=self.queue,
             priority=self.priority,
+            expires=self.expires,
         )
         self.registry.add_task(task)
         return task
@@ -71,6 +73,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        expires: Duration | None = None,
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -82,6 +85,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        expires: Duration | None = None,
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -91,5 +95,6 @@ class TaskDecorator:
             timeout=timeout,
             queue=queue,
             priority=priority,
+            expires=expires,
         )
         return configured if function is None else configured(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mainspring.calendars import Calendar
 from mainspring.declare import payload
@@ -45,15 +45,21 @@ class ScheduleDeclaration:
             priority=self.priority,
             max_attempts=self.task.attempts,
             misfire=self.policies.misfire,
-            catch_up=self.policies.catch_up,
+            # A slot that is past its deadline is missed for good: there is nothing in catching it up.
+            catch_up=_sooner(self.policies.catch_up, self.task.expires),
             overlap=self.policies.overlap,
             overlap_limit=self.policies.overlap_limit,
             offset=self.policies.offset,
             jitter=self.policies.jitter,
             max_fires=self.policies.max_fires,
+            expires=self.task.expires,
             next_at=next_at,
             following_at=None if next_at is None else self.trigger.next_after(next_at),
         )
+
+
+def _sooner(one: timedelta, other: timedelta | None) -> timedelta:
+    return one if other is None else min(one, other)
 
 
 def declare_schedule(
@@ -95,6 +101,10 @@ def declare_schedule(
     """
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
+    if task.expires_at is not None:
+        raise InvalidArgument(
+            "schedule.task", task.expires_at, "expires as a duration: each slot has its own deadline"
+        )
     named = dict(kwargs or {})
     task.signature.check(args, named)
     when = When(

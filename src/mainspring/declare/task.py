@@ -11,7 +11,8 @@ from mainspring.declare import payload
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.names import valid_name
-from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
+from mainspring.declare.options import valid_attempts, valid_priority
+from mainspring.declare.retry import Retry, valid_retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.duration import Duration, duration
@@ -22,6 +23,7 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 _SHORTEST_TIMEOUT = timedelta(milliseconds=1)
+_SHORTEST_LIFE = timedelta(milliseconds=1)
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
@@ -41,6 +43,7 @@ class Task(Generic[P, R_co]):
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        expires: Duration | None = None,
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -52,6 +55,8 @@ class Task(Generic[P, R_co]):
         self.queue = valid_name(queue, "task.queue")
         self.priority = valid_priority(priority, "task.priority")
         self.attempts = self.retry.attempts
+        self.expires = None if expires is None else duration(expires, "task.expires", least=_SHORTEST_LIFE)
+        self._expires_at: datetime | None = None
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
@@ -67,6 +72,8 @@ class Task(Generic[P, R_co]):
             run_at=self._run_at,
             delay=self._delay,
             max_attempts=self.attempts,
+            expires=self.expires,
+            expires_at=self._expires_at,
         )
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
@@ -86,6 +93,7 @@ class Task(Generic[P, R_co]):
         priority: int | None = None,
         queue: str | None = None,
         attempts: int | None = None,
+        expires: Duration | datetime | None = None,
     ) -> Self:
         """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`."""
         if delay is not None and run_at is not None:
@@ -94,14 +102,23 @@ class Task(Generic[P, R_co]):
         if delay is not None:
             other._delay, other._run_at = duration(delay, "delay", least=timedelta()), None
         if run_at is not None:
-            other._delay, other._run_at = timedelta(), _valid_instant(run_at)
+            other._delay, other._run_at = timedelta(), _valid_instant(run_at, "run_at")
         if priority is not None:
             other.priority = valid_priority(priority)
         if queue is not None:
             other.queue = valid_name(queue, "queue")
         if attempts is not None:
             other.attempts = valid_attempts(attempts, "attempts")
+        if isinstance(expires, datetime):
+            other.expires, other._expires_at = None, _valid_instant(expires, "expires")
+        elif expires is not None:
+            other.expires, other._expires_at = duration(expires, "expires", least=_SHORTEST_LIFE), None
         return other
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """The instant that `using(expires=…)` gave as its jobs' deadline."""
+        return self._expires_at
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -123,9 +140,9 @@ class ContextTask(Task[P, R_co]):
         return self.function(context, *args, **kwargs)
 
 
-def _valid_instant(run_at: datetime) -> datetime:
-    if not isinstance(run_at, datetime) or run_at.utcoffset() is None:
-        raise InvalidArgument("run_at", run_at, "a datetime with a time zone")
-    if not _FIRST_YEAR <= run_at.year <= _LAST_YEAR:
-        raise InvalidArgument("run_at", run_at, f"a year from {_FIRST_YEAR} to {_LAST_YEAR}")
-    return run_at.astimezone(UTC)
+def _valid_instant(instant: datetime, field: str) -> datetime:
+    if not isinstance(instant, datetime) or instant.utcoffset() is None:
+        raise InvalidArgument(field, instant, "a datetime with a time zone")
+    if not _FIRST_YEAR <= instant.year <= _LAST_YEAR:
+        raise InvalidArgument(field, instant, f"a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return instant.astimezone(UTC)

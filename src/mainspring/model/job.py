@@ -13,7 +13,7 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
 
 
 class JobState(StrEnum):
-    """Where a job stands. The first three live in the queue; the last three are final."""
+    """Where a job stands. The first three live in the queue; the others are final."""
 
     DELAYED = "delayed"
     READY = "ready"
@@ -21,6 +21,7 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELLED = "cancelled"
+    DISCARDED = "discarded"
 
 
 LIVE_STATES = (JobState.DELAYED, JobState.READY, JobState.RUNNING)
@@ -36,6 +37,9 @@ class NewJob(Value, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta = timedelta()
     max_attempts: int = 1
+    expires: timedelta | None = None
+    """How long after it is first due it must have succeeded; or, as an instant, `expires_at`."""
+    expires_at: datetime | None = None
 
 
 class Job(Value, frozen=True, kw_only=True):
@@ -57,6 +61,7 @@ class Job(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot_at: datetime | None = None
     finished_at: datetime | None = None
+    expires_at: datetime | None = None
     result: bytes | None = None
     errors: tuple[Failure, ...] = ()
 
@@ -80,6 +85,9 @@ class Claim(Value, frozen=True, kw_only=True):
     enqueued_at: datetime
     schedule_id: int | None = None
     slot_at: datetime | None = None
+    crashes: int = 0
+    expires_in: timedelta | None = None
+    """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
 
     @property
     def attempt(self) -> int:

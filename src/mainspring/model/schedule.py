@@ -77,6 +77,8 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     """A random delay below this is added for each slot."""
     max_fires: int | None = None
     """How many slots may fire in all; None for no limit."""
+    expires: timedelta | None = None
+    """How long after its slot a job must have succeeded."""
     next_at: datetime | None = None
     """First and second slot after now, used when the trigger is new to the store."""
     following_at: datetime | None = None
@@ -112,6 +114,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     paused_by: str | None
     pause_note: str | None
     next_at: datetime | None
+    expires: timedelta | None = None
 
 
 class Change(StrEnum):

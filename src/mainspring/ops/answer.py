@@ -30,6 +30,8 @@ class Because(StrEnum):
     DUE_LATER = "due_later"
     HELD = "held"
     RETRYING = "retrying"
+    SNOOZED = "snoozed"
+    CRASHED = "crashed"
     QUEUE_UNSERVED = "queue_unserved"
     TASK_UNKNOWN = "task_unknown"
     IN_LINE = "in_line"
@@ -38,6 +40,7 @@ class Because(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELLED = "cancelled"
+    DISCARDED = "discarded"
 
 
 class Answer(Value, frozen=True, kw_only=True):

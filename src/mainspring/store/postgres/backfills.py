@@ -117,6 +117,7 @@ class PostgresBackfills:
                 priority=then.priority,
                 max_attempts=then.max_attempts,
                 payload=then.payload,
+                expires_after=then.expires,
                 backfill_id=backfill["id"],
                 at=at,
             )

@@ -12,7 +12,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros, span
+from mainspring.store.sqlite.rows import listed, maybe_span, micros, span
 
 
 class SQLiteControl:
@@ -106,6 +106,7 @@ def _put(session: Session, schedule: NewSchedule, by_hand: bool, now: int) -> li
         offset_by=span(schedule.offset),
         jitter=span(schedule.jitter),
         max_fires=schedule.max_fires,
+        expires_after=maybe_span(schedule.expires),
         by_hand=by_hand,
         now=now,
     )

@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta
 
+from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros, moment, span, to_claim
+from mainspring.store.sqlite.rows import listed, micros, moment, noted, span, to_claim
 from mainspring.store.sqlite.settling import named, settle
 
 PRUNE_BATCH = 5000
@@ -67,7 +68,8 @@ class SQLiteJobs:
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
-            return [to_claim(row, worker_id) for row in session.rows("held_jobs", worker_id=worker_id)]
+            held = session.rows("held_jobs", worker_id=worker_id, now=session.now(at))
+            return [to_claim(row, worker_id) for row in held]
 
         # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
         return await self._database.write(work, durable=False)
@@ -105,6 +107,18 @@ class SQLiteJobs:
 
         return await self._database.write(work)
 
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        def work(session: Session) -> list[int]:
+            now = session.now(at)
+            how = {"error": noted(NEVER_BEGAN, now), "now": now}
+            late = sorted(row["id"] for row in session.rows("expire_jobs", limit=limit, **how))
+            if late:
+                session.change("note_expired", ids=listed(late), **how)
+                session.change("remove_jobs", ids=listed(late))
+            return late
+
+        return await self._database.write(work, durable=False)
+
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
         day = (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -124,7 +138,15 @@ def _records(first: int, jobs: Sequence[NewJob], now: int) -> Iterator[tuple[obj
         run_at = micros(job.run_at)
         if run_at is None:
             run_at = now + span(job.delay)
-        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload
+        # Most have none: nothing is called for them.
+        late = None if job.expires is None and job.expires_at is None else _deadline(job, run_at)
+        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload, late
+
+
+def _deadline(job: NewJob, run_at: int) -> int | None:
+    if job.expires_at is None and job.expires is not None:
+        return run_at + span(job.expires)
+    return micros(job.expires_at)
 
 
 def _state(row: sqlite3.Row) -> JobState:

@@ -12,7 +12,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadJob, QueueDepth, Run
+from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -25,7 +25,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, VERDICT
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -48,6 +48,16 @@ def micros(value: datetime | None) -> int | None:
 def span(value: timedelta) -> int:
     """A length of time as the database keeps it."""
     return value // MICROSECOND
+
+
+def maybe_span(value: timedelta | None) -> int | None:
+    """A length of time that may be missing, as the database keeps it."""
+    return None if value is None else span(value)
+
+
+def maybe_length(value: int | None) -> timedelta | None:
+    """A length of time that may be missing, out of the database."""
+    return None if value is None else length(value)
 
 
 def length(value: int) -> timedelta:
@@ -75,6 +85,11 @@ def written(failure: Failure) -> str:
     return msgspec.json.encode(failure).decode()
 
 
+def noted(failure: Failure, now: int) -> str:
+    """The same with its moment, for a statement that adds the attempt."""
+    return written(msgspec.structs.replace(failure, at=moment(now)))
+
+
 def errors(text: str | None) -> tuple[Failure, ...]:
     """The errors kept with a job."""
     return () if text is None else _failures.decode(text)
@@ -94,6 +109,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at,
         schedule_id,
         slot_at,
+        crashes,
+        expires_in,
     ) = row
     return Claim(
         job_id=job_id,
@@ -108,6 +125,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at=moment(enqueued_at),
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
+        crashes=crashes,
+        expires_in=None if expires_in is None else length(expires_in),
     )
 
 
@@ -129,6 +148,7 @@ def live_job(row: sqlite3.Row) -> Job:
         worker_id=row["worker_id"] or None,
         schedule_id=row["schedule_id"],
         slot_at=maybe_moment(row["slot_at"]),
+        expires_at=maybe_moment(row["expires_at"]),
         errors=errors(row["errors"]),
     )
 
@@ -175,6 +195,7 @@ def dead_job(row: sqlite3.Row) -> DeadJob:
         slot_at=maybe_moment(row["slot_at"]),
         reason=row["reason"],
         errors=errors(row["errors"]),
+        expires_at=maybe_moment(row["expires_at"]),
     )
 
 
@@ -192,6 +213,19 @@ def run(row: sqlite3.Row) -> Run:
         finished_at=moment(row["finished_at"]),
         failure=None if row["error"] is None else _failure.decode(row["error"]),
         result=row["result"],
+        payload=row["payload"] if row["verdict"] == EDITED else None,
+    )
+
+
+def dead_group(row: sqlite3.Row) -> DeadGroup:
+    """Dead letters that are alike."""
+    return DeadGroup(
+        task=row["task"],
+        error=row["error"],
+        line=row["line"],
+        count=row["letters"],
+        newest_at=moment(row["newest_at"]),
+        newest_id=row["newest_id"],
     )
 
 
@@ -246,6 +280,7 @@ def schedule(row: sqlite3.Row) -> Schedule:
         paused_by=row["paused_by"],
         pause_note=row["pause_note"],
         next_at=maybe_moment(row["next_at"]),
+        expires=maybe_length(row["expires_after"]),
     )
 
 

@@ -37,9 +37,9 @@ WHERE l.job_id IS NOT DISTINCT FROM :seen_job_id
 RETURNING job_id;
 
 -- name: add_backfill_job
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id, expires_at)
 VALUES (:id, :queue_id, :task_id, :priority, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()), :max_attempts,
-        :payload, :schedule_id, :slot_at, :backfill_id);
+        :payload, :schedule_id, :slot_at, :backfill_id, coalesce(:at::timestamptz, now()) + :expires_after::interval);
 
 -- name: done_slot
 UPDATE mainspring.backfill_slots SET done = true, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;

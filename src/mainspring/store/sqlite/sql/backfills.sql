@@ -32,8 +32,8 @@ WHERE l.job_id IS :seen_job_id
 RETURNING job_id;
 
 -- name: add_backfill_job
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id)
-VALUES (:id, :queue, :task, :priority, :now, :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id);
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id, expires_at)
+VALUES (:id, :queue, :task, :priority, :now, :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id, :now + :expires_after);
 
 -- name: done_slot
 UPDATE backfill_slots SET done = 1, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;
