@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
+from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.limits import Limit
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import On, Retry
 from mainspring.declare.unique import Unique
 from mainspring.version import __version__
 
-__all__ = ["Context", "JobHandle", "Limit", "Mainspring", "Retry", "Unique", "__version__"]
+__all__ = [
+    "Context",
+    "Discard",
+    "JobHandle",
+    "Limit",
+    "Mainspring",
+    "On",
+    "Retry",
+    "Snooze",
+    "Unique",
+    "__version__",
+]

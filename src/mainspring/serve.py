@@ -17,6 +17,7 @@ from mainspring.engine.pruner import Pruner
 from mainspring.engine.pulse import Pulse
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.scheduler import Scheduler
+from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
@@ -56,6 +57,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             telemetry,
             results=settings.retention.results,
         ),
+        Sweeper(store, clock, entropy, telemetry),
     ]
     crew, gatekeeper = None, None
     if worker:

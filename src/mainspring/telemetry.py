@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from mainspring.model.failure import Failure
-from mainspring.model.settlement import Verdict
+from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
 
 _log = logging.getLogger("mainspring")
@@ -52,6 +52,8 @@ class RunEnded(Value, frozen=True, kw_only=True):
     took: timedelta
     delay: timedelta
     failure: Failure | None
+    reason: Reason | None = None
+    """Why the job died of it, if it did."""
 
 
 class SettlementRefused(Value, frozen=True, kw_only=True):
@@ -83,6 +85,28 @@ class MembersReaped(Value, frozen=True, kw_only=True):
 
     members: tuple[str, ...]
     jobs: int
+
+
+class JobsQuarantined(Value, frozen=True, kw_only=True):
+    """Jobs crashed too often and are dead letters now; nobody runs them unasked."""
+
+    job_ids: tuple[int, ...]
+
+
+class JobsExpired(Value, frozen=True, kw_only=True):
+    """Jobs that nobody had claimed by their deadline are dead letters now."""
+
+    job_ids: tuple[int, ...]
+
+
+class DeadLettersCounted(Value, frozen=True, kw_only=True):
+    """A gauge, set every minute: how many dead letters there are, and how many of them died `within` that
+    time. Neither is counted beyond `most`."""
+
+    count: int
+    grown: int
+    within: timedelta
+    most: int
 
 
 class SlotsFired(Value, frozen=True, kw_only=True):
@@ -183,6 +207,9 @@ Event = (
     | ClaimsLost
     | LeaseEnded
     | MembersReaped
+    | JobsQuarantined
+    | JobsExpired
+    | DeadLettersCounted
     | SlotsFired
     | BreakerTripped
     | LagMeasured

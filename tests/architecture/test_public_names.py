@@ -10,7 +10,18 @@ import pytest
 
 import mainspring
 
-PUBLIC = ["Context", "JobHandle", "Limit", "Mainspring", "Retry", "Unique", "__version__"]
+PUBLIC = [
+    "Context",
+    "Discard",
+    "JobHandle",
+    "Limit",
+    "Mainspring",
+    "On",
+    "Retry",
+    "Snooze",
+    "Unique",
+    "__version__",
+]
 
 
 def test_the_public_names_are_these():

@@ -106,7 +106,7 @@ def test_a_dead_letter_is_shown_with_its_error_replayed_and_purged(shell: Shell)
     shown = shell("dead", "show", job_id)
     assert "ValueError: boom" in shown.out
     assert "\x1b" not in shown.out
-    assert shell("dead", "replay", "--task", "broken").out == f"job {job_id} replayed (was dead)\n"
+    assert shell("dead", "replay", "--task", "broken").out == "1 replayed\n"
     assert shell("dead", "list", "--json").data == []
     assert shell("worker", "shop", "--burst").code == 0
     assert shell("dead", "purge", "--all").code == 2

@@ -15,7 +15,7 @@ import pytest
 
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict

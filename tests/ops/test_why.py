@@ -11,6 +11,7 @@ import pytest
 from mainspring.errors import NotFound
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import ProgressNote
 from mainspring.model.schedule import (
@@ -110,6 +111,13 @@ def job(state: JobState, **fields: Any) -> Job:
         payload=b"{}",
         **{**given, **fields},
     )
+
+
+def run_of(verdict: Verdict, **fields: Any) -> Run:
+    return Run(
+        job_id=7, task="t", queue="default", attempt=1, verdict=verdict, worker_id=1, fence=1,
+        started_at=NOW, finished_at=NOW, **fields,
+    )  # fmt: skip
 
 
 def member(number: int = 1, **fields: Any) -> MemberInfo:
@@ -359,6 +367,57 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
             JobFacts(job=job(JobState.READY), now=NOW, members=(member(queues=("other",)),)),
             Because.QUEUE_UNSERVED,
             "no live worker serves queue default",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + HOUR, expires_at=NOW + 2 * HOUR),
+                now=NOW,
+                runs=(run_of(Verdict.SNOOZED),),
+            ),
+            Because.SNOOZED,
+            "handler until 2030-01-01 11:01:00Z, in 1h. It expires at 2030-01-01 12:01:00Z, in 2h.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + HOUR, crashes=2),
+                now=NOW,
+                runs=(run_of(Verdict.CRASHED),),
+            ),
+            Because.CRASHED,
+            "waits until 2030-01-01 11:01:00Z, in 1h, after crash 2 of 3.",
+        ),
+        (
+            JobFacts(job=job(JobState.READY, expires_at=NOW), now=NOW),
+            Because.QUEUE_UNSERVED,
+            "Its deadline was 2030-01-01 10:01:00Z: it does not run any more, and becomes a dead letter.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + MINUTE, failures=7, max_attempts=3),
+                now=NOW,
+                runs=(run_of(Verdict.FAILED),),
+            ),
+            Because.RETRYING,
+            "after failure 7.",
+        ),
+        (
+            JobFacts(job=job(JobState.DEAD, expires_at=NOW), now=NOW, reason="expired"),
+            Because.DEAD,
+            "died (expired) for it had not succeeded by its deadline, which was 2030-01-01 10:01:00Z.",
+        ),
+        (
+            JobFacts(job=job(JobState.DEAD, crashes=3), now=NOW, reason="crashed"),
+            Because.DEAD,
+            "died (crashed) after its process had died under it 3 times.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DISCARDED),
+                now=NOW,
+                runs=(run_of(Verdict.DISCARDED, failure=Failure(type="Discard", message="withdrawn")),),
+            ),
+            Because.DISCARDED,
+            "was discarded by its handler: withdrawn.",
         ),
         (
             JobFacts(job=job(JobState.READY), now=NOW, members=(member(alive=False),)),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from mainspring.model.failure import Failure
+from mainspring.model.history import DeadGroup
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.settlement import Reason, Verdict
 from tests.support.desk import BOOM, MINUTE, SECOND, settlement
 
 
@@ -184,3 +186,145 @@ def test_dead_letters_are_listed_by_task_queue_and_id(desk):
 
 def test_replaying_or_purging_nothing_is_no_work(desk):
     assert (desk.replay(), desk.purge()) == ([], 0)
+
+
+def die(desk, type="ValueError", message="boom", *, reason=Reason.FAILED, **fields):
+    claim = desk.started(**fields)
+    desk.end(claim, Verdict.DEAD, failure=Failure(type=type, message=message), reason=reason)
+    return claim.job_id
+
+
+def ids(letters):
+    return [dead.id for dead in letters]
+
+
+def test_dead_letters_are_listed_by_reason(desk):
+    failed, expired = die(desk), die(desk, reason=Reason.EXPIRED)
+
+    assert (ids(desk.dead(reason="failed")), ids(desk.dead(reason="expired"))) == ([failed], [expired])
+    assert desk.dead(reason="crashed") == []
+
+
+def test_dead_letters_are_listed_by_the_type_of_their_last_error(desk):
+    plain, own, other = die(desk, "Timeout"), die(desk, "http.errors.Timeout"), die(desk, "MyTimeout")
+
+    assert ids(desk.dead(error="Timeout")) == [own, plain]
+    assert ids(desk.dead(error="http.errors.Timeout")) == [own]
+    assert ids(desk.dead(error="MyTimeout")) == [other]
+    assert ids(desk.dead(error="errors.Timeout")) == [own]
+    assert desk.dead(error="imeout") == []
+
+
+def test_dead_letters_are_listed_by_what_their_last_message_holds(desk):
+    first, second = die(desk, message="no route to 10%_host"), die(desk, message="No route\nto Ünder")
+
+    assert ids(desk.dead(text="route")) == [second, first]
+    assert ids(desk.dead(text="no route")) == [first]
+    assert ids(desk.dead(text="%_")) == [first]
+    assert ids(desk.dead(text="Ünder")) == [second]
+    assert desk.dead(text="ünder") == []
+
+
+def test_only_the_last_error_counts(desk):
+    claim = desk.started(max_attempts=2)
+    desk.end(claim, Verdict.FAILED, failure=Failure(type="First", message="one"))
+    desk.end(desk.take(), Verdict.DEAD, failure=Failure(type="Second", message="two"))
+
+    assert (desk.dead(error="First"), desk.dead(text="one")) == ([], [])
+    assert ids(desk.dead(error="Second", text="two")) == [claim.job_id]
+
+
+def test_dead_letters_are_listed_by_when_they_died(desk):
+    first = desk.bury()
+    start = desk.now
+    desk.advance(SECOND)
+    second = desk.bury()
+
+    assert ids(desk.dead(died_from=start)) == [second, first]
+    assert ids(desk.dead(died_from=start + SECOND)) == [second]
+    assert ids(desk.dead(died_before=start + SECOND)) == [first]
+    assert desk.dead(died_from=start, died_before=start) == []
+
+
+def test_all_filters_hold_at_once(desk):
+    wanted = die(desk, "A", "x", task="send", queue="mail", reason=Reason.PERMANENT)
+    die(desk, "A", "x", task="send", queue="mail")
+    die(desk, "A", "y", task="send", queue="mail", reason=Reason.PERMANENT)
+
+    assert ids(desk.dead(task="send", queue="mail", reason="permanent", error="A", text="x")) == [wanted]
+
+
+def test_dead_letters_are_counted_up_to_a_limit(desk):
+    for _ in range(3):
+        desk.bury()
+
+    assert (desk.count_dead(), desk.count_dead(limit=2), desk.count_dead(task="t")) == (3, 2, 3)
+    assert (desk.count_dead(task="never heard of"), desk.count_dead(error="KeyError")) == (0, 0)
+
+
+def test_dead_letters_are_grouped_by_task_and_last_error(desk):
+    die(desk, "A", "no route\nto host 1")
+    desk.advance(SECOND)
+    newest = die(desk, "A", "no route\nto host 2")
+    newest_at = desk.now
+    other = die(desk, "A", "no route", task="u")
+    last = die(desk, "A", "x" * 300)
+
+    assert desk.dead_groups() == [
+        DeadGroup(task="t", error="A", line="no route", count=2, newest_at=newest_at, newest_id=newest),
+        DeadGroup(task="t", error="A", line="x" * 200, count=1, newest_at=desk.now, newest_id=last),
+        DeadGroup(task="u", error="A", line="no route", count=1, newest_at=desk.now, newest_id=other),
+    ]
+    assert [group.count for group in desk.dead_groups(limit=1)] == [2]
+    assert [group.newest_id for group in desk.dead_groups(task="u")] == [other]
+
+
+def test_an_edited_letter_has_its_new_arguments(desk):
+    job_id = desk.bury(payload=b"old")
+
+    assert desk.edit_dead(job_id, b"new", expected=b"old") is True
+    assert [dead.payload for dead in desk.dead()] == [b"new"]
+    desk.replay(job_id)
+    assert desk.take().payload == b"new"
+
+
+def test_an_edit_leaves_the_old_arguments_on_record(desk):
+    job_id = desk.bury(payload=b"old")
+    desk.advance(SECOND)
+    desk.edit_dead(job_id, b"new", expected=b"old")
+    desk.replay(job_id)
+    desk.end(desk.take(), Verdict.SUCCEEDED)
+
+    died, edited, succeeded = desk.runs(job_id)
+    assert [died.verdict, edited.verdict, succeeded.verdict] == [
+        Verdict.DEAD,
+        Verdict.EDITED,
+        Verdict.SUCCEEDED,
+    ]
+    assert (died.payload, edited.payload, succeeded.payload) == (None, b"old", None)
+    assert (edited.started_at, edited.worker_id) == (None, None)
+    assert edited.failure.message == "its arguments were edited by ann"
+
+
+def test_an_edit_of_what_has_changed_meanwhile_is_none(desk):
+    job_id = desk.bury(payload=b"old")
+    desk.edit_dead(job_id, b"theirs", expected=b"old")
+
+    assert desk.edit_dead(job_id, b"ours", expected=b"old") is False
+    assert [dead.payload for dead in desk.dead()] == [b"theirs"]
+    assert [run.verdict for run in desk.runs(job_id)] == [Verdict.DEAD, Verdict.EDITED]
+
+
+def test_only_a_dead_letter_is_edited(desk):
+    live = desk.put(payload=b"old")
+
+    assert (desk.edit_dead(live, b"new", expected=b"old"), desk.edit_dead(987_654, b"")) == (False, False)
+    assert desk.job(live).payload == b"old"
+
+
+def test_an_edited_letter_is_still_dead(desk):
+    job_id = desk.bury(payload=b"old")
+    before = desk.job(job_id)
+    desk.edit_dead(job_id, b"new", expected=b"old")
+
+    assert desk.job(job_id) == msgspec.structs.replace(before, payload=b"new")

@@ -29,7 +29,7 @@ from mainspring.model.fleet import Member, Role
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 
@@ -66,6 +66,8 @@ new_jobs = st.builds(
     ),
     delay=seconds,
     max_attempts=st.integers(1, 3),
+    expires=st.sampled_from([None, None, timedelta(seconds=30)]),
+    expires_at=st.sampled_from([None, None, None, datetime(2030, 1, 1, 0, 2, tzinfo=UTC)]),
 )
 due_jobs = st.builds(
     NewJob,
@@ -85,12 +87,25 @@ policies = st.fixed_dictionaries(
         "catch_up": st.sampled_from([60, 86400]).map(lambda n: timedelta(seconds=n)),
         "offset": st.sampled_from([0, 0, 30]).map(lambda n: timedelta(seconds=n)),
         "max_fires": st.sampled_from([None, None, 2]),
+        "expires": st.sampled_from([None, None, timedelta(seconds=90)]),
     }
 )
 authors = st.sampled_from([None, None, None, "ann"])
 endings = st.fixed_dictionaries(
     {
-        "verdict": st.sampled_from([Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED]),
+        "verdict": st.sampled_from(
+            [
+                Verdict.SUCCEEDED,
+                Verdict.FAILED,
+                Verdict.FAILED,
+                Verdict.DEAD,
+                Verdict.RELEASED,
+                Verdict.CRASHED,
+                Verdict.SNOOZED,
+                Verdict.DISCARDED,
+            ]
+        ),
+        "reason": st.sampled_from([None, *Reason]),
         "delay": seconds,
         "took": seconds,
         "failure": failures,
@@ -98,6 +113,19 @@ endings = st.fixed_dictionaries(
         "ran": st.booleans(),
     }
 )
+
+
+FILTERS = {
+    "by reason": DeadFilter(reason="expired", limit=1000),
+    "by error": DeadFilter(error="E", limit=1000),
+    "by text": DeadFilter(text="☃", limit=1000),
+    "by task": DeadFilter(task="a", limit=2),
+    "by time": DeadFilter(
+        died_from=datetime(2030, 1, 1, 0, 1, tzinfo=UTC),
+        died_before=datetime(2030, 1, 1, 2, tzinfo=UTC),
+        limit=9,
+    ),
+}
 
 
 def some_jobs(machine):
@@ -290,18 +318,19 @@ class Stores(RuleBasedStateMachine):
     def settle_some(self, chosen, end):
         self.settle(chosen, **end)
 
-    def settle(self, chosen, verdict, delay, took, failure, result, ran):
-        batch = self.settlements(chosen, verdict, delay, took, failure, result, ran)
+    def settle(self, chosen, verdict, reason, delay, took, failure, result, ran):
+        batch = self.settlements(chosen, verdict, reason, delay, took, failure, result, ran)
         self.agree_on_jobs(lambda side: side.store.settle(batch[side], at=self.at))
         self.agree_on_jobs(lambda side: side.store.recorded(batch[side]))
 
-    def settlements(self, chosen, verdict, delay, took, failure, result, ran):
+    def settlements(self, chosen, verdict, reason, delay, took, failure, result, ran):
         """One batch for each side, of claims old and new, no job twice."""
         pairs = {}
         for pick in chosen if self.claims else ():
             pair = self.claims[-1 - pick % len(self.claims)]
             pairs[pair[0].job_id] = pair
-        fails = verdict in (Verdict.FAILED, Verdict.DEAD)
+        fails = verdict in (Verdict.FAILED, Verdict.DEAD, Verdict.CRASHED, Verdict.DISCARDED)
+        dies = verdict in (Verdict.DEAD, Verdict.CRASHED)
         return {
             side: [
                 Settlement(
@@ -313,7 +342,8 @@ class Stores(RuleBasedStateMachine):
                     delay=delay,
                     failure=failure if fails else None,
                     result=result if verdict is Verdict.SUCCEEDED else None,
-                    ran=ran or verdict is not Verdict.RELEASED,
+                    ran=ran or verdict not in (Verdict.RELEASED, Verdict.DEAD),
+                    reason=reason if dies else None,
                 )
                 for pair in pairs.values()
             ]
@@ -339,6 +369,34 @@ class Stores(RuleBasedStateMachine):
     def purge(self, chosen):
         numbers = self.numbers(chosen)
         self.agree(lambda side: side.store.purge([side.job_id(n) for n in numbers]))
+
+    @precondition(some_jobs)
+    @rule()
+    def expire(self):
+        self.agree_on_jobs(lambda side: side.store.expire(limit=1000, at=self.at))
+
+    @precondition(room)
+    @rule(job=due_jobs, by=st.sampled_from([1, 61]), end=endings)
+    def run_late(self, job, by, end):
+        """A job has a deadline, and is claimed, ended or swept around it."""
+        self.insert([msgspec.structs.replace(job, expires=timedelta(seconds=30))])
+        self.advance(by)
+        self.claim(0, ["x", "y"], ["a", "b"], 2)
+        self.expire()
+        if self.claims:
+            self.settle([0], **end)
+        self.expire()
+
+    @precondition(some_jobs)
+    @rule(pick=picks, payload=payloads, expected=payloads)
+    def edit_dead(self, pick, payload, expected):
+        [number] = self.numbers([pick])
+        note = Failure(type="Edited", message="by ann")
+        self.agree(
+            lambda side: side.store.edit_dead(
+                side.job_id(number), payload=payload, expected=expected, note=note, at=self.at
+            )
+        )
 
     # Fleet.
 
@@ -385,6 +443,11 @@ class Stores(RuleBasedStateMachine):
     def reap(self):
         left, right = self.both(lambda side: side.store.reap(limit=1000, at=self.at))
         assert (sorted(left.members), left.jobs) == (sorted(right.members), right.jobs)
+        buried = [
+            [side.numbers[n] for n in each.buried]
+            for side, each in zip(self.sides, (left, right), strict=True)
+        ]
+        assert buried[0] == buried[1]
 
     # Schedules.
 
@@ -552,8 +615,16 @@ class Stores(RuleBasedStateMachine):
         for state in (JobState.SUCCEEDED, JobState.DEAD, JobState.CANCELLED):
             told[state] = await store.jobs(JobFilter(state=state, limit=1000), at=at)
         told["dead letters"] = await store.dead(DeadFilter(limit=1000))
+        told["discarded"] = await store.jobs(JobFilter(state=JobState.DISCARDED, limit=1000), at=at)
+        for name, which in FILTERS.items():
+            told[name] = await store.dead(which)
         told["depth"] = await store.depth(at=at)
         plain = {name: sorted(side.plain(value), key=str) for name, value in told.items()}
+        plain["counts"] = [await store.count_dead(which) for which in FILTERS.values()]
+        plain["groups"] = sorted(
+            (group.task, group.error, group.line, group.count, group.newest_at)
+            for group in await store.dead_groups(DeadFilter(limit=1000))
+        )
         plain["runs"] = [side.plain(await store.runs(job_id)) for job_id in side.job_ids]
         plain["jobs"] = [side.plain(await store.job(job_id, at=at)) for job_id in side.job_ids]
         plain["members"] = side.plain(await store.members(at=at))

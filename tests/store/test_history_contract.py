@@ -31,8 +31,11 @@ def test_a_job_is_found_in_every_state(desk):
     running = desk.started(queue="a")
     desk.end(done, Verdict.SUCCEEDED)
     desk.cancel(gone.job_id)
+    dropped = desk.started(queue="b")
+    desk.end(dropped, Verdict.DISCARDED)
 
-    found = [desk.job(job_id) for job_id in (delayed, ready, running.job_id, done.job_id, dead, gone.job_id)]
+    ended = (done.job_id, dead, gone.job_id, dropped.job_id)
+    found = [desk.job(job_id) for job_id in (delayed, ready, running.job_id, *ended)]
 
     assert [job.state for job in found] == list(JobState)
 
@@ -46,11 +49,12 @@ def test_jobs_lists_the_live_ones_newest_id_first(desk):
 
 
 def test_jobs_lists_by_state(desk):
-    claims = [desk.started() for _ in range(4)]
-    done, gone, died, running = claims
+    claims = [desk.started() for _ in range(5)]
+    done, gone, died, dropped, running = claims
     desk.end(done, Verdict.SUCCEEDED)
     desk.cancel(gone.job_id)
     desk.end(died, Verdict.DEAD)
+    desk.end(dropped, Verdict.DISCARDED)
     ready, delayed = desk.put(), desk.put(delay=HOUR)
 
     listed = {state: ids(desk.jobs(state=state)) for state in JobState}
@@ -62,6 +66,7 @@ def test_jobs_lists_by_state(desk):
         JobState.SUCCEEDED: [done.job_id],
         JobState.DEAD: [died.job_id],
         JobState.CANCELLED: [gone.job_id],
+        JobState.DISCARDED: [dropped.job_id],
     }
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("plans")
 _LOAD_POSTGRES = f"""
 INSERT INTO mainspring.queues (name) SELECT 'q' || n FROM generate_series(0, 9) n;
 INSERT INTO mainspring.tasks (name) SELECT 't' || n FROM generate_series(0, 9) n;
-INSERT INTO mainspring.lanes SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
+INSERT INTO mainspring.lanes (queue_id, priority) SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
 INSERT INTO mainspring.jobs
     (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload, worker_id)
 SELECT n, CASE WHEN n <= {DUE} THEN timestamptz '2030-01-01 00:00Z' - n * interval '1 second'
@@ -66,6 +66,8 @@ def literal(value):
             return "NULL"
         case int():
             return str(value)
+        case str():
+            return f"'{value}'"
         case datetime():
             return f"timestamptz '{value.isoformat()}'"
         case timedelta():
@@ -209,7 +211,7 @@ def test_a_postgres_claim_of_a_hint_starts_at_the_hint(explain):
 
 
 def test_a_postgres_reap_keeps_to_its_index_and_reads_few_pages(explain):
-    plan = explain("reap_jobs", limit=1000, at=NOW)
+    plan = explain("reap_jobs", limit=1000, crashes_allowed=3, error="{}", at=NOW)
 
     assert "jobs_ready" in plan.indexes("jobs")
     assert "Seq Scan" not in plan.scans("jobs")
@@ -225,10 +227,19 @@ def test_forgetting_postgres_members_keeps_to_the_index(explain):
 
 
 def test_looking_for_held_postgres_jobs_keeps_to_the_index(explain):
-    plan = explain("held_jobs", worker_id=1)
+    plan = explain("held_jobs", worker_id=1, at=NOW)
 
     assert plan.indexes("jobs") == {"jobs_ready"}
     assert plan.pages < 2 * FEW_PAGES
+
+
+def test_looking_for_late_postgres_jobs_keeps_to_their_index(explain):
+    plan = explain("expire_jobs", limit=1000, error="{}", at=NOW)
+
+    assert "jobs_expiring" in plan.indexes("jobs")
+    assert re.search(r"expires_at <= ", plan.conditions("jobs_expiring"))
+    assert plan.indexes("jobs") <= {"jobs_expiring", "jobs_pkey"}
+    assert plan.pages < 50
 
 
 def test_due_postgres_specs_are_found_by_their_index(explain):
@@ -275,7 +286,7 @@ def loaded_sqlite(tmp_path_factory):
     for statement in _LOAD_SQLITE.split(";\n"):
         if statement.strip():
             connection.execute(statement, params)
-    connection.execute("INSERT INTO lanes SELECT DISTINCT queue, priority FROM jobs")
+    connection.execute("INSERT INTO lanes (queue, priority) SELECT DISTINCT queue, priority FROM jobs")
     connection.commit()
     yield connection
     connection.close()
@@ -300,6 +311,7 @@ def sqlite_plan(connection, name):
         ("held_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         ("reap_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         ("forget_members", r"SEARCH jobs USING COVERING INDEX jobs_held \(worker_id=\?\)"),
+        ("expire_jobs", r"SEARCH jobs USING INDEX jobs_expiring \(expires_at<\?\)"),
         ("due_specs", r"SEARCH specs USING INDEX specs_due \(next_at<\?\)"),
         ("next_due", r"SEARCH specs USING COVERING INDEX specs_due"),
         ("live_jobs", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),

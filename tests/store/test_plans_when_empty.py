@@ -16,6 +16,7 @@ from mainspring.store.postgres import connection as postgres
 ALLOWED = {
     "jobs_pkey": ("id = ",),
     "jobs_schedule": ("schedule_id = ",),
+    "jobs_expiring": ("expires_at <= ",),
     "jobs_ready": ("queue_id = ", "priority = "),
     "schedules_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
@@ -28,6 +29,7 @@ STATEMENTS = [
     "beat",
     "cancel_jobs",
     "claim_jobs",
+    "expire_jobs",
     "hasten_jobs",
     "held_jobs",
     "known_ids",
@@ -48,6 +50,7 @@ STATEMENTS = [
     "settle_succeeded",
     "settle_failed",
     "settle_dead",
+    "settle_discarded",
     "settle_released",
 ]
 

@@ -25,6 +25,8 @@ ONLY_POSTGRES = {
         # A lost answer is resolved by asking; a call into SQLite has no answer to lose.
         "known_ids",
         "key_holders",
+        # SQLite notes the run as for every other verdict.
+        "settle_discarded",
         # History is partitioned there; SQLite deletes by day.
         "add_partitions",
         "drop_partitions",
@@ -54,13 +56,15 @@ ONLY_POSTGRES = {
 }
 #: Statements that only SQLite needs: without writable CTEs, one of PostgreSQL's statements is several.
 ONLY_SQLITE = {
-    "fleet.sql": {"lost_claims", "give_back_jobs"},
+    "fleet.sql": {"lost_claims", "give_back_jobs", "bury_jobs"},
     "jobs.sql": {
         "add_lanes",
         "claim_lanes",
         "standing_claims",
         "note_run",
         "remove_jobs",
+        "note_expired",
+        "note_edit",
         "prune_runs",
         "prune_logs",
         "prune_slots",

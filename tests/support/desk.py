@@ -9,7 +9,7 @@ from typing import Any
 from mainspring.model.backfill import Advance, Backfill, BackfillSlot, NewBackfill
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Run
 from mainspring.model.job import Claim, Job, NewJob
 from mainspring.model.limit import GateInfo
 from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
@@ -28,7 +28,7 @@ BOOM = Failure(type="ValueError", message="boom", traceback="line 1\nline 2")
 
 def settlement(claim: Claim, verdict: Verdict, **fields: Any) -> Settlement:
     """How one claim ended; a failing verdict gets a failure if none is given."""
-    if verdict in (Verdict.FAILED, Verdict.DEAD):
+    if verdict in (Verdict.FAILED, Verdict.DEAD, Verdict.CRASHED, Verdict.DISCARDED):
         fields.setdefault("failure", BOOM)
     return Settlement(
         job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, verdict=verdict, **fields
@@ -118,6 +118,15 @@ class Desk:
 
     def purge(self, *job_ids: int) -> int:
         return int(self.run(self.store.purge(job_ids)))
+
+    def edit_dead(self, job_id: int, payload: bytes, *, expected: bytes = b"{}") -> bool:
+        note = Failure(type="Edited", message="its arguments were edited by ann")
+        stamp = self.clock.stamp()
+        edit = self.store.edit_dead(job_id, payload=payload, expected=expected, note=note, at=stamp)
+        return bool(self.run(edit))
+
+    def expire(self, limit: int = 100) -> list[int]:
+        return list(self.run(self.store.expire(limit=limit, at=self.clock.stamp())))
 
     def prune(self, keep: timedelta) -> int:
         return int(self.run(self.store.prune(keep=keep, at=self.clock.stamp())))
@@ -326,6 +335,12 @@ class Desk:
 
     def dead(self, **which: Any) -> list[DeadJob]:
         return list(self.run(self.store.dead(DeadFilter(**which))))
+
+    def count_dead(self, **which: Any) -> int:
+        return int(self.run(self.store.count_dead(DeadFilter(**which))))
+
+    def dead_groups(self, **which: Any) -> list[DeadGroup]:
+        return list(self.run(self.store.dead_groups(DeadFilter(**which))))
 
     def schedules(self) -> list[Schedule]:
         return list(self.run(self.store.schedules()))

@@ -9,9 +9,10 @@ from typing import Any, assert_type
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
+from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.handle import JobHandle
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import On, Retry
 from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.sender import Sender
 from mainspring.model.job import NewJob
@@ -104,6 +105,23 @@ def options_of_one_call(task: TaskDecorator) -> None:
     send.using(delay="10m").enqueue(5)  # type: ignore[arg-type]
     send.using(run_at="tomorrow")  # type: ignore[arg-type]
     send.using("10m")  # type: ignore[call-arg]
+
+
+def the_retry_language(task: TaskDecorator) -> None:
+    rules = [On(ConnectionError, attempts=10, base="5s"), On((KeyError, ValueError), give_up=True)]
+
+    @task(retry=Retry(shape=["10s", "1m"], rules=rules), expires="1h")
+    def send(address: str) -> None:
+        raise Snooze("10m") from Discard("why")
+
+    Retry(shape="linear")
+    send.using(expires="10m").enqueue("a@example.com")
+    send.using(expires=datetime(2027, 1, 1, tzinfo=UTC)).enqueue("a@example.com")
+
+    Retry(rules=[ValueError])  # type: ignore[list-item]
+    On("ValueError")  # type: ignore[arg-type]
+    On(ValueError())  # type: ignore[arg-type]
+    Discard()  # type: ignore[call-arg]
 
 
 def unknown_options(task: TaskDecorator) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.errors import InvalidArgument
 from mainspring.lifecycle.backoff import delay
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mainspring.cli.main import cli
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument

@@ -26,7 +26,7 @@ def test_every_state_can_be_reached_from_nothing() -> None:
 def test_only_a_dead_letter_comes_back_from_a_final_state() -> None:
     leaving = {(move.source, move.verb) for move in MOVES if move.source not in (None, *LIVE_STATES)}
 
-    assert leaving == {(JobState.DEAD, Verb.REPLAY), (JobState.DEAD, Verb.PURGE)}
+    assert leaving == {(JobState.DEAD, verb) for verb in (Verb.EDIT, Verb.REPLAY, Verb.PURGE)}
 
 
 def test_every_live_state_can_be_cancelled_and_no_other() -> None:
@@ -36,9 +36,13 @@ def test_every_live_state_can_be_cancelled_and_no_other() -> None:
 
 
 def test_only_a_running_job_is_settled_or_reaped() -> None:
-    held = (Verb.SUCCEED, Verb.FAIL, Verb.DIE, Verb.RELEASE, Verb.REAP)
+    held = [verb for verb in Verb if verb.value.startswith("settle: ")] + [Verb.REAP]
 
     assert {move.source for move in MOVES if move.verb in held} == {JobState.RUNNING}
+
+
+def test_only_a_job_that_nobody_holds_expires_by_itself() -> None:
+    assert {move.source for move in MOVES if move.verb is Verb.EXPIRE} == {JobState.DELAYED, JobState.READY}
 
 
 def test_the_page_in_the_docs_shows_this_table() -> None:

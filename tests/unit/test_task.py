@@ -11,8 +11,8 @@ import pytest
 from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import Retry
 from mainspring.errors import InvalidArgument, UnknownTask, UsageError
 from mainspring.model.job import NewJob
 
@@ -211,3 +211,36 @@ def test_an_unknown_task_is_named_with_those_that_are_known(task: TaskDecorator,
 def test_the_registry_cannot_be_written_through_its_views(registry: Registry) -> None:
     with pytest.raises(TypeError):
         registry.tasks["x"] = None  # type: ignore[index]
+
+
+NAIVE = datetime(2027, 1, 1)  # noqa: DTZ001 - what is refused
+
+
+def test_a_deadline_is_a_length_of_the_task_or_of_one_call(task: TaskDecorator) -> None:
+    @task(expires="1h")
+    def report() -> None: ...
+
+    instant = datetime(2027, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+
+    assert (report.job().expires, report.job().expires_at) == (timedelta(hours=1), None)
+    assert report.using(expires="10m").job().expires == timedelta(minutes=10)
+    by_instant = report.using(expires=instant).job()
+    assert (by_instant.expires, by_instant.expires_at) == (None, datetime(2027, 1, 1, 10, tzinfo=UTC))
+    again = report.using(expires=instant).using(expires=5).job()
+    assert (again.expires, again.expires_at) == (timedelta(seconds=5), None)
+
+
+def test_a_task_has_no_deadline_unless_it_is_given_one(task: TaskDecorator) -> None:
+    @task
+    def report() -> None: ...
+
+    assert (report.job().expires, report.job().expires_at) == (None, None)
+
+
+@pytest.mark.parametrize("expires", ["soon", 0, -1, NAIVE, datetime(1, 1, 1, tzinfo=UTC), True])
+def test_a_deadline_that_is_none_is_refused(task: TaskDecorator, expires: object) -> None:
+    @task
+    def report() -> None: ...
+
+    with pytest.raises(InvalidArgument, match=r"^expires: "):
+        report.using(expires=expires)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import pytest
 
 from mainspring.calendars import from_dates
 from mainspring.declare.context import Context
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import Retry
 from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
@@ -182,3 +182,18 @@ def test_a_schedule_is_registered_once_and_only_with_its_task(task: Task[..., ob
         registry.add_schedule(declared)
 
     assert dict(registry.schedules) == {"nightly": declared}
+
+
+def test_a_deadline_of_the_task_is_one_of_each_slot(task: Task[..., object]) -> None:
+    hour = timedelta(hours=1)
+
+    written = declare_schedule("s", task.using(expires="1h"), every="1d", args=["acme"]).new_schedule(NOW)
+    brief = declare_schedule("s", task.using(expires="1h"), every="1d", args=["acme"], catch_up="5m")
+
+    assert (written.expires, written.catch_up) == (hour, hour), "a slot past its deadline is not caught up"
+    assert brief.new_schedule(NOW).catch_up == timedelta(minutes=5)
+
+
+def test_an_instant_is_no_deadline_of_a_schedule(task: Task[..., object]) -> None:
+    with pytest.raises(InvalidArgument, match=r"^schedule\.task: "):
+        declare_schedule("s", task.using(expires=NOW), every="1d", args=["acme"])

@@ -1,51 +1,65 @@
-"""`dead`: the jobs that failed for the last time."""
+"""`dead`: the jobs that are not tried again."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
+import msgspec
 
-from mainspring.cli.jobs import LARGEST_PAGE, report, show_job
-from mainspring.cli.options import JOB_ID, LARGEST_ID, store_options
+from mainspring.cli.dead_edit import edit
+from mainspring.cli.dead_filter import dead_filter, selection
+from mainspring.cli.dead_replay import replay
+from mainspring.cli.jobs import LARGEST_PAGE, show_job
+from mainspring.cli.options import JOB_ID, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
-from mainspring.model.history import DeadFilter, DeadJob
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
 from mainspring.ops.commands import Commands
 from mainspring.ops.queries import Queries
-from mainspring.ops.views import dead_view
+from mainspring.ops.views import dead_group_view, dead_view
 
-_WHICH = "which ones? Give their ids (7 9), or --all, or --task NAME, --queue NAME or both; not two of these."
+limit_option = click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
 
 
 @click.group()
 def dead() -> None:
-    """Inspect, replay and purge dead letters."""
+    """Inspect, edit, replay and purge dead letters."""
+
+
+dead.add_command(edit)
+dead.add_command(replay)
 
 
 @dead.command("list")
-@click.option("--task")
-@click.option("--queue")
-@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
-@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@dead_filter
+@limit_option
 @store_options
-def list_dead(
-    task: str | None,
-    queue: str | None,
-    limit: int,
-    before: int | None,
-    access: Access,
-    as_json: bool,
-) -> None:
+def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
     """Newest first."""
-    which = DeadFilter(task=task, queue=queue, before=before, limit=limit)
-    found = access.ask(lambda store, clock: Queries(store, clock).dead(which))
+    page = msgspec.structs.replace(which, limit=limit)
+    found = access.ask(lambda store, clock: Queries(store, clock).dead(page))
     if as_json:
         document([dead_view(each) for each in found])
     else:
         titles = ["ID", "TASK", "QUEUE", "DIED AT", "REASON", "LAST ERROR"]
         table(titles, map(_row, found), none=f"no dead letters in {access.where()}")
+
+
+@dead.command()
+@dead_filter
+@limit_option
+@store_options
+def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
+    """By task and last error, the most frequent first."""
+    page = msgspec.structs.replace(which, limit=limit)
+    found = access.ask(lambda store, clock: Queries(store, clock).dead_groups(page))
+    if as_json:
+        document([dead_group_view(each) for each in found])
+    else:
+        titles = ["COUNT", "TASK", "NEWEST", "NEWEST ID", "ERROR"]
+        table(titles, map(_group_row, found), none=f"no dead letters in {access.where()}")
 
 
 @dead.command()
@@ -60,50 +74,12 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
         show_job(view)
 
 
-def selection(command: Callable[..., None]) -> Callable[..., None]:
-    """Which dead letters: ids, or all of some kind."""
-    command = click.option("--queue", help="All of this queue.")(command)
-    command = click.option("--task", help="All of this task.")(command)
-    command = click.option("--all", "everything", is_flag=True, help="All of them.")(command)
-    return click.argument("ids", nargs=-1, type=JOB_ID, metavar="[ID]...")(command)
-
-
-@dead.command()
-@selection
-@store_options
-@click.pass_context
-def replay(
-    ctx: click.Context,
-    ids: tuple[int, ...],
-    everything: bool,
-    task: str | None,
-    queue: str | None,
-    access: Access,
-    as_json: bool,
-) -> None:
-    """Put dead jobs back into their queues, with all attempts restored."""
-    which = _which(ids, everything, task, queue)
-    done = access.ask(lambda store, clock: Commands(store, clock).replay(which))
-    code = report(done, as_json=as_json)
-    say(f"{sum(each.effect == 'replayed' for each in done)} replayed")
-    ctx.exit(code)
-
-
 @dead.command()
 @selection
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @store_options
-def purge(
-    ids: tuple[int, ...],
-    everything: bool,
-    task: str | None,
-    queue: str | None,
-    yes: bool,
-    access: Access,
-    as_json: bool,
-) -> None:
+def purge(which: tuple[int, ...] | DeadFilter, yes: bool, access: Access, as_json: bool) -> None:
     """Delete dead letters for good."""
-    which = _which(ids, everything, task, queue)
     if not yes and not _agreed():
         say("nothing was deleted")
         return
@@ -112,15 +88,6 @@ def purge(
         document({"purged": count})
     else:
         click.echo(f"{count} purged")
-
-
-def _which(
-    ids: tuple[int, ...], everything: bool, task: str | None, queue: str | None
-) -> tuple[int, ...] | DeadFilter:
-    kinds = [bool(ids), everything, task is not None or queue is not None]
-    if sum(kinds) != 1:
-        raise click.UsageError(_WHICH)
-    return ids or DeadFilter(task=task, queue=queue)
 
 
 def _agreed() -> bool:
@@ -133,3 +100,8 @@ def _row(letter: DeadJob) -> Sequence[object]:
     last = letter.errors[-1] if letter.errors else None
     error = None if last is None else f"{last.type}: {last.message}"
     return letter.id, letter.task, letter.queue, when(letter.died_at), letter.reason, error
+
+
+def _group_row(group: DeadGroup) -> Sequence[object]:
+    error = f"{group.error}: {group.line}" if group.error else None
+    return group.count, group.task, when(group.newest_at), group.newest_id, error

@@ -9,13 +9,11 @@ from typing import Any
 
 import click
 
-from mainspring.cli.arguments import keywords, positional, refuse
+from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
-from mainspring.declare.jsontext import NotJSON, read_json
-from mainspring.declare.signature import TextKind
 from mainspring.ops.views import handle_view
 
 
@@ -34,6 +32,9 @@ from mainspring.ops.views import handle_view
 @click.option("--period", type=length, help="With a key: for so long, whatever becomes of its job.")
 @click.option("--on-duplicate", metavar="return|replace|error", help="What becomes of a second job.")
 @click.option("--debounce", type=length, help="Run when no further one has come for so long.")
+@click.option(
+    "--expires", type=length, help="A dead letter unless it succeeds this long after it is due: 1h."
+)
 @store_options
 def enqueue(
     words: tuple[str, ...],
@@ -48,6 +49,7 @@ def enqueue(
     period: timedelta | None,
     on_duplicate: str | None,
     debounce: timedelta | None,
+    expires: timedelta | None,
     access: Access,
     as_json: bool,
 ) -> None:
@@ -58,21 +60,22 @@ def enqueue(
     """
     if delay is not None and at is not None:
         raise click.UsageError("--delay and --at: expected one of them, not both")
-    access, name, pairs = _sorted_out(words, access)
-    args, kwargs, texts = positional(listed), keywords(named), _pairs(pairs)
+    access, name, rest = _sorted_out(words, access)
+    args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
     app = access.load()
     task = app.registry.get(name).using(
         delay=delay,
         run_at=at,
         priority=priority,
         queue=queue,
+        expires=expires,
         key=key,
         scope=scope,
         period=period,
         on_duplicate=on_duplicate,
         debounce=debounce,
     )
-    kwargs.update({each: _value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
+    kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
     job = task.job(*args, **kwargs)
     refuse_memory(app)
 
@@ -97,22 +100,3 @@ def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequ
             f"or TASK alone with -A billing.py or {APP_VARIABLE}=billing.py."
         )
     return access, words[0], words[1:]
-
-
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or not name.isidentifier() or name in found:
-            refuse("argument", word, "KEY=VALUE, each key once")
-        found[name] = value
-    return found
-
-
-def _value(key: str, text: str, kind: TextKind) -> object:
-    if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
-        return text  # a card number or a date would not come back from JSON as it was typed
-    try:
-        return read_json(text, key)
-    except NotJSON:
-        return text

@@ -10,12 +10,14 @@ from mainspring.cli.errors import FAILED
 from mainspring.cli.options import JOB_ID, LARGEST_ID, store_options
 from mainspring.cli.output import block, document, fields, printable, say, table, when
 from mainspring.cli.session import Access
+from mainspring.clock import Clock
 from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.ops.commands import Commands, Done, Effect
 from mainspring.ops.queries import LoggedRun, Queries
 from mainspring.ops.views import View, done_view, iso, job_view, member_id, progress_view, run_view
+from mainspring.store.ports import Store
 
 LARGEST_PAGE = 1000
 
@@ -45,15 +47,24 @@ def list_jobs(
     which = JobFilter(
         state=None if state is None else JobState(state), task=task, queue=queue, before=before, limit=limit
     )
-    found = access.ask(lambda store, clock: Queries(store, clock).jobs(which))
+
+    async def read(store: Store, clock: Clock) -> tuple[list[Job], dict[int, str]]:
+        queries = Queries(store, clock)
+        found = await queries.jobs(which)
+        return found, await queries.hints(found)
+
+    found, hints = access.ask(read)
     if as_json:
-        document([job_view(each) for each in found])
-    else:
-        table(
-            ["ID", "STATE", "TASK", "QUEUE", "PRIORITY", "RUN AT", "FAILURES"],
-            map(_row, found),
-            none=_none(state, access.where()),
+        document([{**job_view(each), "hint": hints.get(each.id)} for each in found])
+        return
+    titles = ["ID", "STATE", "TASK", "QUEUE", "PRIORITY", "RUN AT", "FAILURES"]
+    rows: list[Sequence[object]] = [_row(each) for each in found]
+    if hints:
+        titles, rows = (
+            [*titles, "HINT"],
+            [(*row, hints.get(each.id)) for row, each in zip(rows, found, strict=True)],
         )
+    table(titles, rows, none=_none(state, access.where()))
 
 
 @jobs.command()

@@ -8,8 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
 from mainspring.declare.limits import Limit
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import Retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.declare.task import AsyncContextTask, AsyncTask, ContextTask, PlainTask, Task
@@ -42,6 +42,7 @@ class ConfiguredDecorator:
     priority: int = 0
     unique: Unique | None = None
     limits: Sequence[Limit] = ()
+    expires: Duration | None = None
 
     # A type checker can take the context out of first place only; the worker finds it anywhere. The first
     # that fits is right: a coroutine is awaited, so the result is what it returns then.
@@ -71,6 +72,7 @@ class ConfiguredDecorator:
             unique=self.unique,
             limits=self.limits,
             queues=self.registry.queues,
+            expires=self.expires,
         )
         self.registry.add_task(task)
         return task
@@ -106,6 +108,7 @@ class TaskDecorator:
         priority: int = 0,
         unique: Unique | None = None,
         limits: Sequence[Limit] = (),
+        expires: Duration | None = None,
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -119,6 +122,7 @@ class TaskDecorator:
         priority: int = 0,
         unique: Unique | None = None,
         limits: Sequence[Limit] = (),
+        expires: Duration | None = None,
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -130,5 +134,6 @@ class TaskDecorator:
             priority=priority,
             unique=unique,
             limits=limits,
+            expires=expires,
         )
         return configured if function is None else configured(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from mainspring.calendars import Calendar
@@ -43,7 +43,8 @@ class ScheduleDeclaration:
             priority=self.priority,
             max_attempts=self.task.attempts,
             gates=self.task.gates(self.queue, *payload.decode(self.payload)),
-            **asdict(self.policies),
+            expires=self.task.expires,
+            **asdict(self.policies) | {"catch_up": _sooner(self.policies.catch_up, self.task.expires)},
             **beginning(self.trigger, now),
         )
 
@@ -53,6 +54,11 @@ def beginning(trigger: Trigger, now: datetime) -> dict[str, Any]:
     next_at = trigger.next_after(now)
     following_at = None if next_at is None else trigger.next_after(next_at)
     return {"trigger": trigger.encode(), "next_at": next_at, "following_at": following_at}
+
+
+def _sooner(one: timedelta, other: timedelta | None) -> timedelta:
+    # A slot that is past its deadline is missed for good: there is nothing in catching it up.
+    return one if other is None else min(one, other)
 
 
 def declare_schedule(
@@ -69,6 +75,10 @@ def declare_schedule(
     what each means. The arguments must fit the task."""
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
+    if task.expires_at is not None:
+        raise InvalidArgument(
+            "schedule.task", task.expires_at, "expires as a duration: each slot has its own deadline"
+        )
     named = dict(kwargs or {})
     task.check(args, named)
     when = When(**{each: options.pop(each) for each in WHEN_OPTIONS if each in options})

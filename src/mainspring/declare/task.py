@@ -13,7 +13,8 @@ from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.declare.names import valid_name
-from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
+from mainspring.declare.options import valid_attempts, valid_priority
+from mainspring.declare.retry import Retry, valid_retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
 from mainspring.declare.unique import Unique, changed, valid_key, valid_unique
@@ -27,6 +28,7 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 _SHORTEST_TIMEOUT = timedelta(milliseconds=1)
+_SHORTEST_LIFE = timedelta(milliseconds=1)
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
@@ -53,6 +55,7 @@ class Task(Generic[P, R_co]):
         unique: Unique | None = None,
         limits: Sequence[Limit] = (),
         queues: Mapping[str, QueueRules] = MappingProxyType({}),
+        expires: Duration | None = None,
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -67,6 +70,8 @@ class Task(Generic[P, R_co]):
         self.unique = valid_unique(unique, self.signature)
         self.limits = valid_limits(limits, self.signature)
         self._queues = queues
+        self.expires = None if expires is None else duration(expires, "task.expires", least=_SHORTEST_LIFE)
+        self._expires_at: datetime | None = None
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
@@ -89,6 +94,8 @@ class Task(Generic[P, R_co]):
             max_attempts=self.attempts,
             unique=None if self.unique is None else self._unique_key(self.unique, args, kwargs),
             gates=self.gates(self.queue, args, kwargs) if self.limits or self._queues else (),
+            expires=self.expires,
+            expires_at=self._expires_at,
         )
 
     def gates(self, queue: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Gate, ...]:
@@ -119,6 +126,7 @@ class Task(Generic[P, R_co]):
         period: Duration | None = None,
         on_duplicate: str | None = None,
         debounce: Duration | None = None,
+        expires: Duration | datetime | None = None,
     ) -> Self:
         """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`.
 
@@ -130,7 +138,7 @@ class Task(Generic[P, R_co]):
         if delay is not None:
             other._delay, other._run_at = duration(delay, "delay", least=timedelta()), None
         if run_at is not None:
-            other._delay, other._run_at = timedelta(), _valid_instant(run_at)
+            other._delay, other._run_at = timedelta(), _valid_instant(run_at, "run_at")
         if priority is not None:
             other.priority = valid_priority(priority)
         if queue is not None:
@@ -143,7 +151,16 @@ class Task(Generic[P, R_co]):
         other.unique = changed(
             other.unique, scope=scope, period=period, on_duplicate=on_duplicate, debounce=debounce
         )
+        if isinstance(expires, datetime):
+            other.expires, other._expires_at = None, _valid_instant(expires, "expires")
+        elif expires is not None:
+            other.expires, other._expires_at = duration(expires, "expires", least=_SHORTEST_LIFE), None
         return other
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """The instant that `using(expires=…)` gave as its jobs' deadline."""
+        return self._expires_at
 
     def _unique_key(self, unique: Unique, args: Sequence[object], kwargs: Mapping[str, object]) -> Key:
         return unique.key(self.name, self.signature, args, kwargs, named=self._key)
@@ -184,9 +201,9 @@ class AsyncContextTask(Task[P, R_co]):
         return cast("Coroutine[Any, Any, R_co]", self.function(context, *args, **kwargs))
 
 
-def _valid_instant(run_at: datetime) -> datetime:
-    if not isinstance(run_at, datetime) or run_at.utcoffset() is None:
-        raise InvalidArgument("run_at", run_at, "a datetime with a time zone")
-    if not _FIRST_YEAR <= run_at.year <= _LAST_YEAR:
-        raise InvalidArgument("run_at", run_at, f"a year from {_FIRST_YEAR} to {_LAST_YEAR}")
-    return run_at.astimezone(UTC)
+def _valid_instant(instant: datetime, field: str) -> datetime:
+    if not isinstance(instant, datetime) or instant.utcoffset() is None:
+        raise InvalidArgument(field, instant, "a datetime with a time zone")
+    if not _FIRST_YEAR <= instant.year <= _LAST_YEAR:
+        raise InvalidArgument(field, instant, f"a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return instant.astimezone(UTC)

@@ -17,9 +17,10 @@ from mainspring.engine.journal import Journal
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
+from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped
+from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Stopped
 from mainspring.model.settlement import Settlement
 from mainspring.telemetry import RunStarted, Telemetry
 
@@ -160,17 +161,14 @@ class Crew:
         claim = hand.claim
         task = self._registry.get(claim.task)
         began = self._clock.monotonic()
-        outcome = Stopped(started=False) if hand.ending else await self._perform(task, hand)
+        outcome = _unbegun(hand) or await self._perform(task, hand)
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
         if hand.ending is not Ending.DROP:
             took = timedelta(seconds=self._clock.monotonic() - began)
-            wait = timedelta()
             if hand.ending is Ending.RELEASE and isinstance(outcome, Failed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
-            if isinstance(outcome, Failed):
-                wait = delay(task.retry, claim.attempt, self._entropy.fraction())
-            self._put(claim, settle(claim, outcome, took=took, backoff=wait))
+            self._put(claim, self._settled(task, claim, outcome, took))
         else:
             self._journal.close(claim)  # whatever it said, it is not ours to write
         self.on_freed()
@@ -180,6 +178,17 @@ class Crew:
         if log is not None:
             settlement = msgspec.structs.replace(settlement, log=log)
         self._settler.put(claim, settlement)
+
+    def _settled(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:
+        wait, attempts = timedelta(), None
+        if isinstance(outcome, Failed):
+            terms = task.retry.under(outcome.rule)
+            wait = delay(terms, claim.attempt, self._entropy.fraction(), at_least=outcome.retry_after)
+            # A job that was given a number of its own is bound by that, whatever was raised.
+            attempts = terms.attempts if claim.max_attempts == task.retry.attempts else None
+        elif isinstance(outcome, Crashed):
+            wait = delay(task.retry, claim.crashes + 1, self._entropy.fraction())
+        return settle(claim, outcome, took=took, backoff=wait, attempts=attempts)
 
     async def _perform(self, task: AnyTask, hand: Hand) -> Outcome:
         claim = hand.claim
@@ -191,3 +200,11 @@ class Crew:
                 # Not by us: the handler cancelled its own task. A release would run it for ever.
                 return Failed(failure=failure_of(error))
             return Stopped()
+
+
+def _unbegun(hand: Hand) -> Outcome | None:
+    """How a run ends that should not begin at all: we are stopping, or the job's deadline has passed."""
+    if hand.ending:
+        return Stopped(started=False)
+    left = hand.claim.expires_in
+    return None if left is None or left > timedelta() else Expired(failure=NEVER_BEGAN, started=False)

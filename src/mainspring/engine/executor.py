@@ -14,10 +14,12 @@ from typing import Any, Protocol, cast
 from mainspring.declare.context import Context, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
-from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.engine.failures import expired_failure, timeout_failure
 from mainspring.engine.journal import Journal
+from mainspring.engine.outcomes import failed, outcome_of
+from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
+from mainspring.model.outcome import Expired, Outcome, Stopped, Succeeded
 from mainspring.waiting import until
 
 AnyTask = Task[..., Any]
@@ -46,7 +48,19 @@ class Executor:
         self._free_threads = asyncio.Semaphore(threads)
 
     async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
-        """Call the handler and answer how it ended."""
+        """Call the handler and answer how it ended; not beyond the job's deadline, if it has one."""
+        if claim.expires_in is None:
+            return await self._run(task, claim, stop)
+        try:
+            async with asyncio.timeout(claim.expires_in.total_seconds()) as deadline:
+                outcome = await self._run(task, claim, stop)
+        except TimeoutError:  # ours: whatever the handler raised is a value by now
+            return Expired(failure=expired_failure())
+        if deadline.expired() and isinstance(outcome, Stopped):
+            return Expired(failure=NEVER_BEGAN, started=False)
+        return outcome
+
+    async def _run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
         running = asyncio.current_task()
         try:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
@@ -63,17 +77,17 @@ class Executor:
         except asyncio.CancelledError as error:
             if running is not None and running.cancelling():
                 raise
-            return Failed(failure=failure_of(error))  # the handler's own
+            return outcome_of(error, task.retry)  # the handler's own
         except TimeoutError as error:
             if task.timeout is not None and limit.expired():
-                return Failed(failure=timeout_failure(task.timeout.total_seconds()))
-            return Failed(failure=failure_of(error, frames_to_hide=2))
+                return failed(timeout_failure(task.timeout.total_seconds()), error, task.retry)
+            return outcome_of(error, task.retry, frames_to_hide=2)
         except GeneratorExit as error:
             if _current_task() is not running:
                 raise  # the coroutine is being thrown away, not run
-            return Failed(failure=failure_of(error, frames_to_hide=2))
+            return outcome_of(error, task.retry, frames_to_hide=2)
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
-            return Failed(failure=failure_of(error, frames_to_hide=2))
+            return outcome_of(error, task.retry, frames_to_hide=2)
 
     def close(self) -> None:
         """Take no further work. Threads still in a handler are left to the process's end."""

@@ -27,6 +27,11 @@ def timeout_failure(seconds: float) -> Failure:
     )
 
 
+def expired_failure() -> Failure:
+    """For a handler that was at work when its job's deadline passed."""
+    return Failure(type="Expired", message="the handler had not ended when the job's deadline passed")
+
+
 def _type_name(error: BaseException) -> str:
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

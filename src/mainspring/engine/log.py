@@ -7,12 +7,15 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.duration import written
-from mainspring.model.settlement import Verdict
+from mainspring.model.settlement import Reason, Verdict
 from mainspring.telemetry import (
     BreakerTripped,
     ClaimsLost,
+    DeadLettersCounted,
     Event,
     HistoryPruned,
+    JobsExpired,
+    JobsQuarantined,
     LagMeasured,
     LeaseEnded,
     LoopFailed,
@@ -41,20 +44,15 @@ def log_event(event: Event) -> None:
     """One event, at most one line."""
     match event:
         case RunStarted():
-            if _runs.isEnabledFor(logging.DEBUG):
-                _runs.debug(
-                    "job %d %s: attempt %d begins",
-                    event.job_id,
-                    event.task,
-                    event.attempt,
-                    extra=_about(event),
-                )
+            _run_started(event)
         case RunEnded():
             _run_ended(event)
         case ProcessStarted() | ProcessStopping() | ProcessStopped():
             _process(event)
         case SettlementRefused() | ClaimsLost() | LeaseEnded() | MembersReaped():
             _fleet(event)
+        case JobsQuarantined() | JobsExpired() | DeadLettersCounted():
+            _deaths(event)
         case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
         case LagMeasured():
@@ -68,6 +66,12 @@ def log_event(event: Event) -> None:
             assert_never(event)
 
 
+def _run_started(event: RunStarted) -> None:
+    if _runs.isEnabledFor(logging.DEBUG):
+        about = _about(event)
+        _runs.debug("job %d %s: attempt %d begins", event.job_id, event.task, event.attempt, extra=about)
+
+
 def _run_ended(event: RunEnded) -> None:
     # Successes are the many: nothing is formatted for them unless somebody listens.
     if event.verdict is Verdict.SUCCEEDED:
@@ -76,10 +80,12 @@ def _run_ended(event: RunEnded) -> None:
             _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_about(event))
         return
     why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
-    after = f", again in {_short(event.delay)}" if event.verdict is Verdict.FAILED else ""
-    level = logging.ERROR if event.verdict is Verdict.DEAD else logging.WARNING
+    again = event.reason is None and event.verdict in (Verdict.FAILED, Verdict.CRASHED, Verdict.SNOOZED)
+    after = f", again in {_short(event.delay)}" if again else ""
+    if event.reason not in (None, Reason.FAILED, Reason.CRASHED):
+        after = f" ({event.reason})"  # of the other two, the verdict says it
     _log.log(
-        level,
+        _level(event),
         "job %d %s: attempt %d %s%s%s",
         event.job_id,
         event.task,
@@ -88,6 +94,34 @@ def _run_ended(event: RunEnded) -> None:
         after,
         why,
     )
+
+
+def _level(event: RunEnded) -> int:
+    if event.reason is not None or event.verdict is Verdict.DEAD:
+        return logging.ERROR
+    asked_for = event.verdict in (Verdict.SNOOZED, Verdict.DISCARDED)
+    return logging.INFO if asked_for else logging.WARNING
+
+
+def _deaths(event: JobsQuarantined | JobsExpired | DeadLettersCounted) -> None:
+    match event:
+        case JobsQuarantined():
+            jobs = ", ".join(map(str, event.job_ids))
+            _log.error("quarantined, for they crashed too often: jobs %s; see `mainspring dead show`", jobs)
+        case JobsExpired():
+            jobs = ", ".join(map(str, event.job_ids))
+            _log.error("expired before a worker took them: jobs %s", jobs)
+        case DeadLettersCounted(grown=0):
+            pass  # a gauge for those who plot
+        case DeadLettersCounted():
+            least = "at least " if event.count >= event.most else ""
+            _log.warning(
+                "dead letters: %s%d, %d more within %s",
+                least,
+                event.count,
+                event.grown,
+                written(event.within),
+            )
 
 
 def _process(event: ProcessStarted | ProcessStopping | ProcessStopped) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.store.ports import FleetStore
-from mainspring.telemetry import MembersReaped, Telemetry
+from mainspring.telemetry import JobsQuarantined, MembersReaped, Telemetry
 
 BATCH = 1000
 EVERY = timedelta(milliseconds=500)
@@ -33,6 +33,8 @@ class Reaper:
         reaped = await self._fleet.reap(limit=BATCH, at=self._clock.stamp())
         if reaped.members or reaped.jobs:
             self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
+        if reaped.buried:
+            self._telemetry.emit(JobsQuarantined(job_ids=reaped.buried))
         if reaped.jobs == BATCH:
             return timedelta()
         return EVERY * (0.75 + 0.5 * self._entropy.fraction())

@@ -12,9 +12,9 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailable
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.ports import JobQueue
-from mainspring.telemetry import RunEnded, SettlementRefused, Telemetry
+from mainspring.telemetry import JobsQuarantined, RunEnded, SettlementRefused, Telemetry
 
 BATCH = 1000
 HEAVY = 8 * 1024 * 1024
@@ -147,8 +147,11 @@ class Settler:
                 took=settlement.took,
                 delay=settlement.delay,
                 failure=settlement.failure,
+                reason=settlement.reason,
             )
         )
+        if settlement.reason is Reason.CRASHED:
+            self._telemetry.emit(JobsQuarantined(job_ids=(claim.job_id,)))
 
 
 def _weight(settlement: Settlement) -> int:
@@ -156,8 +159,13 @@ def _weight(settlement: Settlement) -> int:
 
 
 def _plain(claim: Claim, settlement: Settlement, error: StoreError) -> Settlement:
-    if settlement.verdict is Verdict.RELEASED:  # it must not cost an attempt
-        return msgspec.structs.replace(settlement, log=None)
+    if settlement.verdict in (Verdict.RELEASED, Verdict.SNOOZED):
+        return msgspec.structs.replace(settlement, log=None)  # it must not cost an attempt
     failure = Failure(type="StoreError", message=f"the run's outcome could not be stored: {error}"[:1000])
-    verdict = Verdict.DEAD if claim.attempt >= claim.max_attempts else Verdict.FAILED
-    return msgspec.structs.replace(settlement, verdict=verdict, failure=failure, result=None, log=None)
+    if settlement.verdict is not Verdict.SUCCEEDED:
+        return msgspec.structs.replace(settlement, failure=failure, log=None)
+    last = claim.attempt >= claim.max_attempts
+    verdict, reason = (Verdict.DEAD, Reason.FAILED) if last else (Verdict.FAILED, None)
+    return msgspec.structs.replace(
+        settlement, verdict=verdict, failure=failure, result=None, reason=reason, log=None
+    )

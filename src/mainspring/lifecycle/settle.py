@@ -5,13 +5,28 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
+from mainspring.lifecycle.burial import is_too_many
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.outcome import (
+    Crashed,
+    Discarded,
+    Expired,
+    Failed,
+    Outcome,
+    Snoozed,
+    Stopped,
+    Succeeded,
+)
+from mainspring.model.settlement import Reason, Settlement, Verdict
+
+_AT_ONCE = timedelta()
 
 
-def settle(claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelta) -> Settlement:
-    """Decide what is written; `backoff` is how long to wait if the job is to be tried again."""
+def settle(
+    claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelta, attempts: int | None = None
+) -> Settlement:
+    """Decide what is written; `backoff` is how long to wait if the job is to be tried again, `attempts`
+    how often that may be if not as often as the job itself says."""
     # Each case spells out the whole value: a shared partial would double the cost, once per job.
     match outcome:
         case Succeeded():
@@ -24,15 +39,16 @@ def settle(claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelt
                 result=outcome.result,
             )
         case Failed():
-            last = claim.attempt >= claim.max_attempts
+            reason = _death(claim, outcome, took, backoff, attempts or claim.max_attempts)
             return Settlement(
                 job_id=claim.job_id,
                 worker_id=claim.worker_id,
                 fence=claim.fence,
-                verdict=Verdict.DEAD if last else Verdict.FAILED,
+                verdict=Verdict.FAILED if reason is None else Verdict.DEAD,
                 took=took,
-                delay=_AT_ONCE if last else backoff,
+                delay=backoff if reason is None else _AT_ONCE,
                 failure=outcome.failure,
+                reason=reason,
             )
         case Stopped():
             return Settlement(
@@ -43,8 +59,59 @@ def settle(claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelt
                 took=took,
                 ran=outcome.started,
             )
+        case Snoozed() | Discarded() | Crashed() | Expired():
+            return _settle_rarely(claim, outcome, took, backoff)
         case _:
             assert_never(outcome)
 
 
-_AT_ONCE = timedelta()
+def _settle_rarely(
+    claim: Claim, outcome: Snoozed | Discarded | Crashed | Expired, took: timedelta, backoff: timedelta
+) -> Settlement:
+    match outcome:
+        case Snoozed():
+            verdict, delay, failure, reason = (
+                Verdict.SNOOZED,
+                _before_expiry(claim, outcome.delay, took),
+                None,
+                None,
+            )
+        case Discarded():
+            verdict, delay, failure, reason = Verdict.DISCARDED, _AT_ONCE, outcome.failure, None
+        case Crashed():
+            reason = Reason.CRASHED if is_too_many(claim.crashes + 1) else None
+            verdict, delay, failure = Verdict.CRASHED, _AT_ONCE if reason else backoff, outcome.failure
+        case Expired():
+            verdict, delay, failure, reason = Verdict.DEAD, _AT_ONCE, outcome.failure, Reason.EXPIRED
+        case _:
+            assert_never(outcome)
+    return Settlement(
+        job_id=claim.job_id,
+        worker_id=claim.worker_id,
+        fence=claim.fence,
+        verdict=verdict,
+        took=took,
+        delay=delay,
+        failure=failure,
+        ran=not isinstance(outcome, Expired) or outcome.started,
+        reason=reason,
+    )
+
+
+def _death(claim: Claim, failed: Failed, took: timedelta, backoff: timedelta, attempts: int) -> Reason | None:
+    """Why a job dies of this failure; None when it will be tried again."""
+    if failed.permanent:
+        return Reason.PERMANENT
+    if claim.attempt >= attempts:
+        return Reason.FAILED
+    # A retry that could not begin before the deadline is none.
+    if claim.expires_in is not None and took + backoff >= claim.expires_in:
+        return Reason.EXPIRED
+    return None
+
+
+def _before_expiry(claim: Claim, delay: timedelta, took: timedelta) -> timedelta:
+    """Not beyond the deadline, so that the job ends there and not when its snooze does."""
+    if claim.expires_in is None:
+        return delay
+    return max(_AT_ONCE, min(delay, claim.expires_in - took))

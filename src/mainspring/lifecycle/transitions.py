@@ -20,8 +20,14 @@ class Verb(StrEnum):
     FAIL = "settle: failed"
     DIE = "settle: dead"
     RELEASE = "settle: released"
+    SNOOZE = "settle: snoozed"
+    DISCARD = "settle: discarded"
+    CRASH = "settle: crashed"
     REAP = "reap"
+    EXPIRE = "expire"
+    """Nobody has claimed it by its deadline."""
     CANCEL = "cancel"
+    EDIT = "edit"
     REPLAY = "replay"
     PURGE = "purge"
 
@@ -45,13 +51,26 @@ MOVES = (
     Move(JobState.RUNNING, Verb.FAIL, JobState.READY),
     Move(JobState.RUNNING, Verb.DIE, JobState.DEAD),
     Move(JobState.RUNNING, Verb.RELEASE, JobState.READY),
+    Move(JobState.RUNNING, Verb.SNOOZE, JobState.DELAYED),
+    Move(JobState.RUNNING, Verb.SNOOZE, JobState.READY),
+    Move(JobState.RUNNING, Verb.DISCARD, JobState.DISCARDED),
+    Move(JobState.RUNNING, Verb.CRASH, JobState.DELAYED),
+    Move(JobState.RUNNING, Verb.CRASH, JobState.READY),
+    Move(JobState.RUNNING, Verb.CRASH, JobState.DEAD),
     Move(JobState.RUNNING, Verb.REAP, JobState.READY),
+    Move(JobState.RUNNING, Verb.REAP, JobState.DEAD),
+    Move(JobState.DELAYED, Verb.EXPIRE, JobState.DEAD),
+    Move(JobState.READY, Verb.EXPIRE, JobState.DEAD),
     Move(JobState.DELAYED, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.READY, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.RUNNING, Verb.CANCEL, JobState.CANCELLED),
+    Move(JobState.DEAD, Verb.EDIT, JobState.DEAD),
     Move(JobState.DEAD, Verb.REPLAY, JobState.READY),
     Move(JobState.DEAD, Verb.PURGE, None),
 )
+
+
+_FINAL = (JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
 
 
 def targets(source: JobState | None, verb: Verb) -> frozenset[JobState | None]:
@@ -62,7 +81,7 @@ def targets(source: JobState | None, verb: Verb) -> frozenset[JobState | None]:
 def mermaid() -> str:
     """The table as a Mermaid state diagram, for the docs."""
     lines = [f"    {_node(move.source)} --> {_node(move.target)}: {_label(move.verb)}" for move in MOVES]
-    finals = [f"    {state} --> [*]" for state in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    finals = [f"    {state} --> [*]" for state in _FINAL]
     return "\n".join(["stateDiagram-v2", *lines, *finals])
 
 

@@ -57,4 +57,6 @@ class Reaped(Value, frozen=True, kw_only=True):
     members: tuple[str, ...] = ()
     """Names of the processes whose lease had ended."""
     jobs: int = 0
-    """Claims of theirs that went back to the queue."""
+    """Claims of theirs that were taken back."""
+    buried: tuple[int, ...] = ()
+    """Those of the jobs that had crashed too often, and are dead letters now."""

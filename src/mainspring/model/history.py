@@ -24,6 +24,8 @@ class Run(Value, frozen=True, kw_only=True):
     finished_at: datetime
     failure: Failure | None = None
     result: bytes | None = None
+    payload: bytes | None = None
+    """Of an edit, the arguments as they were before."""
 
 
 class DeadJob(Value, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class DeadJob(Value, frozen=True, kw_only=True):
     slot_at: datetime | None
     reason: str
     errors: tuple[Failure, ...]
+    expires_at: datetime | None = None
 
     def as_job(self) -> Job:
         """The same, seen as a job among others."""
@@ -64,6 +67,7 @@ class DeadJob(Value, frozen=True, kw_only=True):
             schedule_id=self.schedule_id,
             slot_at=self.slot_at,
             finished_at=self.died_at,
+            expires_at=self.expires_at,
             errors=self.errors,
         )
 
@@ -84,8 +88,28 @@ class DeadFilter(Value, frozen=True, kw_only=True):
     ids: tuple[int, ...] | None = None
     task: str | None = None
     queue: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    """The type of its last error, with or without its module."""
+    text: str | None = None
+    """What the message of its last error holds, letter for letter."""
+    died_from: datetime | None = None
+    died_before: datetime | None = None
     before: int | None = None
     limit: int = 50
+
+
+class DeadGroup(Value, frozen=True, kw_only=True):
+    """Dead letters of one task whose last errors are alike."""
+
+    task: str
+    error: str
+    """The type of their last error; empty when they have none."""
+    line: str
+    """The first line of its message."""
+    count: int
+    newest_at: datetime
+    newest_id: int
 
 
 class QueueDepth(Value, frozen=True, kw_only=True):

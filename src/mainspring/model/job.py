@@ -15,7 +15,7 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
 
 
 class JobState(StrEnum):
-    """Where a job stands. The first three live in the queue; the last three are final."""
+    """Where a job stands. The first three live in the queue; the others are final."""
 
     DELAYED = "delayed"
     READY = "ready"
@@ -23,6 +23,7 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELLED = "cancelled"
+    DISCARDED = "discarded"
 
 
 LIVE_STATES = (JobState.DELAYED, JobState.READY, JobState.RUNNING)
@@ -41,6 +42,9 @@ class NewJob(Value, frozen=True, kw_only=True):
     unique: Key | None = None
     gates: tuple[Gate, ...] = ()
     """Limits it must pass before it can be claimed."""
+    expires: timedelta | None = None
+    """How long after it is first due it must have succeeded; or, as an instant, `expires_at`."""
+    expires_at: datetime | None = None
 
 
 class Job(Value, frozen=True, kw_only=True):
@@ -64,6 +68,7 @@ class Job(Value, frozen=True, kw_only=True):
     waits_for_limit: bool = False
     """It is before its gates; `run_at` is when it came there, or is to come."""
     finished_at: datetime | None = None
+    expires_at: datetime | None = None
     result: bytes | None = None
     errors: tuple[Failure, ...] = ()
 
@@ -89,6 +94,9 @@ class Claim(Value, frozen=True, kw_only=True):
     slot_at: datetime | None = None
     limited: bool = False
     """Whether it passed gates, whose next in line may pass once it has ended."""
+    crashes: int = 0
+    expires_in: timedelta | None = None
+    """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
 
     @property
     def attempt(self) -> int:

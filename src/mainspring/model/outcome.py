@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from mainspring.model.failure import Failure
 from mainspring.model.value import Value
 
@@ -16,6 +18,12 @@ class Failed(Value, frozen=True, kw_only=True):
     """The handler raised, timed out, or returned what cannot be kept."""
 
     failure: Failure
+    permanent: bool = False
+    """What it raised says that trying again cannot help."""
+    retry_after: timedelta | None = None
+    """What it raised says that trying again sooner cannot help."""
+    rule: int | None = None
+    """The place, among the rules of its task's retry policy, of the one that speaks of this exception."""
 
 
 class Stopped(Value, frozen=True, kw_only=True):
@@ -25,4 +33,29 @@ class Stopped(Value, frozen=True, kw_only=True):
     started: bool = True
 
 
-Outcome = Succeeded | Failed | Stopped
+class Snoozed(Value, frozen=True, kw_only=True):
+    """The handler asked to be called again later: it costs no attempt."""
+
+    delay: timedelta
+
+
+class Discarded(Value, frozen=True, kw_only=True):
+    """The handler said that the job is of no use any more; `failure` tells why."""
+
+    failure: Failure
+
+
+class Crashed(Value, frozen=True, kw_only=True):
+    """The process that ran the handler died under it: it costs no attempt, and is counted apart."""
+
+    failure: Failure
+
+
+class Expired(Value, frozen=True, kw_only=True):
+    """The job's deadline passed: while the handler ran, or, without `started`, before it could begin."""
+
+    failure: Failure
+    started: bool = True
+
+
+Outcome = Succeeded | Failed | Stopped | Snoozed | Discarded | Crashed | Expired

@@ -80,6 +80,8 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     """How many slots may fire in all; None for no limit."""
     gates: tuple[Gate, ...] | None = None
     """Limits that its jobs must pass; None leaves those that are on record."""
+    expires: timedelta | None = None
+    """How long after its slot a job must have succeeded."""
     next_at: datetime | None = None
     """First and second slot after now, used when the trigger is new to the store."""
     following_at: datetime | None = None
@@ -117,6 +119,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     next_at: datetime | None
     line_id: int | None = None
     """Where its jobs wait for their limits."""
+    expires: timedelta | None = None
 
 
 class Change(StrEnum):

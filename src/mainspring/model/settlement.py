@@ -16,13 +16,32 @@ class Verdict(StrEnum):
     FAILED = "failed"
     """It raised; the job will be tried again."""
     DEAD = "dead"
-    """It raised for the last time; the job is a dead letter."""
+    """It ended the job, or the job ended without it: a dead letter, whose reason says why."""
     RELEASED = "released"
     """Given back at shutdown; no attempt used."""
     CRASHED = "crashed"
-    """Its worker died or lost its lease; no attempt used, counted apart."""
+    """Its process died or lost its lease; no attempt used, counted apart."""
     CANCELLED = "cancelled"
     """Taken away by an operator."""
+    SNOOZED = "snoozed"
+    """The handler asked to be called again later; no attempt used."""
+    DISCARDED = "discarded"
+    """The handler said that the job is of no use any more."""
+    EDITED = "edited"
+    """No run: somebody changed the arguments of the dead letter."""
+
+
+class Reason(StrEnum):
+    """Why a job died."""
+
+    FAILED = "failed"
+    """It raised on its last attempt."""
+    PERMANENT = "permanent"
+    """It raised what cannot be helped by trying again."""
+    EXPIRED = "expired"
+    """It had not succeeded by its deadline."""
+    CRASHED = "crashed"
+    """Its process died under it too often."""
 
 
 class Settlement(Value, frozen=True, kw_only=True):
@@ -34,10 +53,13 @@ class Settlement(Value, frozen=True, kw_only=True):
     verdict: Verdict
     took: timedelta = timedelta()
     delay: timedelta = timedelta()
-    """How long the job waits before its next run (FAILED, RELEASED)."""
+    """How long the job waits before its next run (FAILED, CRASHED, SNOOZED, RELEASED)."""
     failure: Failure | None = None
     result: bytes | None = None
     ran: bool = True
-    """False for a claim whose handler never began: nothing goes into history."""
+    """False for a claim whose handler never began: RELEASED leaves nothing in history, DEAD a run that
+    never started."""
+    reason: Reason | None = None
+    """Why the job dies of it (DEAD, CRASHED); a CRASHED one without a reason goes back to the queue."""
     log: str | None = None
     """What was captured of its log; None when there is nothing to keep."""

@@ -32,6 +32,8 @@ class Because(StrEnum):
     LIMITED = "limited"
     QUEUE_PAUSED = "queue_paused"
     RETRYING = "retrying"
+    SNOOZED = "snoozed"
+    CRASHED = "crashed"
     QUEUE_UNSERVED = "queue_unserved"
     TASK_UNKNOWN = "task_unknown"
     IN_LINE = "in_line"
@@ -40,6 +42,7 @@ class Because(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELLED = "cancelled"
+    DISCARDED = "discarded"
 
 
 class Answer(Value, frozen=True, kw_only=True):

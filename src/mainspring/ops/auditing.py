@@ -21,7 +21,7 @@ PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
 _SLACK = timedelta(hours=1)
 _Made = tuple[int | None, datetime, int]
 """The schedule, the slot and the id of a job; the job itself would be too much for millions of them."""
-_ENDED = (JobState.DEAD, JobState.SUCCEEDED, JobState.CANCELLED)
+_ENDED = (JobState.DEAD, JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
 
 
 class Report(Value, frozen=True, kw_only=True):

@@ -100,6 +100,7 @@ _ENDED = {
     JobState.SUCCEEDED: "succeeded",
     JobState.DEAD: "died",
     JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded",
 }
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from mainspring.declare import payload
 from mainspring.declare.names import valid_name
-from mainspring.declare.options import valid_attempts, valid_priority, valid_retry
+from mainspring.declare.options import valid_attempts, valid_priority
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import valid_retry
 from mainspring.declare.signature import Signature
 from mainspring.model.job import DEFAULT_QUEUE
 

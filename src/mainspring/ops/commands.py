@@ -13,6 +13,7 @@ from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.model.job import Job, JobState
 from mainspring.model.value import Value
+from mainspring.ops.replaying import Replay
 from mainspring.store.ports import Stamp, Store
 
 PAGE = 500
@@ -75,8 +76,8 @@ class Commands:
         if isinstance(which, DeadFilter):
             return [
                 Done(job_id=job_id, effect=Effect.REPLAYED, was=JobState.DEAD)
-                async for page in self._dead_pages(which)
-                for job_id in await self._store.replay(page, at=self._clock.stamp())
+                async for page in Replay(self._store, self._clock, which).pages()
+                for job_id in page.job_ids
             ]
         found = await self._found(which)
         return _in_order(found, await self._move(found, JobState.DEAD, self._store.replay, Effect.REPLAYED))
@@ -100,7 +101,6 @@ class Commands:
         return found
 
     async def _dead_pages(self, which: DeadFilter) -> AsyncIterator[list[int]]:
-        # Downwards by id: a letter that is replayed and dies again meanwhile is not met twice.
         page = msgspec.structs.replace(which, limit=PAGE)
         while letters := await self._store.dead(page):
             yield [each.id for each in letters]
@@ -136,4 +136,5 @@ _WHY_NOT = {
     JobState.SUCCEEDED: "has succeeded",
     JobState.DEAD: "is dead",
     JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded by its handler",
 }

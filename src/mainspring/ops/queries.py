@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
+from mainspring.ops.obstacle import hint
 from mainspring.ops.triggers import calendars_of, readable
 from mainspring.store.ports import Store
 from mainspring.trigger.base import Trigger
@@ -93,6 +95,18 @@ class Queries:
         if not found:
             raise NotFound("dead letter", job_id)
         return found[0]
+
+    async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
+        """Dead letters by task and last error, the largest group first."""
+        return await self._store.dead_groups(which)
+
+    async def hints(self, jobs: Sequence[Job]) -> dict[int, str]:
+        """What keeps jobs of a list from being claimed, by id; most have nothing in their way."""
+        if not any(each.state is JobState.READY for each in jobs):
+            return {}
+        members = await self.members()
+        found = {each.id: hint(each, members) for each in jobs}
+        return {job_id: said for job_id, said in found.items() if said is not None}
 
     async def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""

@@ -26,6 +26,7 @@ COMPARED = (
     "offset",
     "jitter",
     "max_fires",
+    "expires",
 )
 
 

@@ -15,7 +15,7 @@ from mainspring.duration import written
 from mainspring.errors import InvalidArgument
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import DeadJob, QueueDepth, Run
+from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Schedule, Slot
@@ -44,6 +44,7 @@ def job_view(job: Job) -> View:
         "run_at": iso(job.run_at),
         "enqueued_at": iso(job.enqueued_at),
         "finished_at": iso(job.finished_at),
+        "expires_at": iso(job.expires_at),
         "max_attempts": job.max_attempts,
         "failures": job.failures,
         "crashes": job.crashes,
@@ -74,6 +75,7 @@ def run_view(run: Run) -> View:
         "failure": None if run.failure is None else failure_view(run.failure),
         "result": _result(run.result),
         **_gone(run.result),
+        **({} if run.payload is None else {"before": call_view(run.payload)}),
     }
 
 
@@ -100,6 +102,18 @@ def dead_view(dead: DeadJob) -> View:
     return {**job_view(dead.as_job()), "died_at": iso(dead.died_at), "reason": dead.reason}
 
 
+def dead_group_view(group: DeadGroup) -> View:
+    """Dead letters that are alike."""
+    return {
+        "task": group.task,
+        "error": group.error,
+        "line": group.line,
+        "count": group.count,
+        "newest_at": iso(group.newest_at),
+        "newest_id": group.newest_id,
+    }
+
+
 def schedule_view(schedule: Schedule) -> View:
     """A schedule as it is on record."""
     return {
@@ -118,6 +132,7 @@ def schedule_view(schedule: Schedule) -> View:
         "offset": written(schedule.offset),
         "jitter": written(schedule.jitter),
         "max_fires": schedule.max_fires,
+        "expires": None if schedule.expires is None else written(schedule.expires),
         "fires_left": schedule.fires_left,
         "skips": schedule.skips,
         "version": schedule.version,

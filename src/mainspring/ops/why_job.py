@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from mainspring.model.fleet import MemberInfo, Role
+from mainspring.lifecycle.burial import CRASHES_ALLOWED
+from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.limit import GateInfo
 from mainspring.model.queue import QueuePause
 from mainspring.model.report import Progress
+from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer, Because, answer
 from mainspring.ops.limits import gate_view, in_the_way
+from mainspring.ops.obstacle import obstacle
 from mainspring.ops.views import iso, member_id
 from mainspring.ops.words import error, length, moment
 
@@ -57,6 +60,8 @@ def why_job(facts: JobFacts) -> Answer:
             return _dead(facts)
         case JobState.CANCELLED:
             return _cancelled(facts)
+        case JobState.DISCARDED:
+            return _discarded(facts)
         case _:
             assert_never(facts.job.state)
 
@@ -82,33 +87,33 @@ def _delayed(facts: JobFacts) -> Answer:
         return _answer(Because.LIMITED, facts, sentence, limits=[gate_view(each) for each in facts.gates])
     wait = f"{moment(job.run_at)}, in {length(job.run_at - facts.now)}"
     due = {"run_at": iso(job.run_at), "seconds": (job.run_at - facts.now).total_seconds()}
-    if job.failures:
-        sentence = f"Job {job.id} waits to be retried at {wait}, {_after_failure(job)}."
-        return _answer(Because.RETRYING, facts, sentence, **due)
-    return _answer(Because.DUE_LATER, facts, f"Job {job.id} is waiting for its time: {wait}.", **due)
+    last = facts.runs[-1].verdict if facts.runs else None
+    if last is Verdict.SNOOZED:
+        because, said = Because.SNOOZED, f"was snoozed by its handler until {wait}"
+    elif last is Verdict.CRASHED:
+        because, said = Because.CRASHED, f"waits until {wait}, after crash {job.crashes} of {CRASHES_ALLOWED}"
+    elif job.failures:
+        because, said = Because.RETRYING, f"waits to be retried at {wait}, {_after_failure(job)}"
+    else:
+        because, said = Because.DUE_LATER, f"is waiting for its time: {wait}"
+    return _answer(because, facts, f"Job {job.id} {said}.{_deadline(facts)}", **due)
 
 
 def _ready(facts: JobFacts) -> Answer:
     job = facts.job
-    workers = [each for each in facts.members if each.alive and each.role is Role.WORKER]
-    serving = [each for each in workers if job.queue in each.queues]
-    able = [each for each in serving if job.task in each.tasks]
-    counts = {"live_workers": len(workers), "serving_queue": len(serving), "knowing_task": len(able)}
-    because, missing = Because.IN_LINE, ""
     if facts.pause is not None:
         return _paused(facts, facts.pause)
-    if not serving:
-        because, missing = Because.QUEUE_UNSERVED, f"no live worker serves queue {job.queue}"
-    elif not able:
-        because, missing = Because.TASK_UNKNOWN, f"no live worker of its queue knows task {job.task}"
-    if missing:
-        sentence = f"Job {job.id} is ready, but {missing} (live workers: {len(workers)}).{_history(job)}"
-        return _answer(because, facts, sentence, **counts)
+    found = obstacle(job, facts.members)
+    counts = {"live_workers": found.live, "serving_queue": found.serving, "knowing_task": found.able}
+    rest = _history(job) + _deadline(facts)
+    if found.because is not None:
+        sentence = f"Job {job.id} is ready, but {found.sentence} (live workers: {found.live}).{rest}"
+        return _answer(found.because, facts, sentence, **counts)
     least = "" if facts.counted_all else "at least "
     place = f"waiting behind {least}{facts.ahead} others" if facts.ahead else "the next of its queue"
     waited = length(facts.now - job.run_at)
-    sentence = f"Job {job.id} is ready since {waited} and {place}; live workers for it: {len(able)}."
-    return _answer(because, facts, sentence + _history(job), **counts, ahead=facts.ahead)
+    sentence = f"Job {job.id} is ready since {waited} and {place}; live workers for it: {found.able}."
+    return _answer(Because.IN_LINE, facts, sentence + rest, **counts, ahead=facts.ahead)
 
 
 def _paused(facts: JobFacts, pause: QueuePause) -> Answer:
@@ -139,7 +144,7 @@ def _running(facts: JobFacts) -> Answer:
     return _answer(
         Because.RUNNING if alive else Because.LEASE_ENDED,
         facts,
-        f"{said}{_so_far(facts)}; {rest}",
+        f"{said}{_so_far(facts)}; {rest}{_deadline(facts)}",
         worker=None if worker is None else worker.name,
         worker_id=member_id(job.worker_id),
         lease_until=None if worker is None else iso(worker.lease_until),
@@ -175,7 +180,7 @@ def _dead(facts: JobFacts) -> Answer:
     last = f" Its last error: {error(job.errors[-1])}." if job.errors else ""
     reason = f" ({facts.reason})" if facts.reason else ""
     replay = f"mainspring dead replay {job.id}"
-    died = f"Job {job.id} died{_at(job)}{reason} after failure {job.failures} of {job.max_attempts}."
+    died = f"Job {job.id} died{_at(job)}{reason} {_died_of(facts)}."
     return _answer(
         Because.DEAD,
         facts,
@@ -184,6 +189,25 @@ def _dead(facts: JobFacts) -> Answer:
         reason=facts.reason,
         replay=replay,
     )
+
+
+def _died_of(facts: JobFacts) -> str:
+    job = facts.job
+    match facts.reason:
+        case Reason.EXPIRED:
+            by = "" if job.expires_at is None else f", which was {moment(job.expires_at)}"
+            return f"for it had not succeeded by its deadline{by}"
+        case Reason.CRASHED:
+            return f"after its process had died under it {job.crashes} times"
+        case _:
+            return f"after {_failure_number(job)}"
+
+
+def _discarded(facts: JobFacts) -> Answer:
+    job, last = facts.job, facts.runs[-1] if facts.runs else None
+    why = "" if last is None or last.failure is None else f": {' '.join(last.failure.message.split())}"
+    said = f"Job {job.id} was discarded by its handler{_at(job)}{why}."
+    return _answer(Because.DISCARDED, facts, said, finished_at=iso(job.finished_at))
 
 
 def _cancelled(facts: JobFacts) -> Answer:
@@ -202,12 +226,28 @@ def _at(job: Job) -> str:
 
 
 def _after_failure(job: Job) -> str:
-    said = f"after failure {job.failures} of {job.max_attempts}"
+    said = f"after {_failure_number(job)}"
     if not job.errors:
         return said
     last = job.errors[-1]
     at = "" if last.at is None else f" at {moment(last.at)}"
     return f"{said}{at}: {error(last)}"
+
+
+def _failure_number(job: Job) -> str:
+    # A rule of its task's retry policy may allow more than the job itself says.
+    of = f" of {job.max_attempts}" if job.failures <= job.max_attempts else ""
+    return f"failure {job.failures}{of}"
+
+
+def _deadline(facts: JobFacts) -> str:
+    expires_at = facts.job.expires_at
+    if expires_at is None:
+        return ""
+    if expires_at <= facts.now:
+        ends = "is being ended" if facts.job.state is JobState.RUNNING else "does not run any more"
+        return f" Its deadline was {moment(expires_at)}: it {ends}, and becomes a dead letter."
+    return f" It expires at {moment(expires_at)}, in {length(expires_at - facts.now)}."
 
 
 def _history(job: Job) -> str:
@@ -230,6 +270,7 @@ def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) 
         max_attempts=job.max_attempts,
         crashes=job.crashes,
         slot_at=iso(job.slot_at),
+        expires_at=iso(job.expires_at),
         last_error=None if last is None else error(last),
         last_error_at=None if last is None else iso(last.at),
         **others,

@@ -18,6 +18,7 @@ _JOB_NOW = {
     JobState.SUCCEEDED: "succeeded",
     JobState.DEAD: "is dead",
     JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded by its handler",
 }
 
 

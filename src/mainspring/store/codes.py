@@ -18,6 +18,9 @@ VERDICT_CODE = {
     Verdict.RELEASED: 3,
     Verdict.CRASHED: 4,
     Verdict.CANCELLED: 5,
+    Verdict.SNOOZED: 6,
+    Verdict.DISCARDED: 7,
+    Verdict.EDITED: 8,
 }
 VERDICT = {code: verdict for verdict, code in VERDICT_CODE.items()}
 
@@ -25,8 +28,10 @@ FINAL_STATE = {
     VERDICT_CODE[Verdict.SUCCEEDED]: JobState.SUCCEEDED,
     VERDICT_CODE[Verdict.DEAD]: JobState.DEAD,
     VERDICT_CODE[Verdict.CANCELLED]: JobState.CANCELLED,
+    VERDICT_CODE[Verdict.DISCARDED]: JobState.DISCARDED,
 }
 FINAL_CODE = {state: code for code, state in FINAL_STATE.items()}
+EDITED = VERDICT_CODE[Verdict.EDITED]
 
 DISPOSITION_CODE = {Disposition.FIRED: 0, Disposition.SKIPPED: 1, Disposition.BACKFILLED: 2}
 DISPOSITION = {code: disposition for disposition, code in DISPOSITION_CODE.items()}

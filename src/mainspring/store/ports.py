@@ -13,8 +13,9 @@ from typing import Protocol
 
 from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
 from mainspring.model.calendar import StoredCalendar
+from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Cancelled, Claim, Job, JobState, NewJob
 from mainspring.model.lease import Held, Lease, LeaseInfo
 from mainspring.model.limit import Admission, GateInfo
@@ -65,10 +66,11 @@ class JobQueue(Protocol):
         """Every claim the store has under this worker: for after an answer to `claim` was lost."""
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
-        """Write how runs ended, and what was captured of their logs; answer the ids of the jobs
-        refused, because the claim named is no longer the job's. Durable on return. SUCCEEDED and
-        DEAD take the job out of the queue; FAILED counts one failure, keeps the error and waits
-        `delay`; RELEASED costs nothing.
+        """Write how runs ended, and what was captured of their logs; answer the ids of the jobs refused,
+        because the claim named is no longer the job's. Durable on return. SUCCEEDED, DISCARDED and DEAD
+        take the job out of the queue; FAILED counts one failure, keeps the error and waits `delay`;
+        CRASHED does the same with one crash, or with a reason buries the job; SNOOZED and RELEASED cost
+        nothing. DEAD counts a failure unless the handler never ran.
         """
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
@@ -82,6 +84,10 @@ class JobQueue(Protocol):
     async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         """Make waiting (delayed) jobs due now; answer the ids that were."""
 
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        """Make dead letters, with reason `expired`, of jobs whose deadline has come and that nobody holds,
+        at most `limit` a pass; answer their ids. Each leaves a run that never started."""
+
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago
         or earlier, and see to it that there is room for the days ahead. Dead letters are never
@@ -89,11 +95,17 @@ class JobQueue(Protocol):
 
 
 class DeadLetters(Protocol):
-    """Jobs that failed for the last time. They leave only by these two doors."""
+    """Jobs that are not tried again. They leave only by replay and purge."""
 
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
-        """Put dead jobs back into their queue under the same id, with all attempts restored;
-        answer the ids that were."""
+        """Put dead jobs back into their queue under the same id, with all attempts restored and
+        without a deadline; answer the ids that were."""
+
+    async def edit_dead(
+        self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp
+    ) -> bool:
+        """Give a dead letter other arguments, if it still has those expected; they stay on record as a
+        run with verdict `edited` and this note."""
 
     async def purge(self, job_ids: Sequence[int]) -> int:
         """Delete dead letters for good; answer how many."""
@@ -242,7 +254,8 @@ class FleetStore(Protocol):
 
     async def reap(self, *, limit: int, at: Stamp) -> Reaped:
         """Give back the claims of members whose lease has ended, at most `limit` jobs a pass;
-        each counts as a crash of the job, not as a failure. Finding the dead, giving back and
+        each counts as a crash of the job, not as a failure, and a job that has crashed too often is
+        a dead letter with reason `crashed`. Finding the dead, giving back and
         forgetting may be transactions of their own: any reaper goes on where one died."""
 
     async def mourn(self, *, at: Stamp) -> int:
@@ -313,6 +326,12 @@ class HistoryStore(Protocol):
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         """Dead letters, newest id first."""
+
+    async def count_dead(self, which: DeadFilter) -> int:
+        """How many dead letters there are, counted up to the filter's limit."""
+
+    async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
+        """Dead letters by task and last error, the largest group first."""
 
     async def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
-from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
+from mainspring.declare.retry import Retry
 from mainspring.declare.sender import Sender
 from mainspring.duration import Duration
 from mainspring.model.job import DEFAULT_QUEUE

@@ -8,7 +8,7 @@ from inspect import Parameter
 from typing import Any, Protocol
 
 from mainspring.declare.context import Context
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.task import AsyncContextTask
 

@@ -118,6 +118,7 @@ class PostgresBackfills:
                 max_attempts=then.max_attempts,
                 payload=then.payload,
                 line_id=then.line_id,
+                expires_after=then.expires,
                 backfill_id=backfill["id"],
                 at=at,
             )

@@ -186,4 +186,5 @@ def _policies(schedule: NewSchedule) -> dict[str, object]:
         "offset_by": schedule.offset,
         "jitter": schedule.jitter,
         "max_fires": schedule.max_fires,
+        "expires_after": schedule.expires,
     }

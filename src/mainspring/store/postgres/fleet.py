@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from mainspring.lifecycle.burial import CRASHES_ALLOWED, WORKER_LOST
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
@@ -53,12 +54,15 @@ class PostgresFleet:
         buried = await self._database.relaxed("bury_members", at=at)
         if not await self._database.relaxed("dead_members"):
             return Reaped()
-        [row] = await self._database.relaxed("reap_jobs", limit=limit, at=at)
+        [row] = await self._database.relaxed(
+            "reap_jobs", limit=limit, crashes_allowed=CRASHES_ALLOWED, error=rows.written(WORKER_LOST), at=at
+        )
         if row["jobs"]:
             self._notifier.poke()
         else:
             await self._database.relaxed("forget_members")
-        return Reaped(members=tuple(each["name"] for each in buried), jobs=row["jobs"])
+        members = tuple(each["name"] for each in buried)
+        return Reaped(members=members, jobs=row["jobs"], buried=tuple(row["buried"] or ()))
 
     async def mourn(self, *, at: Stamp) -> int:
         return len(await self._database.relaxed("mourn_strangers", at=at))

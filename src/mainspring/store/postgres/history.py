@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.codes import FINAL_CODE
@@ -56,11 +56,23 @@ class PostgresHistory:
         return [rows.run(row, self._names) for row in await self._fetch("runs", job_id=job_id)]
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        found = await self._dead("dead_jobs", which)
+        return [rows.dead_job(row, self._names) for row in found]
+
+    async def count_dead(self, which: DeadFilter) -> int:
         params = await self._filter(which)
         if params is None:
-            return []
-        ids = None if which.ids is None else list(which.ids)
-        return [rows.dead_job(row, self._names) for row in await self._fetch("dead_jobs", **params, ids=ids)]
+            return 0
+        [row] = await self._database.fetch("count_dead", **params, **_dead_params(which))
+        count: int = row["letters"]
+        return count
+
+    async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
+        return [rows.dead_group(row, self._names) for row in await self._dead("dead_groups", which)]
+
+    async def _dead(self, statement: str, which: DeadFilter) -> list[Record]:
+        params = await self._filter(which)
+        return [] if params is None else await self._fetch(statement, **params, **_dead_params(which))
 
     async def schedules(self) -> list[Schedule]:
         return [rows.schedule(row, self._names) for row in await self._fetch("schedules", names=None)]
@@ -120,3 +132,14 @@ class PostgresHistory:
         if (which.task and task_id is None) or (which.queue and queue_id is None):
             return None
         return {"task_id": task_id, "queue_id": queue_id, "before": which.before, "limit": which.limit}
+
+
+def _dead_params(which: DeadFilter) -> dict[str, object]:
+    return {
+        "ids": None if which.ids is None else list(which.ids),
+        "reason": which.reason,
+        "error": which.error,
+        "text": which.text,
+        "died_from": which.died_from,
+        "died_before": which.died_before,
+    }

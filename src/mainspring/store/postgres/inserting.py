@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import cast
 
 from mainspring.model.job import NewJob
 from mainspring.model.value import Value
@@ -14,6 +15,9 @@ from mainspring.store.postgres.connection import Transaction
 COPY_FROM = 1000
 """From this many rows on, COPY is faster than INSERT … unnest."""
 _COPIED = ["id", "queue_id", "task_id", "priority", "run_at", "enqueued_at", "max_attempts", "payload"]
+_RUN_AT = _COPIED.index("run_at")
+
+Row = tuple[object, ...]
 
 
 class Batch(Value, frozen=True, kw_only=True):
@@ -43,10 +47,17 @@ class Batch(Value, frozen=True, kw_only=True):
         """What writes the rows."""
         return "insert_jobs" if self.line_ids is None else "insert_limited_jobs"
 
+    @property
+    def expiring(self) -> bool:
+        """Whether any of the jobs has a deadline."""
+        return any(job.expires is not None or job.expires_at is not None for job in self.jobs)
+
     def params(self, at: Stamp) -> dict[str, object]:
         """What the statement wants."""
-        jobs = self.jobs
+        jobs, expiring = self.jobs, self.expiring
         return {
+            "expires_ats": [job.expires_at for job in jobs] if expiring else None,
+            "expires": [job.expires for job in jobs] if expiring else None,
             "line_ids": self.line_ids,
             "ids": self.ids,
             "queue_ids": self.queue_ids,
@@ -64,21 +75,34 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
     """Write the rows."""
     if len(batch.jobs) >= COPY_FROM:
         [row] = await transaction.fetch("now", at=at)
-        columns = _COPIED if batch.line_ids is None else [*_COPIED, "line_id", "due_at"]
-        await transaction.copy("jobs", columns, _records(batch, row["now"]))
+        columns, records = _COPIED, _records(batch, row["now"])
+        if batch.line_ids is not None:
+            columns, records = [*columns, "line_id", "due_at"], _with_lines(records, batch.line_ids)
+        if batch.expiring:
+            columns, records = [*columns, "expires_at"], _with_deadlines(records, batch.jobs)
+        await transaction.copy("jobs", columns, records)
     elif batch.jobs:
         await transaction.fetch(batch.statement, **batch.params(at))
 
 
-def _records(batch: Batch, now: datetime) -> Iterator[tuple[object, ...]]:
-    lines = batch.line_ids
-    for place, (job_id, job) in enumerate(zip(batch.ids, batch.jobs, strict=True)):
+def _records(batch: Batch, now: datetime) -> Iterator[Row]:
+    for job_id, job, queue_id, task_id in zip(
+        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
+    ):
         run_at = job.run_at or (now + job.delay if job.delay else now)
-        numbers = job_id, batch.queue_ids[place], batch.task_ids[place], job.priority
-        rest = now, job.max_attempts, job.payload
-        if lines is None:
-            yield *numbers, run_at, *rest
-        elif lines[place] is None:
-            yield *numbers, run_at, *rest, None, None
+        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
+
+
+def _with_lines(records: Iterator[Row], line_ids: Sequence[int | None]) -> Iterator[Row]:
+    for row, line_id in zip(records, line_ids, strict=True):
+        if line_id is None:
+            yield *row, None, None
         else:
-            yield *numbers, GATED, *rest, lines[place], run_at
+            yield *row[:_RUN_AT], GATED, *row[_RUN_AT + 1 :], line_id, row[_RUN_AT]
+
+
+def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        # One that waits for its limits is due where it stands in line.
+        due = cast("datetime", row[-1] if row[_RUN_AT] == GATED else row[_RUN_AT])
+        yield *row, job.expires_at or (None if job.expires is None else due + job.expires)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring.lifecycle.burial import NEVER_BEGAN
+from mainspring.model.failure import Failure
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
+from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints
@@ -33,6 +36,7 @@ DROPPED_KEYS = 100_000
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
+GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
 T = TypeVar("T")
 
 
@@ -114,7 +118,7 @@ class PostgresJobs:
         while self._lost_sessions:
             await self._database.end_session(self._lost_sessions[-1])
             self._lost_sessions.pop()
-        rows = await self._database.fetch("held_jobs", worker_id=worker_id)
+        rows = await self._database.fetch("held_jobs", worker_id=worker_id, at=at)
         await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
         return [to_claim(row, worker_id, self._names) for row in rows]
 
@@ -131,7 +135,7 @@ class PostgresJobs:
                     settled |= await _settle(transaction.fetch, verdict, batch, at)
                 if logged:
                     await note_logs(transaction, settlements, settled, at)
-        if any(verdict in (Verdict.FAILED, Verdict.RELEASED) for verdict, _ in groups):
+        if any(verdict in GOES_BACK for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
@@ -149,6 +153,16 @@ class PostgresJobs:
 
     async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         return await self._back("hasten_jobs", job_ids, at)
+
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        rows = await self._database.relaxed("expire_jobs", limit=limit, error=written(NEVER_BEGAN), at=at)
+        return sorted(row["job_id"] for row in rows)
+
+    async def edit_dead(
+        self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp
+    ) -> bool:
+        edit = {"payload": payload, "expected": expected, "error": written(note)}
+        return bool(await self._database.fetch("edit_dead", id=job_id, **edit, at=at))
 
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         return await self._back("replay_dead", job_ids, at)
@@ -232,34 +246,45 @@ Fetch = Callable[..., Awaitable["list[Record]"]]
 
 
 async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
-    named = _named(batch)
-    tooks = [s.took for s in batch]
+    params = {**_named(batch), "tooks": [s.took for s in batch], "at": at}
     match verdict:
         case Verdict.SUCCEEDED:
             results = [s.result for s in batch] if any(s.result is not None for s in batch) else None
-            rows = await fetch("settle_succeeded", **named, tooks=tooks, results=results, at=at)
-        case Verdict.DEAD:
-            errors = [written(s.failure) for s in batch]
-            rows = await fetch("settle_dead", **named, tooks=tooks, errors=errors, at=at)
-        case Verdict.FAILED:
-            errors, delays = [written(s.failure) for s in batch], [s.delay for s in batch]
-            rows = await fetch("settle_failed", **named, tooks=tooks, delays=delays, errors=errors, at=at)
-        case Verdict.RELEASED:
-            rans, delays = [s.ran for s in batch], [s.delay for s in batch]
-            rows = await fetch("settle_released", **named, tooks=tooks, delays=delays, rans=rans, at=at)
-        case Verdict.CRASHED | Verdict.CANCELLED:
+            rows = await fetch("settle_succeeded", **params, results=results)
+        case Verdict.DEAD | Verdict.FAILED | Verdict.CRASHED:
+            dies = verdict is Verdict.DEAD or batch[0].reason is not None
+            how = _dying(batch) if dies else {"delays": [s.delay for s in batch]}
+            statement = "settle_dead" if dies else "settle_failed"
+            rows = await fetch(
+                statement, **params, **how, errors=_errors(batch), verdict=VERDICT_CODE[verdict]
+            )
+        case Verdict.RELEASED | Verdict.SNOOZED:
+            back = {"rans": [s.ran for s in batch], "delays": [s.delay for s in batch]}
+            rows = await fetch("settle_released", **params, **back, verdict=VERDICT_CODE[verdict])
+        case Verdict.DISCARDED:
+            rows = await fetch("settle_discarded", **params, errors=_errors(batch))
+        case Verdict.CANCELLED | Verdict.EDITED:
             raise ValueError(f"{verdict} is the store's to write, not a worker's")
         case _:
             assert_never(verdict)
     return {row["job_id"] for row in rows}
 
 
+def _dying(batch: list[Settlement]) -> dict[str, object]:
+    return {"rans": [s.ran for s in batch], "reasons": [s.reason or Reason.FAILED for s in batch]}
+
+
+def _errors(batch: list[Settlement]) -> list[str]:
+    return [written(s.failure) for s in batch]
+
+
 def _groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settlement]]]:
-    """By verdict and worker, each sorted by job as the statements want it. Nearly always one group."""
-    groups: dict[tuple[Verdict, int], list[Settlement]] = defaultdict(list)
+    """By verdict, worker and whether it ends the job, each sorted by job as the statements want it. Nearly
+    always one group."""
+    groups: dict[tuple[Verdict, int, bool], list[Settlement]] = defaultdict(list)
     for settlement in sorted(settlements, key=_job_id):
-        groups[settlement.verdict, settlement.worker_id].append(settlement)
-    return [(verdict, batch) for (verdict, _), batch in groups.items()]
+        groups[settlement.verdict, settlement.worker_id, settlement.reason is None].append(settlement)
+    return [(verdict, batch) for (verdict, _, _), batch in groups.items()]
 
 
 def _job_id(settlement: Settlement) -> int:

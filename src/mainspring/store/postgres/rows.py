@@ -9,7 +9,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadJob, Run
+from mainspring.model.history import DeadGroup, DeadJob, Run
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -22,7 +22,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT
 from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
         limited=row["line_id"] is not None,
+        crashes=row["crashes"],
+        expires_in=row["expires_in"],
     )
 
 
@@ -86,6 +88,7 @@ def live_job(row: Record, names: Names) -> Job:
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
         waits_for_limit=row["run_at"] == GATED,
+        expires_at=row["expires_at"],
         errors=errors(row["errors"]),
     )
 
@@ -132,6 +135,7 @@ def dead_job(row: Record, names: Names) -> DeadJob:
         slot_at=row["slot_at"],
         reason=row["reason"],
         errors=errors(row["errors"]),
+        expires_at=row["expires_at"],
     )
 
 
@@ -149,6 +153,19 @@ def run(row: Record, names: Names) -> Run:
         finished_at=row["finished_at"],
         failure=failure(row["error"]),
         result=row["result"],
+        payload=row["payload"] if row["verdict"] == EDITED else None,
+    )
+
+
+def dead_group(row: Record, names: Names) -> DeadGroup:
+    """Dead letters that are alike."""
+    return DeadGroup(
+        task=names.task(row["task_id"]),
+        error=row["error"],
+        line=row["line"],
+        count=row["letters"],
+        newest_at=row["newest_at"],
+        newest_id=row["newest_id"],
     )
 
 
@@ -192,6 +209,7 @@ def schedule(row: Record, names: Names) -> Schedule:
         pause_note=row["pause_note"],
         next_at=row["next_at"],
         line_id=row["line_id"],
+        expires=row["expires_after"],
     )
 
 

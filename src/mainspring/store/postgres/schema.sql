@@ -51,8 +51,10 @@ CREATE TABLE mainspring.dead_jobs (
     payload bytea NOT NULL,
     errors jsonb NOT NULL,
     line_id integer,
+    expires_at timestamp with time zone,
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
+CREATE INDEX dead_jobs_died ON mainspring.dead_jobs USING btree (died_at);
 CREATE TABLE mainspring.fires (
     spec_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,
@@ -99,6 +101,7 @@ CREATE TABLE mainspring.jobs (
     backfill_id bigint,
     line_id integer,
     due_at timestamp with time zone,
+    expires_at timestamp with time zone,
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -115,6 +118,7 @@ CREATE TABLE mainspring.jobs (
     toast.vacuum_truncate=off
 );
 CREATE INDEX jobs_backfill ON mainspring.jobs USING btree (backfill_id) WHERE (backfill_id IS NOT NULL);
+CREATE INDEX jobs_expiring ON mainspring.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX jobs_gated ON mainspring.jobs USING btree (line_id, priority DESC, due_at, id) WHERE (run_at = '9998-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
@@ -267,6 +271,7 @@ CREATE TABLE mainspring.schedules (
     last_paused_at timestamp with time zone,
     last_resumed_at timestamp with time zone,
     line_id integer,
+    expires_after interval,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );

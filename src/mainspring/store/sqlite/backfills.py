@@ -12,7 +12,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros, moment
+from mainspring.store.sqlite.rows import listed, maybe_span, micros, moment
 
 
 class SQLiteBackfills:
@@ -129,6 +129,7 @@ def _run(session: Session, backfill: sqlite3.Row, slot: sqlite3.Row, now: int) -
             max_attempts=then.max_attempts,
             payload=then.payload,
             line_id=then.line_id,
+            expires_after=maybe_span(then.expires),
             backfill_id=backfill["id"],
             now=now,
         )

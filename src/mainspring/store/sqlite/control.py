@@ -13,7 +13,7 @@ from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.limits import line_ids
-from mainspring.store.sqlite.rows import listed, micros, span
+from mainspring.store.sqlite.rows import listed, maybe_span, micros, span
 
 
 class SQLiteControl:
@@ -129,6 +129,7 @@ def _put(session: Session, schedule: NewSchedule, by_hand: bool, now: int) -> li
         offset_by=span(schedule.offset),
         jitter=span(schedule.jitter),
         max_fires=schedule.max_fires,
+        expires_after=maybe_span(schedule.expires),
         by_hand=by_hand,
         line_id=line_ids(session, [schedule.gates])[schedule.gates] if schedule.gates else None,
         keep_line=schedule.gates is None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mainspring.model.failure import Failure
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed
+from mainspring.store.sqlite.rows import listed, noted
 
 
 class SQLiteDeadLetters:
@@ -25,6 +26,17 @@ class SQLiteDeadLetters:
                 session.rows("purge_dead", ids=listed(back))
                 session.hint()
             return [job_id for job_id in job_ids if job_id in back]
+
+        return await self._database.write(work)
+
+    async def edit_dead(
+        self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp
+    ) -> bool:
+        def work(session: Session) -> bool:
+            now = session.now(at)
+            which = {"id": job_id, "expected": expected}
+            session.change("note_edit", **which, error=noted(note, now), now=now)
+            return bool(session.change("edit_dead", **which, payload=payload))
 
         return await self._database.write(work)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from mainspring.lifecycle.burial import WORKER_LOST, is_too_many
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, span
+from mainspring.store.sqlite.rows import listed, noted, span
 
 
 class SQLiteFleet:
@@ -58,13 +59,16 @@ class SQLiteFleet:
             buried = session.rows("bury_members", now=now)
             if not session.rows("dead_members"):
                 return Reaped()
-            back = [row["id"] for row in session.rows("reap_jobs", now=now, limit=limit)]
-            if back:
-                session.change("give_back_jobs", ids=listed(back))
+            lost = session.rows("reap_jobs", now=now, limit=limit)
+            dead = sorted(row["id"] for row in lost if is_too_many(row["crashes"]))
+            if lost:
+                _bury(session, dead, now)
+                session.change("give_back_jobs", ids=listed(row["id"] for row in lost))
                 session.hint()
             else:
                 session.change("forget_members")
-            return Reaped(members=tuple(row["name"] for row in buried), jobs=len(back))
+            members = tuple(row["name"] for row in buried)
+            return Reaped(members=members, jobs=len(lost), buried=tuple(dead))
 
         return await self._database.write(work, durable=False)
 
@@ -79,3 +83,10 @@ class SQLiteFleet:
             return [rows.member(row) for row in session.rows("members", now=session.now(at))]
 
         return await self._database.read(work)
+
+
+def _bury(session: Session, job_ids: list[int], now: int) -> None:
+    """Jobs that have crashed too often; those left behind in the queue are given back."""
+    if job_ids:
+        session.change("bury_jobs", ids=listed(job_ids), error=noted(WORKER_LOST, now), now=now)
+        session.change("remove_jobs", ids=listed(job_ids))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.codes import FINAL_CODE
@@ -45,7 +45,7 @@ class SQLiteHistory:
         def work(session: Session) -> list[Job]:
             params = _filter(which)
             if which.state is JobState.DEAD:
-                dead = session.rows("dead_jobs", **params, ids=None)
+                dead = session.rows("dead_jobs", **params, **_dead_params(DeadFilter()))
                 return [rows.dead_job(row).as_job() for row in dead]
             if which.state is None or which.state in LIVE_STATES:
                 live = session.rows("live_jobs", **params, state=which.state, now=session.now(at))
@@ -63,8 +63,22 @@ class SQLiteHistory:
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         def work(session: Session) -> list[DeadJob]:
-            ids = None if which.ids is None else listed(which.ids)
-            return [rows.dead_job(row) for row in session.rows("dead_jobs", **_filter(which), ids=ids)]
+            found = session.rows("dead_jobs", **_filter(which), **_dead_params(which))
+            return [rows.dead_job(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def count_dead(self, which: DeadFilter) -> int:
+        def work(session: Session) -> int:
+            count: int = session.row("count_dead", **_filter(which), **_dead_params(which))["letters"]
+            return count
+
+        return await self._database.read(work)
+
+    async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
+        def work(session: Session) -> list[DeadGroup]:
+            found = session.rows("dead_groups", **_filter(which), **_dead_params(which))
+            return [rows.dead_group(row) for row in found]
 
         return await self._database.read(work)
 
@@ -122,3 +136,14 @@ class SQLiteHistory:
 
 def _filter(which: JobFilter | DeadFilter) -> dict[str, object]:
     return {"task": which.task, "queue": which.queue, "before": which.before, "limit": which.limit}
+
+
+def _dead_params(which: DeadFilter) -> dict[str, object]:
+    return {
+        "ids": None if which.ids is None else listed(which.ids),
+        "reason": which.reason,
+        "error": which.error,
+        "text": which.text,
+        "died_from": micros(which.died_from),
+        "died_before": micros(which.died_before),
+    }

@@ -32,7 +32,16 @@ def due(job: NewJob, now: int) -> int:
 
 def _records(jobs: Numbered, now: int) -> Iterator[tuple[object, ...]]:
     for job_id, job in jobs:
-        yield job_id, job.queue, job.task, job.priority, due(job, now), now, job.max_attempts, job.payload
+        run_at = due(job, now)
+        # Most have none: nothing is called for them.
+        late = None if job.expires is None and job.expires_at is None else _deadline(job, run_at)
+        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload, late
+
+
+def _deadline(job: NewJob, run_at: int) -> int | None:
+    if job.expires_at is None and job.expires is not None:
+        return run_at + span(job.expires)
+    return micros(job.expires_at)
 
 
 def _insert_limited(session: Session, jobs: Numbered, now: int) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta
 
+from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
@@ -15,7 +16,7 @@ from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.inserting import insert
 from mainspring.store.sqlite.reports import note_logs
-from mainspring.store.sqlite.rows import listed, micros, moment, to_claim
+from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
 
@@ -70,7 +71,8 @@ class SQLiteJobs:
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
-            return [to_claim(row, worker_id) for row in session.rows("held_jobs", worker_id=worker_id)]
+            held = session.rows("held_jobs", worker_id=worker_id, now=session.now(at))
+            return [to_claim(row, worker_id) for row in held]
 
         # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
         return await self._database.write(work, durable=False)
@@ -110,6 +112,18 @@ class SQLiteJobs:
             return [job_id for job_id in job_ids if job_id in due]
 
         return await self._database.write(work)
+
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        def work(session: Session) -> list[int]:
+            now = session.now(at)
+            how = {"error": noted(NEVER_BEGAN, now), "now": now}
+            late = sorted(row["id"] for row in session.rows("expire_jobs", limit=limit, **how))
+            if late:
+                session.change("note_expired", ids=listed(late), **how)
+                session.change("remove_jobs", ids=listed(late))
+            return late
+
+        return await self._database.write(work, durable=False)
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))

@@ -12,7 +12,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadJob, QueueDepth, Run
+from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -25,7 +25,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -48,6 +48,16 @@ def micros(value: datetime | None) -> int | None:
 def span(value: timedelta) -> int:
     """A length of time as the database keeps it."""
     return value // MICROSECOND
+
+
+def maybe_span(value: timedelta | None) -> int | None:
+    """A length of time that may be missing, as the database keeps it."""
+    return None if value is None else span(value)
+
+
+def maybe_length(value: int | None) -> timedelta | None:
+    """A length of time that may be missing, out of the database."""
+    return None if value is None else length(value)
 
 
 def length(value: int) -> timedelta:
@@ -75,6 +85,11 @@ def written(failure: Failure) -> str:
     return msgspec.json.encode(failure).decode()
 
 
+def noted(failure: Failure, now: int) -> str:
+    """The same with its moment, for a statement that adds the attempt."""
+    return written(msgspec.structs.replace(failure, at=moment(now)))
+
+
 def errors(text: str | None) -> tuple[Failure, ...]:
     """The errors kept with a job."""
     return () if text is None else _failures.decode(text)
@@ -95,6 +110,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         schedule_id,
         slot_at,
         line_id,
+        crashes,
+        expires_in,
     ) = row
     return Claim(
         job_id=job_id,
@@ -110,6 +127,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
         limited=line_id is not None,
+        crashes=crashes,
+        expires_in=None if expires_in is None else length(expires_in),
     )
 
 
@@ -132,6 +151,7 @@ def live_job(row: sqlite3.Row) -> Job:
         schedule_id=row["schedule_id"],
         slot_at=maybe_moment(row["slot_at"]),
         waits_for_limit=moment(row["run_at"]) == GATED,
+        expires_at=maybe_moment(row["expires_at"]),
         errors=errors(row["errors"]),
     )
 
@@ -178,6 +198,7 @@ def dead_job(row: sqlite3.Row) -> DeadJob:
         slot_at=maybe_moment(row["slot_at"]),
         reason=row["reason"],
         errors=errors(row["errors"]),
+        expires_at=maybe_moment(row["expires_at"]),
     )
 
 
@@ -195,6 +216,19 @@ def run(row: sqlite3.Row) -> Run:
         finished_at=moment(row["finished_at"]),
         failure=None if row["error"] is None else _failure.decode(row["error"]),
         result=row["result"],
+        payload=row["payload"] if row["verdict"] == EDITED else None,
+    )
+
+
+def dead_group(row: sqlite3.Row) -> DeadGroup:
+    """Dead letters that are alike."""
+    return DeadGroup(
+        task=row["task"],
+        error=row["error"],
+        line=row["line"],
+        count=row["letters"],
+        newest_at=moment(row["newest_at"]),
+        newest_id=row["newest_id"],
     )
 
 
@@ -250,6 +284,7 @@ def schedule(row: sqlite3.Row) -> Schedule:
         pause_note=row["pause_note"],
         next_at=maybe_moment(row["next_at"]),
         line_id=row["line_id"],
+        expires=maybe_length(row["expires_after"]),
     )
 
 

@@ -48,7 +48,8 @@ CREATE TABLE dead_jobs (
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
     errors       TEXT    NOT NULL              -- JSON
-, line_id INTEGER) STRICT;
+, line_id INTEGER, expires_at INTEGER) STRICT;
+CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
 CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,
@@ -87,8 +88,9 @@ CREATE TABLE jobs (
     crashes      INTEGER NOT NULL DEFAULT 0,
     payload      BLOB    NOT NULL,
     errors       TEXT                          -- JSON
-, backfill_id INTEGER, line_id INTEGER, due_at INTEGER) STRICT;
+, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
+CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
 CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
 CREATE INDEX jobs_ready ON jobs (queue, priority, run_at, id) WHERE worker_id = 0;
@@ -205,7 +207,7 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER) STRICT;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER) STRICT;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE slots (
     schedule_id INTEGER NOT NULL,

@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 
 from mainspring.model.failure import Failure
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.rows import errors, listed, moment, span, written
@@ -32,7 +32,7 @@ def settle(session: Session, settlements: Sequence[Settlement], now: int) -> set
     settled: set[int] = set()
     for verdict, batch in by_verdict.items():
         settled |= _settle(session, verdict, list(batch.values()), now)
-    if by_verdict.keys() & {Verdict.FAILED, Verdict.RELEASED}:
+    if by_verdict.keys() & {Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED}:
         session.hint()
     return settled
 
@@ -45,9 +45,16 @@ def _settle(session: Session, verdict: Verdict, batch: list[Settlement], now: in
             return _dead(session, _standing(session, batch), now)
         case Verdict.FAILED:
             return _failed(session, _standing(session, batch), now)
-        case Verdict.RELEASED:
+        case Verdict.CRASHED:
+            dying = [s for s in batch if s.reason is not None]
+            again = [s for s in batch if s.reason is None]
+            ended = _dead(session, _standing(session, dying), now)
+            return ended | _failed(session, _standing(session, again), now)
+        case Verdict.RELEASED | Verdict.SNOOZED:
             return _released(session, _standing(session, batch), now)
-        case Verdict.CRASHED | Verdict.CANCELLED:
+        case Verdict.DISCARDED:
+            return _discarded(session, _standing(session, batch), now)
+        case Verdict.CANCELLED | Verdict.EDITED:
             raise ValueError(f"{verdict} is the store's to write, not a worker's")
         case _:
             assert_never(verdict)
@@ -73,7 +80,13 @@ def _dead(session: Session, standing: Standing, now: int) -> set[int]:
     session.each(
         "settle_dead",
         [
-            {"id": s.job_id, "errors": _appended(job, failure), "now": now}
+            {
+                "id": s.job_id,
+                **_counts(s),
+                "reason": s.reason or Reason.FAILED,
+                "errors": _appended(job, failure),
+                "now": now,
+            }
             for (s, job), failure in zip(standing, failures, strict=True)
         ],
     )
@@ -88,10 +101,16 @@ def _failed(session: Session, standing: Standing, now: int) -> set[int]:
     session.each(
         "settle_failed",
         [
-            {"id": s.job_id, "errors": _appended(job, failure), "run_at": now + span(s.delay)}
+            {"id": s.job_id, **_counts(s), "errors": _appended(job, failure), "run_at": now + span(s.delay)}
             for (s, job), failure in zip(standing, failures, strict=True)
         ],
     )
+    return _ids(standing)
+
+
+def _discarded(session: Session, standing: Standing, now: int) -> set[int]:
+    session.each("note_run", [_run(s, _failure(s, job, now), now) for s, job in standing])
+    session.change("remove_jobs", ids=listed(_ids(standing)))
     return _ids(standing)
 
 
@@ -104,11 +123,17 @@ def _released(session: Session, standing: Standing, now: int) -> set[int]:
     return _ids(standing)
 
 
+def _counts(settlement: Settlement) -> dict[str, object]:
+    """What it adds to the job's failures and crashes."""
+    crashed = settlement.verdict is Verdict.CRASHED
+    return {"crashed": crashed, "failed": settlement.ran and not crashed}
+
+
 def _run(settlement: Settlement, failure: Failure | None, now: int) -> dict[str, object]:
     return {
         "id": settlement.job_id,
         "now": now,
-        "started_at": now - span(settlement.took),
+        "started_at": now - span(settlement.took) if settlement.ran else None,
         "verdict": VERDICT_CODE[settlement.verdict],
         "result": settlement.result,
         "error": None if failure is None else written(failure),

@@ -54,7 +54,18 @@ WITH gone AS MATERIALIZED (
     ) held
     LIMIT :limit
 ), back AS (
-    UPDATE mainspring.jobs SET worker_id = 0, crashes = crashes + 1 WHERE id = ANY (ARRAY(SELECT id FROM lost))
+    UPDATE mainspring.jobs SET worker_id = 0, crashes = crashes + 1
+    WHERE id = ANY (ARRAY(SELECT id FROM lost WHERE crashes + 1 < :crashes_allowed))
+), doomed AS (
+    DELETE FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM lost WHERE crashes + 1 >= :crashes_allowed))
+), buried AS (
+    INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+    SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
+           max_attempts, failures, crashes + 1, 'crashed', payload,
+           coalesce(errors, '[]') || (:error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
+           expires_at, line_id
+    FROM lost WHERE crashes + 1 >= :crashes_allowed
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
@@ -62,7 +73,7 @@ WITH gone AS MATERIALIZED (
            task_id, fence, priority, max_attempts, failures, crashes + 1, 4
     FROM lost
 )
-SELECT count(*)::int AS jobs FROM lost;
+SELECT count(*)::int AS jobs, array_agg(id ORDER BY id) FILTER (WHERE crashes + 1 >= :crashes_allowed) AS buried FROM lost;
 
 -- name: forget_members
 -- Only once a plain read finds no claim of theirs, not even one that another session has locked.

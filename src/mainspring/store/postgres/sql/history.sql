@@ -6,8 +6,8 @@ FROM mainspring.jobs WHERE id = :id;
 SELECT * FROM mainspring.dead_jobs WHERE id = :id;
 
 -- name: ended_job
--- The run that ended it: succeeded or cancelled. The newest, should an operator have replayed it.
-SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5) ORDER BY finished_at DESC LIMIT 1;
+-- The run that ended it: succeeded, cancelled or discarded. The newest, should an operator have replayed it.
+SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC LIMIT 1;
 
 -- name: job_states
 -- The last word wins: a job that was replayed after it had been cancelled is what it is now.
@@ -18,8 +18,8 @@ SELECT DISTINCT ON (id) id, state FROM (
     UNION ALL
     SELECT id, 'dead', 1, died_at FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
     UNION ALL
-    SELECT job_id, CASE verdict WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 2, finished_at
-    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5)
+    SELECT job_id, CASE verdict WHEN 0 THEN 'succeeded' WHEN 7 THEN 'discarded' ELSE 'cancelled' END, 2, finished_at
+    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5, 7)
 ) known
 ORDER BY id, place, finished_at DESC;
 
@@ -46,7 +46,37 @@ SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence
 SELECT * FROM mainspring.dead_jobs
 WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
   AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND id < coalesce(:before::bigint, 9223372036854775807)
+  AND (:reason::text IS NULL OR reason = :reason)
+  AND (:died_from::timestamptz IS NULL OR died_at >= :died_from) AND (:died_before::timestamptz IS NULL OR died_at < :died_before)
+  AND (:error::text IS NULL OR errors -> -1 ->> 'type' = :error OR right(errors -> -1 ->> 'type', length(:error) + 1) = '.' || :error)
+  AND (:text::text IS NULL OR strpos(errors -> -1 ->> 'message', :text) > 0)
 ORDER BY id DESC LIMIT :limit;
+
+-- name: count_dead
+SELECT count(*)::int AS letters FROM (
+    SELECT 1 FROM mainspring.dead_jobs
+    WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+  AND (:reason::text IS NULL OR reason = :reason)
+  AND (:died_from::timestamptz IS NULL OR died_at >= :died_from) AND (:died_before::timestamptz IS NULL OR died_at < :died_before)
+  AND (:error::text IS NULL OR errors -> -1 ->> 'type' = :error OR right(errors -> -1 ->> 'type', length(:error) + 1) = '.' || :error)
+  AND (:text::text IS NULL OR strpos(errors -> -1 ->> 'message', :text) > 0)
+    LIMIT :limit
+) AS counted;
+
+-- name: dead_groups
+SELECT task_id, min(queue_id) AS queue_id, coalesce(errors -> -1 ->> 'type', '') AS error,
+       left(split_part(coalesce(errors -> -1 ->> 'message', ''), chr(10), 1), 200) AS line,
+       count(*)::int AS letters, max(died_at) AS newest_at, max(id) AS newest_id
+FROM mainspring.dead_jobs
+WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
+  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
+  AND (:reason::text IS NULL OR reason = :reason)
+  AND (:died_from::timestamptz IS NULL OR died_at >= :died_from) AND (:died_before::timestamptz IS NULL OR died_at < :died_before)
+  AND (:error::text IS NULL OR errors -> -1 ->> 'type' = :error OR right(errors -> -1 ->> 'type', length(:error) + 1) = '.' || :error)
+  AND (:text::text IS NULL OR strpos(errors -> -1 ->> 'message', :text) > 0)
+GROUP BY task_id, error, line
+ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 
 -- name: schedules
 SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id

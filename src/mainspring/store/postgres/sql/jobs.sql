@@ -3,25 +3,28 @@
 SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :count);
 
 -- name: insert_jobs
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
+-- A deadline given as a length counts from when the job is first due. Without any, both arrays are NULL.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay), coalesce(:at::timestamptz, now()),
-       n.max_attempts, n.payload
+       n.max_attempts, n.payload,
+       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires)
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload);
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :expires_ats::timestamptz[], :expires::interval[])
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires);
 
 -- name: insert_limited_jobs
 -- Jobs that have a line wait before its gates, out of the way of claims.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        CASE WHEN n.line_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
             ELSE timestamptz '9998-01-01 00:00:00+00' END,
        coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
-       CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END
+       CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END,
+       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires)
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id);
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[])
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires);
 
 -- name: lock_keys
 -- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
@@ -100,7 +103,8 @@ WHERE ctid = ANY (ARRAY(
     ) due
     LIMIT :limit
 ))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id;
+RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -116,7 +120,7 @@ WITH me AS MATERIALIZED (
         OFFSET 0
     ) j
 )
-SELECT * FROM held ORDER BY id;
+SELECT *, expires_at - coalesce(:at::timestamptz, now()) AS expires_in FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
 -- the queue was empty, walks the whole queue for every batch once it is not. The ids come sorted, so
@@ -138,6 +142,7 @@ FROM ended
 RETURNING job_id;
 
 -- name: settle_dead
+-- Of a failure (verdict 2), which counts one unless the handler never ran, or of a crash (verdict 4).
 WITH ended AS (
     DELETE FROM mainspring.jobs
     WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
@@ -147,19 +152,23 @@ WITH ended AS (
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, line_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
-           max_attempts, failures + 1, crashes, 'failed', payload, coalesce(errors, '[]') || error, line_id
+           max_attempts, failures + (:verdict = 2 AND (:rans::bool[])[place])::int, crashes + (:verdict = 4)::int,
+           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 2, error
+SELECT id, coalesce(:at::timestamptz, now()),
+       CASE WHEN (:rans::bool[])[place] THEN coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place] END, enqueued_at,
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures,
+       crashes + (:verdict = 4)::int, :verdict::smallint, error
 FROM ended
 RETURNING job_id;
 
 -- name: settle_failed
+-- Of a failure (verdict 1) or a crash (verdict 4) that is not the last: each counts in its own column.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place,
         (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
@@ -170,7 +179,7 @@ WITH ended AS MATERIALIZED (
     FOR UPDATE
 ), again AS (
     UPDATE mainspring.jobs
-    SET worker_id = 0, failures = failures + 1,
+    SET worker_id = 0, failures = failures + (:verdict = 1)::int, crashes = crashes + (:verdict = 4)::int,
         run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
                       ELSE timestamptz '9998-01-01 00:00:00+00' END,
         due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
@@ -181,11 +190,28 @@ WITH ended AS MATERIALIZED (
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
 SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 1, error
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures,
+       crashes + (:verdict = 4)::int, :verdict::smallint, error
+FROM ended
+RETURNING job_id;
+
+-- name: settle_discarded
+WITH ended AS (
+    DELETE FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place
+)
+INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                             task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
+SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 7, payload,
+       (:errors::jsonb[])[place] || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))
 FROM ended
 RETURNING job_id;
 
 -- name: settle_released
+-- Given back (verdict 3) or snoozed (verdict 6).
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
     FROM mainspring.jobs
@@ -205,15 +231,16 @@ WITH ended AS MATERIALIZED (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
     SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 3
+           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, :verdict::smallint
     FROM ended WHERE (:rans::bool[])[place]
 )
 SELECT id AS job_id FROM ended;
 
 -- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement.
+-- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
+-- reports has an error, the reaper's has none.
 SELECT job_id FROM mainspring.runs
-WHERE verdict < 4 AND job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+WHERE (verdict NOT IN (4, 5) OR (verdict = 4 AND error IS NOT NULL)) AND job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
   AND fence = (:fences::int[])[width_bucket(job_id, :job_ids::bigint[])];
 
 -- name: cancel_jobs
@@ -222,11 +249,11 @@ WITH gone AS (
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict, payload)
-    SELECT id, coalesce(:at::timestamptz, now()), CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, run_at, worker_id,
+    SELECT id, coalesce(:at::timestamptz, now()), CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, coalesce(due_at, run_at), worker_id,
            schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 5, payload
     FROM gone
 )
-SELECT id, worker_id <> 0 AS running, run_at > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
+SELECT id, worker_id <> 0 AS running, coalesce(due_at, run_at) > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
 
 -- name: hasten_jobs
 WITH named AS MATERIALIZED (
@@ -238,7 +265,44 @@ SET run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) EL
 WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())))
 RETURNING id, queue_id;
 
+-- name: expire_jobs
+-- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
+WITH late AS MATERIALIZED (
+    SELECT id FROM mainspring.jobs
+    WHERE expires_at <= coalesce(:at::timestamptz, now()) AND worker_id = 0
+    ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED
+), ended AS (
+    DELETE FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM late))
+    RETURNING *, :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
+), buried AS (
+    INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+    SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
+           max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, line_id
+    FROM ended
+)
+INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                             task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
+SELECT id, coalesce(:at::timestamptz, now()), enqueued_at, run_at, 0, schedule_id, slot_at, queue_id,
+       task_id, fence, priority, max_attempts, failures, crashes, 2, error
+FROM ended
+RETURNING job_id;
+
+-- name: edit_dead
+-- The arguments it had stay on record, with who changed them.
+WITH edited AS (
+    UPDATE mainspring.dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected RETURNING *
+)
+INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                             task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
+SELECT id, coalesce(:at::timestamptz, now()), enqueued_at, run_at, 0, schedule_id, slot_at, queue_id,
+       task_id, fence, priority, max_attempts, failures, crashes, 8, :expected::bytea,
+       :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))
+FROM edited
+RETURNING job_id;
+
 -- name: replay_dead
+-- Without its deadline: whoever replays a job wants it to run.
 WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
 )

@@ -11,25 +11,28 @@ WHERE id = ANY (ARRAY(SELECT id FROM mainspring.schedules WHERE name = ANY (:nam
 -- name: put_schedule
 -- A new trigger starts a new life; a change of arguments must not cost the slots still to be caught up.
 INSERT INTO mainspring.schedules AS s (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up,
-                                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id)
+                                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                                       expires_after)
 SELECT :name, id, :task_id, :queue_id, :priority, :max_attempts, :payload, :misfire, :catch_up,
-       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), :line_id
+       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), :line_id,
+       :expires_after::interval
 FROM mainspring.specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 ON CONFLICT (name) DO UPDATE SET
     spec_id = excluded.spec_id, task_id = excluded.task_id, queue_id = excluded.queue_id, priority = excluded.priority,
     max_attempts = excluded.max_attempts, payload = excluded.payload, misfire = excluded.misfire, catch_up = excluded.catch_up,
     overlap = excluded.overlap, overlap_limit = excluded.overlap_limit, offset_by = excluded.offset_by, jitter = excluded.jitter,
     max_fires = excluded.max_fires, line_id = CASE WHEN :keep_line::bool THEN s.line_id ELSE excluded.line_id END,
+    expires_after = excluded.expires_after,
     fires_left = CASE WHEN s.max_fires IS NOT DISTINCT FROM excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
     edited = excluded.edited, version = s.version + 1,
     active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
 WHERE NOT :only_new::bool AND (excluded.edited OR NOT s.edited)
   AND (s.spec_id, s.task_id, s.queue_id, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
-       s.offset_by, s.jitter, s.max_fires, s.line_id)
+       s.offset_by, s.jitter, s.max_fires, s.line_id, s.expires_after)
    IS DISTINCT FROM
       (excluded.spec_id, excluded.task_id, excluded.queue_id, excluded.priority, excluded.max_attempts, excluded.payload,
        excluded.misfire, excluded.catch_up, excluded.overlap, excluded.overlap_limit, excluded.offset_by, excluded.jitter,
-       excluded.max_fires, CASE WHEN :keep_line::bool THEN s.line_id ELSE excluded.line_id END)
+       excluded.max_fires, CASE WHEN :keep_line::bool THEN s.line_id ELSE excluded.line_id END, excluded.expires_after)
 RETURNING name;
 
 -- name: add_version
@@ -59,11 +62,12 @@ UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name
 UPDATE mainspring.schedules SET skips = skips + :count, version = version + 1 WHERE name = :name RETURNING name;
 
 -- name: trigger_schedule
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
 SELECT nextval('mainspring.job_ids'), queue_id, task_id, priority,
        CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
        coalesce(:at::timestamptz, now()), max_attempts, payload, id, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
+       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END,
+       coalesce(:at::timestamptz, now()) + expires_after
 FROM mainspring.schedules WHERE name = :name
 RETURNING id;
 
@@ -180,14 +184,15 @@ WITH f AS MATERIALIZED (
     FROM replaced
 ), fired AS (
     INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at,
-                                 line_id, due_at)
+                                 line_id, due_at, expires_at)
     SELECT h.job_id, h.queue_id, h.task_id, h.priority,
            CASE WHEN h.live > 0 AND h.overlap IN ('queue_one', 'queue_all') THEN timestamptz '9999-01-01 00:00:00+00'
                 WHEN h.line_id IS NOT NULL THEN timestamptz '9998-01-01 00:00:00+00'
                 ELSE h.slot_at + h.offset_by + h.jitter * random() END,
            coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at, h.line_id,
            CASE WHEN h.line_id IS NOT NULL AND NOT (h.live > 0 AND h.overlap IN ('queue_one', 'queue_all'))
-                THEN h.slot_at + h.offset_by + h.jitter * random() END
+                THEN h.slot_at + h.offset_by + h.jitter * random() END,
+           h.slot_at + h.expires_after
     FROM herd h
     -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
     WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE

@@ -33,10 +33,18 @@ SELECT id, :now, claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_a
        task, fence, priority, max_attempts, failures, crashes + 1, 4
 FROM jobs WHERE worker_id <> 0 AND worker_id IN (SELECT id FROM members WHERE dead)
 LIMIT :limit
-RETURNING job_id AS id;
+RETURNING job_id AS id, crashes;
 
 -- name: give_back_jobs
 UPDATE jobs SET worker_id = 0, crashes = crashes + 1 WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: bury_jobs
+INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, failures, crashes + 1, 'crashed', payload,
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id
+FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: forget_members
 DELETE FROM members

@@ -8,12 +8,13 @@ VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 
 
 -- name: insert_jobs
 -- By position: the driver binds a tuple a row a fifth faster than a dict.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_limited_jobs
 -- Jobs that have a line wait before its gates, out of the way of claims.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: lock_keys
 INSERT INTO unique_keys (key, name, job_id) VALUES (:key, :name, :job_id)
@@ -54,10 +55,12 @@ WHERE id IN (
     ORDER BY run_at, id
     LIMIT :limit
 )
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id;
+RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
+          expires_at - :now;
 
 -- name: held_jobs
-SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id
+SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
+       expires_at - :now
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
@@ -69,11 +72,12 @@ CROSS JOIN jobs j ON j.id = json_extract(c.value, '$[0]')
 WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.value, '$[2]');
 
 -- name: note_run
--- The job must still be as it was during the run. Only verdicts that end it keep its payload.
+-- The job must still be as it was during the run. Only verdicts that end it without a dead letter keep its payload.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
 SELECT id, :now, :started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
-       task, fence, priority, max_attempts, failures, crashes, :verdict, CASE WHEN :verdict = 0 THEN payload END, :result, :error
+       task, fence, priority, max_attempts, failures, crashes + (:verdict = 4), :verdict,
+       CASE WHEN :verdict IN (0, 7) THEN payload END, :result, :error
 FROM jobs WHERE id = :id;
 
 -- name: remove_jobs
@@ -91,32 +95,36 @@ WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.v
 RETURNING job_id;
 
 -- name: settle_dead
+-- Of a failure, which counts one unless the handler never ran, or of a crash.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, line_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, failures + 1, crashes, 'failed', payload, :errors, line_id
+       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id
 FROM jobs WHERE id = :id;
 
 -- name: settle_failed
-UPDATE jobs SET worker_id = 0, failures = failures + 1, errors = :errors,
+-- Of a failure or a crash that is not the last: each counts in its own column.
+UPDATE jobs SET worker_id = 0, failures = failures + :failed, crashes = crashes + :crashed, errors = :errors,
                 run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
 -- name: settle_released
+-- Given back or snoozed.
 UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END,
                 due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
 -- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement.
+-- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
+-- reports has an error, the reaper's has none.
 SELECT DISTINCT r.job_id FROM json_each(:claims) c
 CROSS JOIN runs r ON r.job_id = json_extract(c.value, '$[0]')
-WHERE r.verdict < 4 AND r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');
+WHERE (r.verdict NOT IN (4, 5) OR (r.verdict = 4 AND r.error IS NOT NULL)) AND r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');
 
 -- name: cancel_jobs
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload)
-SELECT id, :now, CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+SELECT id, :now, CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, coalesce(due_at, run_at), worker_id, schedule_id, slot_at, queue,
        task, fence, priority, max_attempts, failures, crashes, 5, payload
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING job_id AS id, worker_id <> 0 AS running, run_at > :now AS delayed;
@@ -126,7 +134,37 @@ UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 25333922880000
 WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now
 RETURNING id;
 
+-- name: expire_jobs
+-- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
+INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, failures, crashes, 'expired', payload,
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id
+FROM jobs INDEXED BY jobs_expiring WHERE expires_at <= :now AND worker_id = 0
+ORDER BY expires_at LIMIT :limit
+RETURNING id;
+
+-- name: note_expired
+INSERT INTO runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+                  task, fence, priority, max_attempts, failures, crashes, verdict, error)
+SELECT id, :now, enqueued_at, run_at, 0, schedule_id, slot_at, queue,
+       task, fence, priority, max_attempts, failures, crashes, 2, json_set(json(:error), '$.attempt', failures + 1)
+FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: note_edit
+-- The arguments it has stay on record, with who changes them.
+INSERT INTO runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+                  task, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
+SELECT id, :now, enqueued_at, run_at, 0, schedule_id, slot_at, queue,
+       task, fence, priority, max_attempts, failures, crashes, 8, payload, json_set(json(:error), '$.attempt', failures + 1)
+FROM dead_jobs WHERE id = :id AND payload = :expected;
+
+-- name: edit_dead
+UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected;
+
 -- name: replay_dead
+-- Without its deadline: whoever replays a job wants it to run.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at)
 SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END

@@ -6,25 +6,27 @@ ON CONFLICT (trigger, catch_up) DO NOTHING;
 -- name: put_schedule
 -- A new trigger starts a new life; a change of arguments must not cost the slots still to be caught up.
 INSERT INTO schedules AS s (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
-                            overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id)
+                            overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                            expires_after)
 SELECT :name, id, :task, :queue, :priority, :max_attempts, :payload, :misfire, :catch_up,
-       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id
+       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after
 FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 ON CONFLICT (name) DO UPDATE SET
     spec_id = excluded.spec_id, task = excluded.task, queue = excluded.queue, priority = excluded.priority,
     max_attempts = excluded.max_attempts, payload = excluded.payload, misfire = excluded.misfire, catch_up = excluded.catch_up,
     overlap = excluded.overlap, overlap_limit = excluded.overlap_limit, offset_by = excluded.offset_by, jitter = excluded.jitter,
     max_fires = excluded.max_fires, line_id = CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END,
+    expires_after = excluded.expires_after,
     fires_left = CASE WHEN s.max_fires IS excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
     edited = excluded.edited, version = s.version + 1,
     active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
 WHERE (excluded.edited OR NOT s.edited)
   AND (s.spec_id, s.task, s.queue, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
-       s.offset_by, s.jitter, s.max_fires, s.line_id)
+       s.offset_by, s.jitter, s.max_fires, s.line_id, s.expires_after)
    IS NOT
       (excluded.spec_id, excluded.task, excluded.queue, excluded.priority, excluded.max_attempts, excluded.payload,
        excluded.misfire, excluded.catch_up, excluded.overlap, excluded.overlap_limit, excluded.offset_by, excluded.jitter,
-       excluded.max_fires, CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END)
+       excluded.max_fires, CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END, excluded.expires_after)
 RETURNING name;
 
 -- name: add_version
@@ -53,9 +55,9 @@ RETURNING name;
 UPDATE schedules SET skips = skips + :count, version = version + 1 WHERE name = :name RETURNING name;
 
 -- name: trigger_schedule
-INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at)
+INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
 SELECT queue, task, priority, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, :now, max_attempts, payload, id, line_id,
-       CASE WHEN line_id IS NOT NULL THEN :now END
+       CASE WHEN line_id IS NOT NULL THEN :now END, :now + expires_after
 FROM schedules WHERE name = :name
 RETURNING id;
 
@@ -151,7 +153,7 @@ WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overl
 
 -- name: fire
 -- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, line_id, due_at)
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, line_id, due_at, expires_at)
 SELECT l.job_id, h.queue, h.task, h.priority,
        CASE WHEN h.overlap IN ('queue_one', 'queue_all') AND EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = h.id AND j.backfill_id IS NULL)
             THEN 253370764800000000
@@ -159,7 +161,8 @@ SELECT l.job_id, h.queue, h.task, h.priority,
             ELSE l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
        :now, h.max_attempts, h.payload, h.id, l.slot_at, h.line_id,
        CASE WHEN h.line_id IS NOT NULL
-            THEN l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END
+            THEN l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
+       l.slot_at + h.expires_after
 FROM schedules h CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
 WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND l.job_id > :last_job_id
 ORDER BY h.id;

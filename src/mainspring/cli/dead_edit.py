@@ -1,0 +1,66 @@
+"""`dead edit`: give a dead letter other arguments."""
+
+from __future__ import annotations
+
+import click
+
+from mainspring.cli.arguments import keywords, pairs, positional, value
+from mainspring.cli.author import author_option
+from mainspring.cli.jobs import show_job
+from mainspring.cli.options import JOB_ID, store_options
+from mainspring.cli.output import document, say
+from mainspring.cli.session import Access
+from mainspring.declare.signature import Signature, TextKind
+from mainspring.model.history import DeadJob
+from mainspring.ops.dead_editing import Arguments, Editing
+from mainspring.ops.views import dead_view
+
+
+@click.command()
+@click.argument("job_id", type=JOB_ID, metavar="ID")
+@click.option("--args", "listed", metavar="JSON", help="Other positional arguments, as a JSON array.")
+@click.option("--kwargs", "named", metavar="JSON", help="Other keyword arguments, as a JSON object.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="One keyword argument; may be repeated."
+)
+@author_option
+@store_options
+def edit(
+    job_id: int,
+    listed: str | None,
+    named: str | None,
+    sets: tuple[str, ...],
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Change the arguments of a dead letter; those it had stay on record, in `jobs show`.
+
+    With -A the arguments are checked against the task's parameters, and a VALUE is read as they say;
+    without, a VALUE is JSON if it reads as such, else text. What is not named stays as it is.
+    """
+    if listed is None and named is None and not sets:
+        raise click.UsageError("nothing to change: expected --args, --kwargs or --set")
+    args, kwargs, texts = positional(listed), keywords(named), pairs(sets)
+    signatures = None if access.app is None else access.load().registry
+
+    def change(letter: DeadJob, had: Arguments) -> Arguments:
+        signature: Signature | None = None if signatures is None else signatures.get(letter.task).signature
+        kind = (lambda _: TextKind.OTHER) if signature is None else signature.text_kind
+        now = had[0] if listed is None else args
+        by_name = {
+            **(had[1] if named is None else kwargs),
+            **{k: value(k, t, kind(k)) for k, t in texts.items()},
+        }
+        if signature is not None:
+            signature.check(now, by_name)
+        return now, by_name
+
+    letter, changed = access.ask(
+        lambda store, clock: Editing(store, clock, author=author).edit(job_id, change)
+    )
+    if as_json:
+        document(dead_view(letter))
+        return
+    show_job(dead_view(letter))
+    say("edited" if changed else "its arguments are these already; nothing was changed")

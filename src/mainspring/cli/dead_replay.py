@@ -1,0 +1,109 @@
+"""`dead replay`: put dead jobs back, one or many, no faster than asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+
+import click
+
+from mainspring.cli.dead_filter import selection, words
+from mainspring.cli.jobs import report
+from mainspring.cli.options import store_options
+from mainspring.cli.output import document, say
+from mainspring.cli.session import Access
+from mainspring.clock import Clock
+from mainspring.errors import shown
+from mainspring.model.history import DeadFilter
+from mainspring.ops.commands import Commands
+from mainspring.ops.replaying import Replay, Replayed
+from mainspring.store.ports import Store
+
+MOST_COUNTED = 1_000_000
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_RATE = re.compile(r"([0-9]{1,6})(?:/([smh]))?", re.ASCII)
+
+
+def rate(text: str) -> float:
+    """So many a second, minute or hour."""
+    found = _RATE.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise click.BadParameter(f"expected a rate such as 50/s, 100/m or 10/h, got {shown(text)}")
+    return int(found[1]) / _SECONDS[found[2] or "s"]
+
+
+@click.command()
+@selection
+@click.option(
+    "--rate", "per_second", type=rate, metavar="N/s", help="No faster than this: 50/s, 100/m, 10/h."
+)
+@store_options
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    which: tuple[int, ...] | DeadFilter,
+    per_second: float | None,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Put dead jobs back into their queues, with all attempts restored and without a deadline.
+
+    Many are put back from the newest id down. One that is cut short says how to go on.
+    """
+    if isinstance(which, DeadFilter) or per_second is not None:
+        chosen = which if isinstance(which, DeadFilter) else DeadFilter(ids=which)
+        bulk = Bulk(chosen, per_second)
+        try:
+            access.ask(bulk.run)
+        finally:
+            bulk.tell(as_json=as_json)
+        return
+    done = access.ask(lambda store, clock: Commands(store, clock).replay(which))
+    code = report(done, as_json=as_json)
+    say(f"{sum(each.effect == 'replayed' for each in done)} replayed")
+    ctx.exit(code)
+
+
+class Bulk:
+    """Many letters, and how far we are."""
+
+    def __init__(self, which: DeadFilter, per_second: float | None) -> None:
+        self._which = which
+        self._per_second = per_second
+        self._ids: list[int] = []
+        self._last: Replayed | None = None
+        self._whole = False
+
+    async def run(self, store: Store, clock: Clock) -> None:
+        """Put them back, with a bar for those who watch."""
+        replay = Replay(store, clock, self._which, per_second=self._per_second)
+        with click.progressbar(
+            length=await replay.count(MOST_COUNTED), label="replaying", file=sys.stderr, show_pos=True
+        ) as bar:
+            try:
+                async for page in replay.pages():
+                    self._last = page
+                    self._ids += page.job_ids
+                    bar.update(page.looked_at)
+                self._whole = True
+            except asyncio.CancelledError:
+                bar.finish()
+                raise
+
+    def tell(self, *, as_json: bool) -> None:
+        """What was done, also when it was cut short: those are in their queues."""
+        if self._last is None and not self._whole:
+            return  # nothing began: the error says all there is to say
+        if as_json:
+            document({"replayed": len(self._ids), "ids": self._ids, "complete": self._whole})
+        else:
+            click.echo(f"{len(self._ids)} replayed")
+        if self._last is not None and not self._whole:
+            say(f"cut short; go on with: mainspring dead replay {_rest(self._which, self._last.last_id)}")
+
+
+def _rest(which: DeadFilter, last_id: int) -> str:
+    if which.ids is not None:
+        return " ".join(str(each) for each in which.ids if each < last_id)
+    return f"{words(which)} --before {last_id}"

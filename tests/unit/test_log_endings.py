@@ -1,0 +1,81 @@
+"""What the log says of the rarer endings, and at which level."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from mainspring.engine.log import log_event
+from mainspring.model.failure import Failure
+from mainspring.model.settlement import Reason, Verdict
+from mainspring.telemetry import DeadLettersCounted, Event, JobsExpired, JobsQuarantined, RunEnded
+
+MINUTE = timedelta(minutes=1)
+BOOM = Failure(type="ValueError", message="boom")
+
+
+def ended(verdict: Verdict, reason: Reason | None = None, failure: Failure | None = None) -> RunEnded:
+    return RunEnded(
+        job_id=7,
+        task="t",
+        attempt=2,
+        verdict=verdict,
+        took=MINUTE,
+        delay=MINUTE,
+        failure=failure,
+        reason=reason,
+    )
+
+
+def counted(count: int, grown: int) -> DeadLettersCounted:
+    return DeadLettersCounted(count=count, grown=grown, within=MINUTE, most=100)
+
+
+@pytest.mark.parametrize(
+    ("event", "level", "line"),
+    [
+        (ended(Verdict.SNOOZED), logging.INFO, "job 7 t: attempt 2 snoozed, again in 60.0 s"),
+        (
+            ended(Verdict.DISCARDED, failure=BOOM),
+            logging.INFO,
+            "job 7 t: attempt 2 discarded: ValueError: boom",
+        ),
+        (
+            ended(Verdict.CRASHED, failure=BOOM),
+            logging.WARNING,
+            "job 7 t: attempt 2 crashed, again in 60.0 s: ValueError: boom",
+        ),
+        (
+            ended(Verdict.CRASHED, Reason.CRASHED),
+            logging.ERROR,
+            "job 7 t: attempt 2 crashed",
+        ),
+        (ended(Verdict.DEAD, Reason.EXPIRED), logging.ERROR, "job 7 t: attempt 2 dead (expired)"),
+        (ended(Verdict.DEAD, Reason.FAILED), logging.ERROR, "job 7 t: attempt 2 dead"),
+        (
+            JobsQuarantined(job_ids=(7, 9)),
+            logging.ERROR,
+            "quarantined, for they crashed too often: jobs 7, 9; see `mainspring dead show`",
+        ),
+        (JobsExpired(job_ids=(7,)), logging.ERROR, "expired before a worker took them: jobs 7"),
+        (counted(3, 2), logging.WARNING, "dead letters: 3, 2 more within 1m"),
+        (counted(100, 2), logging.WARNING, "dead letters: at least 100, 2 more within 1m"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_ending_is_one_line(event: Event, level: int, line: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "mainspring")
+
+    log_event(event)
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(level, line)]
+
+
+def test_a_count_that_did_not_grow_is_for_those_who_plot(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "mainspring")
+
+    log_event(counted(3, 0))
+
+    assert caplog.records == []
