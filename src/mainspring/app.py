@@ -53,6 +53,8 @@ class Mainspring:
         self.entropy: Entropy = entropy or SystemEntropy()
         self.telemetry = telemetry or Telemetry()
         self.registry = Registry()
+        self.target: str | None = None
+        """`module:attr` or a file that another process can load this app by; the command line sets it."""
         self.task = TaskDecorator(self.registry, self)
         self._url = url
         self._settings: Settings | None = None

@@ -10,7 +10,7 @@ import pytest
 
 import mainspring
 
-PUBLIC = ["Context", "JobHandle", "Mainspring", "Retry", "__version__"]
+PUBLIC = ["Context", "Isolation", "JobHandle", "Mainspring", "Retry", "__version__"]
 
 
 def test_the_public_names_are_these():

@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.isolation import Isolation
 from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import declare_schedule
@@ -28,6 +29,15 @@ def bare_and_configured(task: TaskDecorator) -> None:
     def configured(a: int) -> float:
         return a / 2
 
+    @task(isolate=Isolation(memory="512MB", processes=50, grace="5s", runs=10))
+    async def alone(a: int) -> int:
+        return a
+
+    @task(isolate=True)
+    def apart() -> None: ...
+
+    assert_type(alone.enqueue(1), JobHandle)
+    apart.enqueue()
     assert_type(bare(1), str)
     assert_type(bare.enqueue(1), JobHandle)
     assert_type(bare.job(a=1), NewJob)

@@ -9,7 +9,7 @@ import pytest
 from mainspring.lifecycle.settle import settle
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
+from mainspring.model.outcome import Crashed, Failed, Outcome, Stopped, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -37,6 +37,8 @@ def settled(verdict: Verdict, **rest: object) -> Settlement:
         (1, Failed(failure=BOOM), settled(Verdict.FAILED, delay=BACKOFF, failure=BOOM)),
         (2, Failed(failure=BOOM), settled(Verdict.DEAD, failure=BOOM)),
         (5, Failed(failure=BOOM), settled(Verdict.DEAD, failure=BOOM)),
+        (0, Crashed(failure=BOOM), settled(Verdict.FAILED, delay=BACKOFF, failure=BOOM)),
+        (2, Crashed(failure=BOOM), settled(Verdict.DEAD, failure=BOOM)),
         (2, Stopped(), settled(Verdict.RELEASED, ran=True)),
         (0, Stopped(started=False), settled(Verdict.RELEASED, ran=False)),
     ],

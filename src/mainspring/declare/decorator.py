@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
+from mainspring.declare.isolation import Isolation
 from mainspring.declare.options import Retry
 from mainspring.declare.registry import Registry
 from mainspring.declare.sender import Sender
@@ -30,6 +31,7 @@ class ConfiguredDecorator:
     timeout: Duration | None = None
     queue: str = DEFAULT_QUEUE
     priority: int = 0
+    isolate: bool | Isolation = False
 
     # A type checker can take the context out of first place only; the worker finds it anywhere.
     @overload
@@ -46,6 +48,7 @@ class ConfiguredDecorator:
             timeout=self.timeout,
             queue=self.queue,
             priority=self.priority,
+            isolate=self.isolate,
         )
         self.registry.add_task(task)
         return task
@@ -71,6 +74,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        isolate: bool | Isolation = False,
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -82,6 +86,7 @@ class TaskDecorator:
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        isolate: bool | Isolation = False,
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -91,5 +96,6 @@ class TaskDecorator:
             timeout=timeout,
             queue=queue,
             priority=priority,
+            isolate=isolate,
         )
         return configured if function is None else configured(function)

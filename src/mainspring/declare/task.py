@@ -10,6 +10,7 @@ from typing import Generic, ParamSpec, Self, TypeVar
 from mainspring.declare import payload
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.isolation import Isolation, valid_isolation
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import Retry, valid_attempts, valid_priority, valid_retry
 from mainspring.declare.sender import Sender
@@ -41,6 +42,7 @@ class Task(Generic[P, R_co]):
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
         priority: int = 0,
+        isolate: bool | Isolation = False,
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -51,6 +53,7 @@ class Task(Generic[P, R_co]):
         self.timeout = None if timeout is None else duration(timeout, "task.timeout", least=_SHORTEST_TIMEOUT)
         self.queue = valid_name(queue, "task.queue")
         self.priority = valid_priority(priority, "task.priority")
+        self.isolation = valid_isolation(isolate)
         self.attempts = self.retry.attempts
         self._sender = sender
         self._delay = timedelta()

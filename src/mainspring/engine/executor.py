@@ -1,23 +1,28 @@
-"""One run of one handler: async on the loop, sync in a thread, inside its timeout."""
+"""One run of one handler: async on the loop, sync in a thread, inside its timeout; or in a child."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mainspring.declare.context import Context, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
 from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
 from mainspring.waiting import until
+
+if TYPE_CHECKING:
+    from mainspring.engine.isolate.pool import Pool
 
 AnyTask = Task[..., Any]
 
@@ -33,15 +38,34 @@ class Release(Protocol):
     def __call__(self, ended: asyncio.Event | None = None) -> None: ...
 
 
+class Stop(StopSignal, Protocol):
+    """What the handler is shown of its own end, and who is told when that is due."""
+
+    def limit(self, seconds: float) -> None:
+        """The run should be over so many seconds from now."""
+
+
 class Executor:
     """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
     through is a cancellation that we asked for ourselves."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, children: Callable[[], Pool] | None = None) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
+        self._make_children = children
+        self._children: Pool | None = None
+        self.threads_left = threads
+        """Threads that are not lost to handlers which were told to end and go on."""
+        self.on_leak: Callable[[Claim], None] = lambda claim: None
 
-    async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
+    def isolates(self, task: AnyTask, claim: Claim) -> bool:
+        """Whether the job runs in a child process: because its task wants one, or because its worker
+        died the last time and it may be the reason."""
+        if task.isolation is not None:
+            return True
+        return claim.crashes > 0 and self._make_children is not None and self._pool().reaches(task)
+
+    async def run(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
         """Call the handler and answer how it ended."""
         running = asyncio.current_task()
         try:
@@ -53,6 +77,7 @@ class Executor:
             if task.timeout is None:
                 returned = await self._call(task, claim, stop, thread)
             else:
+                stop.limit(task.timeout.total_seconds())
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
                     returned = await self._call(task, claim, stop, thread)
             return Succeeded(result=None if returned is None else encode_result(returned))
@@ -71,24 +96,41 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
             return Failed(failure=failure_of(error, frames_to_hide=2))
 
+    async def end_children(self) -> None:
+        """End every child process and all that is below it."""
+        if self._children is not None:
+            await self._children.close()
+
     def close(self) -> None:
         """Take no further work. Threads still in a handler are left to the process's end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def run_in_child(self, task: AnyTask, claim: Claim) -> Outcome:
+        """The same in a child process; a cancellation ends it, with all that is below it."""
+        if self._make_children is None:
+            return Failed(failure=Failure(type="ChildNotReady", message="this worker has no child processes"))
+        return await self._pool().run(task, claim)
+
+    def _pool(self) -> Pool:
+        if self._children is None:
+            assert self._make_children is not None  # noqa: S101 - both callers have looked
+            self._children = self._make_children()
+        return self._children
 
     async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
         call = partial(task.signature.call, task.function)
         try:
             args, kwargs = decode(claim.payload)
-            context = _context(claim, stop) if task.signature.wants_context else None
+            context = context_of(claim, stop) if task.signature.wants_context else None
         except BaseException:
             if thread is not None:
                 thread()
             raise
         if thread is None:
             return await cast("Any", call(context, args, kwargs))
-        return await self._in_thread(partial(call, context, args, kwargs), thread)
+        return await self._in_thread(partial(call, context, args, kwargs), thread, claim)
 
-    async def _in_thread(self, call: partial[object], thread: Release) -> object:
+    async def _in_thread(self, call: partial[object], thread: Release, claim: Claim) -> object:
         within = contextvars.copy_context().run
         ended = asyncio.Event()
         try:
@@ -103,8 +145,24 @@ class Executor:
         except asyncio.CancelledError:
             # It cannot be stopped, but may look at ctx.cancelled: its job should not begin elsewhere
             # while it is about to end here.
-            await until(ended, LINGER)
+            if not await until(ended, LINGER):
+                self._leak(future, claim)
             raise
+
+    def _leak(self, future: Future[object], claim: Claim) -> None:
+        """The thread is lost to us, until its handler does end."""
+        loop = asyncio.get_running_loop()
+
+        def found_again() -> None:
+            self.threads_left += 1
+
+        def ended(_: Future[object]) -> None:
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
+                loop.call_soon_threadsafe(found_again)
+
+        self.threads_left -= 1
+        future.add_done_callback(ended)
+        self.on_leak(claim)
 
     async def _thread(self) -> Release:
         """Wait until a thread is free; answer how to give it back, from any thread."""
@@ -135,7 +193,8 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
-def _context(claim: Claim, stop: StopSignal) -> Context:
+def context_of(claim: Claim, stop: StopSignal) -> Context:
+    """What a handler may ask about its run, wherever it runs."""
     about = {"job_id": claim.job_id, "task": claim.task, "attempt": claim.attempt}
     return Context(
         job_id=claim.job_id,

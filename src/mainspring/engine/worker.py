@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
 from mainspring.config import WorkerConfig
@@ -15,7 +16,10 @@ from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
 from mainspring.store.ports import JobQueue
-from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
+from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
+
+if TYPE_CHECKING:
+    from mainspring.engine.isolate.pool import Pool
 
 
 class Worker:
@@ -30,11 +34,12 @@ class Worker:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        children: Callable[[], Pool] | None = None,
     ) -> None:
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
-        self.executor = Executor(config.threads)
+        self.executor = Executor(config.threads, children)
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,
@@ -59,6 +64,13 @@ class Worker:
     def holding(self) -> Sequence[tuple[int, int]]:
         return self.crew.holding()
 
+    def blocked(self) -> bool:
+        """Whether a handler holds up the event loop beyond its timeout. Safe from any thread."""
+        claims = self.crew.blocked()
+        for claim in claims:
+            self._telemetry.emit(LoopBlocked(job_id=claim.job_id, task=claim.task))
+        return bool(claims)
+
     def joined(self) -> None:
         self.on_joined()
 
@@ -78,8 +90,12 @@ class Bridge:
     def __init__(self, worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
         self._worker = worker
         self._loop = loop
+        self.on_blocked: Callable[[], None] = lambda: None
+        """Called on the heart's thread: the only one that still runs."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
+        if self._worker.blocked():
+            self.on_blocked()
         return self._worker.holding()
 
     def joined(self) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
+from mainspring.model.outcome import Crashed, Failed, Outcome, Stopped, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
 
 
@@ -23,7 +23,7 @@ def settle(claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelt
                 took=took,
                 result=outcome.result,
             )
-        case Failed():
+        case Failed() | Crashed():
             last = claim.attempt >= claim.max_attempts
             return Settlement(
                 job_id=claim.job_id,

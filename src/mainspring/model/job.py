@@ -80,6 +80,8 @@ class Claim(Value, frozen=True, kw_only=True):
     enqueued_at: datetime
     schedule_id: int | None = None
     slot_at: datetime | None = None
+    crashes: int = 0
+    """How many workers were lost with it in hand: more than none makes it a suspect, which runs alone."""
 
     @property
     def attempt(self) -> int:

@@ -18,6 +18,12 @@ class Failed(Value, frozen=True, kw_only=True):
     failure: Failure
 
 
+class Crashed(Value, frozen=True, kw_only=True):
+    """The child process that ran the handler died under it: a signal, an exit, no memory left."""
+
+    failure: Failure
+
+
 class Stopped(Value, frozen=True, kw_only=True):
     """We ended the run ourselves, at shutdown: it costs no attempt. `started` is false for a
     claim whose handler never began."""
@@ -25,4 +31,4 @@ class Stopped(Value, frozen=True, kw_only=True):
     started: bool = True
 
 
-Outcome = Succeeded | Failed | Stopped
+Outcome = Succeeded | Failed | Crashed | Stopped

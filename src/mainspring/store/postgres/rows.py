@@ -58,6 +58,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         enqueued_at=row["enqueued_at"],
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
+        crashes=row["crashes"],
     )
 
 

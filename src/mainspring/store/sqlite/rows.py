@@ -94,6 +94,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at,
         schedule_id,
         slot_at,
+        crashes,
     ) = row
     return Claim(
         job_id=job_id,
@@ -108,6 +109,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         enqueued_at=moment(enqueued_at),
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
+        crashes=crashes,
     )
 
 

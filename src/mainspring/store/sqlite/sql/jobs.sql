@@ -24,10 +24,10 @@ WHERE id IN (
     ORDER BY run_at, id
     LIMIT :limit
 )
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at;
+RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, crashes;
 
 -- name: held_jobs
-SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at
+SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, crashes
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
