@@ -43,6 +43,7 @@ async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Fi
         lambda: measures.enqueue(bench, jobs),
         lambda: measures.drain(bench, jobs, 1, concurrency),
         lambda: measures.drain(bench, jobs, 2, concurrency),
+        lambda: measures.isolated(bench, jobs // 4, concurrency),
         lambda: measures.pickup(bench, max(min(jobs // 100, 200), 20)),
         lambda: measures.herd(bench, jobs * 5),
         lambda: measures.lateness(bench, jobs // 20),

@@ -98,7 +98,7 @@ class Bench:
         """An app on this database, with the benchmark's tasks."""
         app = Mainspring(self.url)
         for name, task in target.registry.tasks.items():
-            app.task(name=name)(task.function)
+            app.task(name=name, isolate=task.isolation or False)(task.function)
         async with app:
             yield app
 

@@ -42,11 +42,23 @@ async def enqueue(bench: Bench, count: int) -> Figures:
 
 
 async def drain(bench: Bench, count: int, processes: int, concurrency: int) -> Figures:
-    """Jobs settled per second by idle workers, from the moment `count` jobs are there at once to the
-    last one's history row. Both moments are the database's."""
+    """Jobs settled per second by idle workers."""
+    word = "process" if processes == 1 else "processes"
+    figure = await _drained(bench, "noop", count, processes, concurrency)
+    return {f"drain with {processes} worker {word}, jobs/s": figure}
+
+
+async def isolated(bench: Bench, count: int, concurrency: int) -> Figures:
+    """The same for a task that runs in the four children of one worker, their start included."""
+    return {"drain in child processes, jobs/s": await _drained(bench, "isolated_noop", count, 1, concurrency)}
+
+
+async def _drained(bench: Bench, task: str, count: int, processes: int, concurrency: int) -> float:
+    """From the moment `count` jobs are there at once to the last one's history row. Both moments are
+    the database's."""
     await bench.empty()
     async with bench.workers(processes, concurrency), bench.app() as app:
-        noop = task_of(app, "noop")
+        noop = task_of(app, task)
         await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
         store = await app.store()
         began = await store.now(at=None)
@@ -57,8 +69,7 @@ async def drain(bench: Bench, count: int, processes: int, concurrency: int) -> F
         await bench.until(done, f"{count} jobs to be done")
         [(ended,)] = await bench.rows(f"SELECT max(finished_at) FROM {bench.table('runs')}")
     last = ended / 1e6 if bench.engine == "sqlite" else ended.timestamp()
-    word = "process" if processes == 1 else "processes"
-    return {f"drain with {processes} worker {word}, jobs/s": count / (last - began.timestamp())}
+    return float(count / (last - began.timestamp()))
 
 
 async def pickup(bench: Bench, count: int) -> Figures:

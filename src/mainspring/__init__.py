@@ -6,6 +6,7 @@ from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.isolation import Isolation
 from mainspring.declare.limits import Limit
 from mainspring.declare.retry import On, Retry
 from mainspring.declare.unique import Unique
@@ -14,6 +15,7 @@ from mainspring.version import __version__
 __all__ = [
     "Context",
     "Discard",
+    "Isolation",
     "JobHandle",
     "Limit",
     "Mainspring",

@@ -60,6 +60,8 @@ class Mainspring:
         self.entropy: Entropy = entropy or SystemEntropy()
         self.telemetry = telemetry or Telemetry()
         self.registry = Registry()
+        self.target: str | None = None
+        """`module:attr` or a file that another process can load this app by; the command line sets it."""
         self.task = TaskDecorator(self.registry, self)
         self._targets = Targets(self.registry, self, self.clock)
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.heart import Heart, Listener
+from mainspring.engine.journal import Journal
 from mainspring.engine.loop import Loop
 from mainspring.engine.membership import Membership
 from mainspring.engine.process import Process
@@ -25,6 +28,13 @@ from mainspring.store.ports import FleetStore, Store
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
 
+if TYPE_CHECKING:
+    from mainspring.engine.isolate.launch import Launch
+    from mainspring.engine.isolate.pool import Pool
+
+# -P: what lies in the working directory is found when the app is loaded, not before.
+CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
+
 
 async def serve(
     app: Mainspring,
@@ -35,6 +45,8 @@ async def serve(
     on_start: Callable[[Process], None] = lambda process: None,
 ) -> Process:
     """Run until the process is stopped (`on_start` is given the handle), or until a burst is done."""
+    if worker:
+        _check_isolation(app)
     store = await app.store()
     if scheduler:
         await app.write_schedules()
@@ -59,7 +71,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         ),
         Sweeper(store, clock, entropy, telemetry),
     ]
-    crew, gatekeeper = None, None
+    crew, bridge, gatekeeper = None, None, None
     if worker:
         crew = Worker(
             store,
@@ -69,6 +81,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             entropy=entropy,
             telemetry=telemetry,
             results=settings.results,
+            children=lambda journal: _children(app, journal),
         )
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
@@ -93,7 +106,41 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
     )
     if crew is not None:
         process.listen(store)
+    if bridge is not None:
+        bridge.on_blocked = lambda: process.on_blocked()
     return process
+
+
+def _check_isolation(app: Mainspring) -> None:
+    """Refuse now what would fail at every run."""
+    isolated = [task for task in app.registry.tasks.values() if task.isolation is not None]
+    if isolated:
+        launch = _launch(app)
+        for task in isolated:
+            launch.check(task)
+
+
+def _children(app: Mainspring, journal: Journal) -> Pool:
+    from mainspring.engine.isolate.pool import Pool  # not before a job needs it
+
+    return Pool(app.settings.worker.children, _launch(app), journal)
+
+
+def _launch(app: Mainspring) -> Launch:
+    from mainspring.engine.isolate.frames import Hello
+    from mainspring.engine.isolate.launch import Launch
+
+    path, log = tuple(sys.path), app.settings.log
+    hello = Hello(path=path)
+    if app.target is not None:
+        hello = Hello(
+            target=app.target,
+            path=path,
+            database_url=app.settings.database.url,
+            log_level=log.level,
+            log_format=log.format,
+        )
+    return Launch(command=CHILD, hello=hello)
 
 
 def _pulse(app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]]) -> Pulse:

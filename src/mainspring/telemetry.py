@@ -34,6 +34,23 @@ class ProcessStopped(Value, frozen=True, kw_only=True):
     released: int
 
 
+class WorkerStarted(Value, frozen=True, kw_only=True):
+    """A supervisor has started a worker process."""
+
+    number: int
+    pid: int
+
+
+class WorkerEnded(Value, frozen=True, kw_only=True):
+    """A worker process under a supervisor has ended, by a signal if `code` is negative; another one takes
+    its place after `again_in`, or none does."""
+
+    number: int
+    pid: int
+    code: int
+    again_in: timedelta | None
+
+
 class RunStarted(Value, frozen=True, kw_only=True):
     """A handler begins."""
 
@@ -54,6 +71,31 @@ class RunEnded(Value, frozen=True, kw_only=True):
     failure: Failure | None
     reason: Reason | None = None
     """Why the job died of it, if it did."""
+
+
+class HandlerLeaked(Value, frozen=True, kw_only=True):
+    """A handler was told to end and goes on: its run is settled, and the `what` it occupies ("hand",
+    "thread") is given up. `left` of them can still work."""
+
+    job_id: int
+    task: str
+    what: str
+    left: int
+
+
+class LoopBlocked(Value, frozen=True, kw_only=True):
+    """A handler holds up the event loop, beyond its timeout: nothing in this process moves but the
+    heartbeats."""
+
+    job_id: int
+    task: str
+
+
+class ProcessWornOut(Value, frozen=True, kw_only=True):
+    """The process stops because handlers have taken what it works with; `supervised` says that
+    another one takes its place."""
+
+    supervised: bool
 
 
 class SettlementRefused(Value, frozen=True, kw_only=True):
@@ -201,8 +243,13 @@ Event = (
     ProcessStarted
     | ProcessStopping
     | ProcessStopped
+    | WorkerStarted
+    | WorkerEnded
     | RunStarted
     | RunEnded
+    | HandlerLeaked
+    | LoopBlocked
+    | ProcessWornOut
     | SettlementRefused
     | ClaimsLost
     | LeaseEnded

@@ -13,6 +13,7 @@ import mainspring
 PUBLIC = [
     "Context",
     "Discard",
+    "Isolation",
     "JobHandle",
     "Limit",
     "Mainspring",

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from mainspring import Mainspring
+from mainspring import Mainspring, Retry
 
 app = Mainspring()
 
@@ -38,6 +38,22 @@ async def in_a_helper() -> None:
 
 @app.task
 async def deaf() -> None:
+    print("begun", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+
+
+@app.task(timeout="200ms", retry=Retry(attempts=1))
+def late() -> None:
+    print("begun", flush=True)
+    time.sleep(600)
+
+
+@app.task(timeout="200ms", retry=Retry(attempts=1))
+async def deaf_and_late() -> None:
     print("begun", flush=True)
     while True:
         try:
@@ -111,6 +127,43 @@ def test_user_code_that_never_ends_does_not_outlast_the_grace(shell: Shell, star
     process.terminate()
 
     assert process.wait(FINISHES_WITHIN) == 0
+
+
+@pytest.mark.parametrize(("task", "options"), [("late", ["-t", "1"]), ("deaf_and_late", ["-c", "1"])])
+def test_a_worker_whose_last_thread_or_hand_is_lost_ends_and_says_so(
+    shell: Shell, started: Start, task: str, options: list[str]
+) -> None:
+    shell.write("stuck.py", STUCK)
+    job_id = str(shell("enqueue", "stuck", task, "--json").data["id"])
+
+    process = started("worker", "stuck", "--shutdown-timeout", "1s", *options)
+    read_until(process, "0 left")
+    read_until(process, "stopping: handlers that would not end have taken every thread or hand")
+
+    assert process.wait(FINISHES_WITHIN) == 70
+    job = shell("jobs", "show", job_id, "--json").data
+    assert job["state"] == "dead"
+    assert job["errors"][0]["type"] == "TimeoutError"
+
+
+def test_a_worker_that_lost_one_of_its_threads_goes_on_with_the_others(shell: Shell, started: Start) -> None:
+    shell.write("stuck.py", STUCK)
+    shell("enqueue", "stuck", "late")
+    process = started("worker", "stuck", "-t", "2", "-v")
+    read_until(process, "its thread is given up, 1 left")
+
+    shell("enqueue", "stuck", "patient")
+    read_until(process, "patient: succeeded")
+    process.terminate()
+
+    assert process.wait(FINISHES_WITHIN) == 0
+
+
+def test_several_workers_cannot_share_a_database_in_memory(shell: Shell) -> None:
+    refused = shell("worker", "shop", "-p", "2", "--database-url", "sqlite://:memory:")
+
+    assert refused.code == 2
+    assert "database.url" in refused.err
 
 
 def test_two_signals_end_a_start_that_waits_for_a_silent_database(bare_shell: Shell) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import subprocess
 import time
 
-from mainspring import Context, Mainspring, Retry
+from mainspring import Context, Isolation, Mainspring, Retry
+from mainspring.engine.isolate.line import current
+from mainspring.model.history import JobFilter
 
 SCHEDULES = [f"tick-{number}" for number in range(8)]
 
@@ -23,6 +27,7 @@ def note(ctx: Context, event: str, schedule: str | None = None) -> None:
         "attempt": ctx.attempt,
         "fence": ctx.fence,
         "pid": os.getpid(),
+        "worker": worker(),
         "schedule": schedule,
         "slot": ctx.slot.isoformat() if ctx.slot else None,
     }
@@ -31,6 +36,16 @@ def note(ctx: Context, event: str, schedule: str | None = None) -> None:
         os.write(file, json.dumps(line).encode() + b"\n")
     finally:
         os.close(file)
+
+
+def worker() -> int:
+    """The worker that runs us: this process, or the one that started the keeper of this child."""
+    try:
+        current()
+    except LookupError:
+        return os.getpid()
+    with open(f"/proc/{os.getppid()}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[1])
 
 
 def length(ctx: Context, seconds: float, again: float | None) -> float:
@@ -103,6 +118,58 @@ async def suicidal(ctx: Context) -> None:
     note(ctx, "start")
     if ctx.fence == 1:
         os._exit(1)
+    note(ctx, "end")
+
+
+@app.task(retry=Retry(attempts=2, base=0))
+async def lethal(ctx: Context) -> None:
+    """Ends its process every time."""
+    note(ctx, "start")
+    os._exit(7)
+
+
+@app.task(retry=Retry(attempts=2, base=0))
+async def innocent(ctx: Context, seconds: float) -> None:
+    """In the same worker as somebody lethal."""
+    note(ctx, "start")
+    await asyncio.sleep(seconds)
+    note(ctx, "end")
+
+
+@app.task(timeout="500ms", retry=Retry(attempts=1))
+async def spinning(ctx: Context) -> None:
+    """Lets nothing else happen on its event loop, for ever."""
+    note(ctx, "start")
+    while True:
+        pass
+
+
+@app.task(isolate=Isolation(grace="200ms"), retry=Retry(attempts=1))
+def lonely(ctx: Context, seconds: float) -> None:
+    """In a child, and deaf to everything; so is its own child, which has left the session."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    note(ctx, "start")
+    time.sleep(seconds)
+    note(ctx, "end")
+
+
+@app.task(isolate=True)
+def sender(ctx: Context) -> None:
+    """In a child, and enqueues from there."""
+    note(ctx, "start")
+    work.enqueue(0)
+
+
+@app.task
+async def holder(ctx: Context, number: int, seconds: float) -> None:
+    """Keeps a lease of its own meanwhile, and asks the store again and again."""
+    note(ctx, "start")
+    async with app.lease(f"hold-{number}", ttl="2s"):
+        ends_at = time.monotonic() + seconds
+        while time.monotonic() < ends_at:
+            await (await app.store()).jobs(JobFilter(), at=None)
+            await asyncio.sleep(0.01)
     note(ctx, "end")
 
 

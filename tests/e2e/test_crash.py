@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.e2e
 LEASE, REAP_AND_CLAIM, ONE_JOB = 15.0, 1.0, 1.0
 
 
-def test_the_jobs_of_a_killed_worker_are_all_done_within_its_lease_and_two_seconds(
+def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_seconds_and_all_done(
     site: Site, record_property: Callable[[str, object], None]
 ) -> None:
     victim = site.worker("victim", "-c", "8")
@@ -27,7 +28,7 @@ def test_the_jobs_of_a_killed_worker_are_all_done_within_its_lease_and_two_secon
     site.after_a_beat(victim)
 
     held, settled = _freeze(site, victim, ids)
-    killed_at = victim.kill()
+    killed, killed_at = datetime.now(UTC), victim.kill()
     until(lambda: site.live() == 0, "all jobs to end")
 
     assert 0 < len(held) <= 8
@@ -40,12 +41,12 @@ def test_the_jobs_of_a_killed_worker_are_all_done_within_its_lease_and_two_secon
         assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, len(lost))
         assert len(site.effects.of("start", jobs=[job_id], by=other)) == (job_id not in settled)
         assert all(each.attempt == 1 for each in site.effects.of("start", jobs=[job_id]))
-    starts = site.effects.of("start", by=other, jobs=sorted(held))
     ends = site.effects.of("end", by=other, jobs=sorted(held))
-    begun, done = (max(each.at for each in lines) - killed_at for lines in (starts, ends))
-    record_property("seconds from the kill to the last end", done)
-    assert begun <= LEASE + REAP_AND_CLAIM
-    assert done <= LEASE + REAP_AND_CLAIM + ONE_JOB
+    record_property("seconds from the kill to the last end", max(each.at for each in ends) - killed_at)
+    # They are suspects now, and run in children, which have to be started; what is promised is when
+    # they are taken up.
+    taken = [site.ask(site.store.runs(job_id))[-1].started_at for job_id in held]
+    assert (max(taken) - killed).total_seconds() <= LEASE + REAP_AND_CLAIM
 
 
 def test_a_job_that_ends_its_process_is_done_by_another_and_counts_a_crash(site: Site) -> None:
@@ -61,7 +62,9 @@ def test_a_job_that_ends_its_process_is_done_by_another_and_counts_a_crash(site:
     assert site.job(job_id).state is JobState.SUCCEEDED
     assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, 1)
     assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
-    assert [each.pid for each in site.effects.of("start")] == [first.pid, second.pid]
+    starts = site.effects.of("start")
+    assert [each.worker for each in starts] == [first.pid, second.pid]
+    assert starts[1].pid != second.pid, "a suspect runs in a child"
     assert second.says("dead processes found (first): 1 jobs given back")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -11,12 +12,18 @@ from typing import Any, TypeVar
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
 from mainspring.engine.heart import Heart
+from mainspring.engine.isolate.child import Answers
+from mainspring.engine.isolate.frames import Hello
+from mainspring.engine.isolate.launch import Launch
+from mainspring.engine.isolate.pool import Pool
+from mainspring.engine.journal import Journal
 from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import DeadFilter, DeadJob, Run
 from mainspring.model.job import Job, NewJob
+from mainspring.serve import CHILD
 from mainspring.telemetry import Event, Telemetry
 from mainspring.testing.clock import ManualClock
 
@@ -123,6 +130,7 @@ class Floor:
             **{"lease": LEASE, "heartbeat": BEAT, "concurrency": 8, "threads": 4, **config}
         )
         self.entropy = SeededEntropy(seed)
+        self.answers: Answers = {}
         queue: Any = self.store
         self.worker = Worker(
             queue,
@@ -131,6 +139,7 @@ class Floor:
             clock=clock,
             entropy=self.entropy,
             telemetry=self.telemetry,
+            children=self._children,
         )
         self.heart = Heart(
             lambda: queue,
@@ -186,6 +195,10 @@ class Floor:
 
     async def dead(self) -> list[DeadJob]:
         return list(await self.store.dead(DeadFilter()))
+
+    def _children(self, journal: Journal) -> Pool:
+        launch = Launch(command=CHILD, hello=Hello(path=tuple(sys.path)))
+        return Pool(self.config.children, launch, journal, self.answers)
 
     def close(self) -> None:
         self.worker.executor.close()

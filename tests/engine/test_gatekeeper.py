@@ -105,7 +105,7 @@ def test_a_worker_runs_no_more_at_once_than_the_limit_says(burst: Any) -> None:
     burst(declare)
 
     assert sorted(crowd.seen) == list(range(60))
-    assert crowd.most == 3
+    assert 1 < crowd.most <= 3
 
 
 def test_a_tenant_that_floods_a_fair_queue_does_not_starve_another(burst: Any) -> None:
@@ -142,8 +142,8 @@ def test_limits_of_a_key_and_of_all_hold_together(burst: Any) -> None:
 
     burst(declare)
 
-    assert all_of_them.most == 4
-    assert [crowd.most for crowd in each.values()] == [2, 2, 2]
+    assert 1 < all_of_them.most <= 4
+    assert max(crowd.most for crowd in each.values()) <= 2
     assert len(all_of_them.seen) == 60
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mainspring.declare.context import Context
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.engine.journal import EVERY, IDLE
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.job import JobState

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.declare.options import Retry
+from mainspring.declare.retry import Retry
 from mainspring.engine import waiter as waiting
 from mainspring.engine.waiter import Waiter
 from mainspring.errors import (

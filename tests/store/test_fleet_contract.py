@@ -247,6 +247,17 @@ def test_a_crash_is_counted_apart_from_failures(desk):
     assert (job.failures, job.crashes, job.errors) == (0, 1, ())
 
 
+def test_a_claim_tells_how_many_workers_were_lost_with_its_job(desk):
+    first = desk.started(worker=1)
+    desk.advance(LEASE)
+    desk.reap()
+    desk.join(2)
+    [again] = desk.claim(2)
+
+    assert (first.crashes, again.crashes, again.job_id) == (0, 1, first.job_id)
+    assert [claim.crashes for claim in desk.held(2)] == [1]
+
+
 def test_crashes_add_up_and_go_with_the_job_to_its_end(desk):
     claim = desk.started(worker=1)
     desk.lose(1)

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.xdist_group("plans")
 _LOAD_POSTGRES = f"""
 INSERT INTO mainspring.queues (name) SELECT 'q' || n FROM generate_series(0, 9) n;
 INSERT INTO mainspring.tasks (name) SELECT 't' || n FROM generate_series(0, 9) n;
-INSERT INTO mainspring.lanes (queue_id, priority) SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
+INSERT INTO mainspring.lanes (queue_id, priority)
+    SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
 INSERT INTO mainspring.jobs
     (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload, worker_id)
 SELECT n, CASE WHEN n <= {DUE} THEN timestamptz '2030-01-01 00:00Z' - n * interval '1 second'

@@ -52,6 +52,8 @@ class Effect:
     attempt: int
     fence: int
     pid: int
+    worker: int
+    """The worker's process: the same, but for runs in its children."""
     schedule: str | None
     slot: str | None
 
@@ -80,7 +82,7 @@ class Effects:
             each
             for each in self.all()
             if each.event == event
-            and (by is None or each.pid == by.pid)
+            and (by is None or each.worker == by.pid)
             and (jobs is None or each.job in jobs)
         ]
 

@@ -11,6 +11,7 @@ from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.isolation import Isolation
 from mainspring.declare.registry import Registry
 from mainspring.declare.retry import On, Retry
 from mainspring.declare.schedule import declare_schedule
@@ -31,6 +32,15 @@ def bare_and_configured(task: TaskDecorator) -> None:
     def configured(a: int) -> float:
         return a / 2
 
+    @task(isolate=Isolation(memory="512MB", processes=50, grace="5s", runs=10))
+    async def alone(a: int) -> int:
+        return a
+
+    @task(isolate=True)
+    def apart() -> None: ...
+
+    assert_type(alone.enqueue(1), JobHandle[int])
+    apart.enqueue()
     assert_type(bare(1), str)
     assert_type(bare.enqueue(1), JobHandle[str])
     assert_type(bare.enqueue(1).wait(timeout=5), str)

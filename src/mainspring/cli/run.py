@@ -9,7 +9,7 @@ import click
 
 from mainspring.cli.options import app_argument, length, settings_options
 from mainspring.cli.output import printable, say
-from mainspring.cli.session import Access, naming_the_database
+from mainspring.cli.session import Access, naming_the_database, refuse_memory
 from mainspring.config import masked_url
 from mainspring.telemetry import Telemetry
 from mainspring.version import __version__
@@ -37,6 +37,7 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("-q", "--queues", metavar="A,B", help="Queues to serve; default: default."),
             click.option("-c", "--concurrency", type=int, metavar="N", help="Jobs in hand at once."),
             click.option("-t", "--threads", type=int, metavar="N", help="Plain functions at once."),
+            click.option("--children", type=int, metavar="N", help="Isolated jobs at once."),
             click.option("-n", "--name", help="What people call this process; default: host:pid."),
             click.option("--shutdown-timeout", type=length, help="How long jobs may go on after a stop."),
             click.option("--lease", type=length, help="How long the process is thought alive unheard."),
@@ -65,15 +66,36 @@ def dev(access: Access, **given: object) -> None:
 @app_argument()
 @worker_options
 @click.option("--burst", is_flag=True, help="End when nothing is left to do.")
+@click.option("-p", "--processes", type=click.IntRange(1, 1000), metavar="N", help="Worker processes.")
+@click.option("--supervised", type=int, hidden=True)
 @settings_options
 @log_options
 @verbose_option
-def worker(access: Access, verbose: bool, burst: bool, **given: object) -> None:
+def worker(
+    access: Access,
+    verbose: bool,
+    burst: bool,
+    processes: int | None,
+    supervised: int | None,
+    **given: object,
+) -> None:
     """Run jobs until stopped.
 
-    The first SIGTERM or Ctrl-C lets running jobs end; the second gives them back at once.
+    The first SIGTERM or Ctrl-C lets running jobs end; the second gives them back at once. With -p, one
+    process starts so many workers, starts again those that die, and ends with them.
     """
-    _serve(access, given, verbose=verbose, worker=True, scheduler=False, burst=burst)
+    if processes is not None:
+        _supervise(access, given, processes, verbose=verbose, burst=burst)
+    else:
+        _serve(
+            access,
+            given,
+            verbose=verbose,
+            worker=True,
+            scheduler=False,
+            burst=burst,
+            supervisor=supervised,
+        )
 
 
 @click.command()
@@ -98,6 +120,7 @@ def _serve(
     scheduler: bool,
     burst: bool = False,
     migrate: bool = False,
+    supervisor: int | None = None,
 ) -> None:
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
@@ -109,8 +132,26 @@ def _serve(
     if migrate:
         _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
     with naming_the_database(app):
-        code = run_service(app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate)
+        code = run_service(
+            app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate, supervisor=supervisor
+        )
     click.get_current_context().exit(code)
+
+
+def _supervise(
+    access: Access, given: Mapping[str, object], count: int, *, verbose: bool, burst: bool
+) -> None:
+    from mainspring.cli.logs import set_up_logging
+    from mainspring.cli.supervise import supervise
+    from mainspring.engine.log import log_event
+
+    # Loaded here too, so that what is wrong with it is said once, and not by every worker.
+    app = access.load(_flags(given))
+    refuse_memory(app)
+    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    app.telemetry = Telemetry(log_event, app.telemetry.emit)
+    options = {**given, "burst": burst, "verbose": verbose}
+    click.get_current_context().exit(supervise(app, access, count, options, burst=burst))
 
 
 def _flags(given: Mapping[str, object]) -> dict[str, object]:

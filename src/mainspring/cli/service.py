@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 _HANDLER, _HELPER = "mainspring-handler", "mainspring-helper"
 _USER_CODE_ENDS_WITHIN = 1.0
+WORN_OUT = 70
+"""The exit code when handlers that would not end have taken what the process works with."""
 
 
 class Stopper:
     """Turns signals into stops: the first drains, the second aborts, even before there is a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, supervised: bool = False) -> None:
+        self._supervised = supervised
         self._process: Process | None = None
         self._main: asyncio.Task[object] | None = None
         self._signals: list[int] = []
@@ -41,6 +44,8 @@ class Stopper:
     def started(self, process: Process) -> None:
         """From now on the process itself can be stopped."""
         self._process = process
+        process.supervised = self._supervised
+        process.on_blocked = lambda: _leave_at_once(WORN_OUT)
         if self._signals:
             process.stop()
 
@@ -57,16 +62,36 @@ class Stopper:
 
 
 def run_service(
-    app: Mainspring, *, worker: bool, scheduler: bool, burst: bool = False, migrate: bool = False
+    app: Mainspring,
+    *,
+    worker: bool,
+    scheduler: bool,
+    burst: bool = False,
+    migrate: bool = False,
+    supervisor: int | None = None,
 ) -> int:
-    """Serve until stopped; answer the exit code. If user code will not let go, end the process here."""
+    """Serve until stopped; answer the exit code. If user code will not let go, end the process here.
+    With a `supervisor`, which is its process id, we drain when it is gone."""
+    if supervisor is not None:
+        from mainspring.engine.isolate.family import die_with
+
+        die_with(supervisor, signal.SIGTERM)
     helpers = ThreadPoolExecutor(thread_name_prefix=_HELPER)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         # Runner.close waits without a limit for the default executor and for tasks that ignore
         # being cancelled; so both are looked at first.
         runner.get_loop().set_default_executor(helpers)
         try:
-            code = runner.run(_serve(app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate))
+            code = runner.run(
+                _serve(
+                    app,
+                    Stopper(supervised=supervisor is not None),
+                    worker=worker,
+                    scheduler=scheduler,
+                    burst=burst,
+                    migrate=migrate,
+                )
+            )
             stuck = runner.run(_some_task_goes_on())
         finally:
             helpers.shutdown(wait=False, cancel_futures=True)
@@ -75,8 +100,9 @@ def run_service(
     return code
 
 
-async def _serve(app: Mainspring, *, worker: bool, scheduler: bool, burst: bool, migrate: bool) -> int:
-    stopper = Stopper()
+async def _serve(
+    app: Mainspring, stopper: Stopper, *, worker: bool, scheduler: bool, burst: bool, migrate: bool
+) -> int:
     stopper.listen()
     try:
         store = await app.store(prepare=not migrate)
@@ -90,7 +116,7 @@ async def _serve(app: Mainspring, *, worker: bool, scheduler: bool, burst: bool,
             await app.aclose()
     except asyncio.CancelledError:
         return stopper.code(aborted=True)
-    return stopper.code(aborted=process.aborted)
+    return WORN_OUT if process.worn_out else stopper.code(aborted=process.aborted)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -38,6 +38,8 @@ class WorkerConfig:
     """Jobs in hand at once."""
     threads: int = 16
     """Those of them that may be plain functions."""
+    children: int = 4
+    """Those of them that may run in child processes."""
     lease: timedelta = 15 * _SECOND
     """How long the process is thought alive without a heartbeat."""
     heartbeat: timedelta = 5 * _SECOND
@@ -70,6 +72,7 @@ class WorkerConfig:
         _check_queues(self.queues)
         _check_range("worker.concurrency", self.concurrency, 1, 10_000)
         _check_range("worker.threads", self.threads, 1, 1_000)
+        _check_range("worker.children", self.children, 1, 1_000)
         _check_length("worker.lease", self.lease, least=_SECOND, most=_DAY)
         _check_length("worker.heartbeat", self.heartbeat, least=_SECOND / 10)
         _check_length("worker.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)

@@ -59,7 +59,8 @@ class Context(Value, frozen=True, kw_only=True):
 
     @property
     def cancelled(self) -> bool:
-        """True once the run should end: the job was cancelled, its lease was lost, or the worker stops."""
+        """True once the run should end: the job was cancelled, its timeout is over, its lease was lost, or
+        the worker stops."""
         return self.stop.is_set()
 
     def progress(self, fraction: float, note: str = "") -> None:

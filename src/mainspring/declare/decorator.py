@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring.declare.context import Context
+from mainspring.declare.isolation import Isolation
 from mainspring.declare.limits import Limit
 from mainspring.declare.registry import Registry
 from mainspring.declare.retry import Retry
@@ -43,6 +44,7 @@ class ConfiguredDecorator:
     unique: Unique | None = None
     limits: Sequence[Limit] = ()
     expires: Duration | None = None
+    isolate: bool | Isolation = False
 
     # A type checker can take the context out of first place only; the worker finds it anywhere. The first
     # that fits is right: a coroutine is awaited, so the result is what it returns then.
@@ -73,6 +75,7 @@ class ConfiguredDecorator:
             limits=self.limits,
             queues=self.registry.queues,
             expires=self.expires,
+            isolate=self.isolate,
         )
         self.registry.add_task(task)
         return task
@@ -109,6 +112,7 @@ class TaskDecorator:
         unique: Unique | None = None,
         limits: Sequence[Limit] = (),
         expires: Duration | None = None,
+        isolate: bool | Isolation = False,
     ) -> ConfiguredDecorator: ...
     def __call__(
         self,
@@ -123,6 +127,7 @@ class TaskDecorator:
         unique: Unique | None = None,
         limits: Sequence[Limit] = (),
         expires: Duration | None = None,
+        isolate: bool | Isolation = False,
     ) -> Task[..., object] | ConfiguredDecorator:
         configured = ConfiguredDecorator(
             registry=self._registry,
@@ -135,5 +140,6 @@ class TaskDecorator:
             unique=unique,
             limits=limits,
             expires=expires,
+            isolate=isolate,
         )
         return configured if function is None else configured(function)

@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 from mainspring.declare import payload
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
+from mainspring.declare.isolation import Isolation, valid_isolation
 from mainspring.declare.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_attempts, valid_priority
@@ -56,6 +57,7 @@ class Task(Generic[P, R_co]):
         limits: Sequence[Limit] = (),
         queues: Mapping[str, QueueRules] = MappingProxyType({}),
         expires: Duration | None = None,
+        isolate: bool | Isolation = False,
     ) -> None:
         """Unless given, the name is the function's own, without its module: a module is called
         `__main__` in the process that starts it and otherwise in all others."""
@@ -66,6 +68,7 @@ class Task(Generic[P, R_co]):
         self.timeout = None if timeout is None else duration(timeout, "task.timeout", least=_SHORTEST_TIMEOUT)
         self.queue = valid_name(queue, "task.queue")
         self.priority = valid_priority(priority, "task.priority")
+        self.isolation = valid_isolation(isolate)
         self.attempts = self.retry.attempts
         self.unique = valid_unique(unique, self.signature)
         self.limits = valid_limits(limits, self.signature)

@@ -12,7 +12,7 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
-from mainspring.engine.failures import failure_of
+from mainspring.engine.failures import failure_of, timeout_failure
 from mainspring.engine.journal import Journal
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
@@ -22,7 +22,13 @@ from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Stopped
 from mainspring.model.settlement import Settlement
-from mainspring.telemetry import RunStarted, Telemetry
+from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
+
+WRITE_OFF_AFTER = timedelta(seconds=6)
+"""How long a handler that was told to end may go on before its hand is given up."""
+BLOCKED_AFTER = 2 * WRITE_OFF_AFTER
+"""How long after its time a run may be in hand: if it has not been given up by then, nothing on the event
+loop moves any more."""
 
 
 class Ending(Enum):
@@ -37,17 +43,33 @@ class Ending(Enum):
 class Hand:
     """One claim and the task that runs it."""
 
-    __slots__ = ("claim", "ending", "task")
+    __slots__ = ("_crew", "began", "claim", "due", "ending", "late", "task", "timer")
 
-    def is_set(self) -> bool:
-        """Whether the handler should end: what `ctx.cancelled` asks."""
-        return self.ending is not None
-
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, crew: Crew) -> None:
         self.claim = claim
+        self._crew = crew
+        self.began = 0.0
+        self.due: float | None = None
+        """When its timeout ends, by the crew's clock."""
+        self.timer: asyncio.TimerHandle | None = None
+        self.late = False
+        """Whether its timeout has ended."""
         self.ending: Ending | None = None
         self.task: asyncio.Task[None] | None = None
         """Set once the run has begun: a task cancelled before that would never get to settle."""
+
+    def is_set(self) -> bool:
+        """Whether the handler should end: what `ctx.cancelled` asks."""
+        return self.ending is not None or self.late
+
+    def limit(self, seconds: float) -> None:
+        """The timeout starts to run."""
+        self.due = self._crew.now() + seconds
+        self.timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self.late = True
+        self._crew.overdue(self)
 
 
 class Crew:
@@ -75,12 +97,27 @@ class Crew:
         self._telemetry = telemetry
         self._hands: dict[int, Hand] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._leaked: set[Hand] = set()
         self.on_freed: Callable[[], None] = lambda: None
+        self.on_leak: Callable[[], None] = lambda: None
+        """Called when a hand or a thread was lost to a handler that would not end."""
+        self.draining = False
+        executor.on_leak = self._lost_a_thread
 
     @property
     def free(self) -> int:
         """How many more claims may be taken. Unwritten settlements press back."""
-        return self._size - max(len(self._hands), self._settler.pending - self._size)
+        return self.size - max(len(self._hands), self._settler.pending - self._size)
+
+    @property
+    def size(self) -> int:
+        """Hands that are not lost to handlers which were told to end and go on."""
+        return self._size - len(self._leaked)
+
+    @property
+    def worn_out(self) -> bool:
+        """Whether no hand, or no thread, is left to work with."""
+        return self.size <= 0 or self._executor.threads_left <= 0
 
     @property
     def running(self) -> int:
@@ -90,6 +127,10 @@ class Crew:
     def holding(self) -> list[tuple[int, int]]:
         """The (job, fence) pairs in hand. Safe from any thread: the copy is one bytecode."""
         return [(hand.claim.job_id, hand.claim.fence) for hand in list(self._hands.values())]
+
+    def now(self) -> float:
+        """Seconds that never go back. Safe from any thread."""
+        return self._clock.monotonic()
 
     def start(self, claims: Iterable[Claim]) -> None:
         """Take these claims in hand. One that is in hand already, because the store forgot the first
@@ -101,7 +142,7 @@ class Crew:
                 if (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence):
                     continue
                 self._end(old, Ending.DROP)
-            hand = self._hands[claim.job_id] = Hand(claim)
+            hand = self._hands[claim.job_id] = Hand(claim, self)
             running = loop.create_task(self._run(hand))
             self._tasks.add(running)
             running.add_done_callback(self._tasks.discard)
@@ -149,24 +190,70 @@ class Crew:
         """Nothing in hand and nothing left to write."""
         return not self._hands and not self._settler.pending
 
+    def blocked(self) -> list[Claim]:
+        """Claims of runs so far beyond their time that the event loop cannot be moving. Safe from any
+        thread."""
+        hands = list(self._hands.values())
+        if not any(hand.due is not None for hand in hands):
+            return []
+        now, slack = self.now(), BLOCKED_AFTER.total_seconds()
+        return [hand.claim for hand in hands if hand.due is not None and now > hand.due + slack]
+
     def _end(self, hand: Hand, ending: Ending) -> None:
         if hand.ending is ending or hand.ending is Ending.DROP:
             return
         hand.ending = ending
         if hand.task is not None:
             hand.task.cancel()
+        self.overdue(hand)
+
+    def overdue(self, hand: Hand) -> None:
+        """It should end now; look again whether it did."""
+        asyncio.get_running_loop().call_later(WRITE_OFF_AFTER.total_seconds(), self._write_off, hand)
+
+    def _write_off(self, hand: Hand) -> None:
+        """Settle a run whose handler swallowed its cancellation, and do without the hand. Threads and
+        children need no such thing: those are not waited for, these are killed."""
+        claim, task = hand.claim, self._registry.get(hand.claim.task)
+        if hand.task is None or hand.task.done() or hand in self._leaked:
+            return
+        if not task.signature.is_async or self._executor.isolates(task, claim):
+            return
+        self._leaked.add(hand)
+        if self._hands.get(claim.job_id) is hand:
+            del self._hands[claim.job_id]
+        if hand.ending is not Ending.DROP:
+            took = timedelta(seconds=self._clock.monotonic() - hand.began)
+            outcome: Outcome = Stopped()
+            if hand.ending is None and task.timeout is not None:
+                outcome = Failed(failure=timeout_failure(task.timeout.total_seconds()))
+            hand.ending = Ending.DROP  # whatever it does later
+            self._put(claim, self._settled(task, claim, outcome, took))
+        self._lost(claim, "hand", self.size)
+        self.on_freed()
+
+    def _lost_a_thread(self, claim: Claim) -> None:
+        self._lost(claim, "thread", self._executor.threads_left)
+
+    def _lost(self, claim: Claim, what: str, left: int) -> None:
+        if not self.draining:
+            self._telemetry.emit(HandlerLeaked(job_id=claim.job_id, task=claim.task, what=what, left=left))
+            self.on_leak()
 
     async def _run(self, hand: Hand) -> None:
         hand.task = asyncio.current_task()
         claim = hand.claim
         task = self._registry.get(claim.task)
-        began = self._clock.monotonic()
+        began = hand.began = self._clock.monotonic()
         outcome = _unbegun(hand) or await self._perform(task, hand)
+        if hand.timer is not None:
+            hand.timer.cancel()
+        self._leaked.discard(hand)
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
         if hand.ending is not Ending.DROP:
             took = timedelta(seconds=self._clock.monotonic() - began)
-            if hand.ending is Ending.RELEASE and isinstance(outcome, Failed):
+            if hand.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
             self._put(claim, self._settled(task, claim, outcome, took))
         else:
@@ -194,6 +281,8 @@ class Crew:
         claim = hand.claim
         self._telemetry.emit(RunStarted(job_id=claim.job_id, task=claim.task, attempt=claim.attempt))
         try:
+            if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
+                return await self._executor.run_in_child(task, claim)
             return await self._executor.run(task, claim, stop=hand)
         except asyncio.CancelledError as error:
             if hand.ending is None:

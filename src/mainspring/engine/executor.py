@@ -1,26 +1,31 @@
-"""One run of one handler: async on the loop, sync in a thread, inside its timeout."""
+"""One run of one handler: async on the loop, sync in a thread, inside its timeout; or in a child."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from concurrent.futures import Executor as Pool
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor as Threads
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from mainspring.declare.context import Context, StopSignal
+from mainspring.declare.context import Context, Log, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
 from mainspring.engine.failures import expired_failure, timeout_failure
 from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
 from mainspring.lifecycle.burial import NEVER_BEGAN
+from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Expired, Outcome, Stopped, Succeeded
+from mainspring.model.outcome import Expired, Failed, Outcome, Stopped, Succeeded
 from mainspring.waiting import until
+
+if TYPE_CHECKING:
+    from mainspring.engine.isolate.pool import Pool
 
 AnyTask = Task[..., Any]
 
@@ -34,33 +39,51 @@ class Release(Protocol):
     def __call__(self, ended: asyncio.Event | None = None) -> None: ...
 
 
+class Stop(StopSignal, Protocol):
+    """What the handler is shown of its own end, and who is told when that is due."""
+
+    def limit(self, seconds: float) -> None:
+        """The run should be over so many seconds from now."""
+
+
 class Executor:
     """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
     through is a cancellation that we asked for ourselves."""
 
     def __init__(
-        self, threads: int, journal: Journal, *, result_bytes: int, pool: Pool | None = None
+        self,
+        threads: int,
+        journal: Journal,
+        *,
+        result_bytes: int,
+        pool: Threads | None = None,
+        children: Callable[[Journal], Pool] | None = None,
     ) -> None:
         """Plain functions run in `pool`, or else in as many threads of our own."""
         self._journal = journal
         self._result_bytes = result_bytes
         self._threads = pool or ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
+        self._make_children = children
+        self._children: Pool | None = None
+        self.threads_left = threads
+        """Threads that are not lost to handlers which were told to end and go on."""
+        self.on_leak: Callable[[Claim], None] = lambda claim: None
 
-    async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
+    def isolates(self, task: AnyTask, claim: Claim) -> bool:
+        """Whether the job runs in a child process: because its task wants one, or because its worker
+        died the last time and it may be the reason."""
+        if task.isolation is not None:
+            return True
+        return claim.crashes > 0 and self._make_children is not None and self._pool().reaches(task)
+
+    async def run(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
         """Call the handler and answer how it ended; not beyond the job's deadline, if it has one."""
         if claim.expires_in is None:
             return await self._run(task, claim, stop)
-        try:
-            async with asyncio.timeout(claim.expires_in.total_seconds()) as deadline:
-                outcome = await self._run(task, claim, stop)
-        except TimeoutError:  # ours: whatever the handler raised is a value by now
-            return Expired(failure=expired_failure())
-        if deadline.expired() and isinstance(outcome, Stopped):
-            return Expired(failure=NEVER_BEGAN, started=False)
-        return outcome
+        return await _bounded(claim.expires_in, self._run(task, claim, stop))
 
-    async def _run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
+    async def _run(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
         running = asyncio.current_task()
         try:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
@@ -71,6 +94,7 @@ class Executor:
             if task.timeout is None:
                 returned = await self._call(task, claim, stop, thread)
             else:
+                stop.limit(task.timeout.total_seconds())
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
                     returned = await self._call(task, claim, stop, thread)
             return Succeeded(result=None if returned is None else encode_result(returned, self._result_bytes))
@@ -89,10 +113,30 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
             return outcome_of(error, task.retry, frames_to_hide=2)
 
+    async def end_children(self) -> None:
+        """End every child process and all that is below it."""
+        if self._children is not None:
+            await self._children.close()
+
     def close(self) -> None:
         """Take no further work. Threads still in a handler are left to the process's end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._journal.shut()
+
+    async def run_in_child(self, task: AnyTask, claim: Claim) -> Outcome:
+        """The same in a child process; a cancellation ends it, with all that is below it."""
+        if self._make_children is None:
+            return Failed(failure=Failure(type="ChildNotReady", message="this worker has no child processes"))
+        if task.signature.wants_context:
+            self._journal.open(claim)  # what the child is told by its handler is kept there
+        running = self._pool().run(task, claim, result_bytes=self._result_bytes)
+        return await (running if claim.expires_in is None else _bounded(claim.expires_in, running))
+
+    def _pool(self) -> Pool:
+        if self._children is None:
+            assert self._make_children is not None  # noqa: S101 - both callers have looked
+            self._children = self._make_children(self._journal)
+        return self._children
 
     async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
         call = partial(task.signature.call, task.function)
@@ -107,25 +151,13 @@ class Executor:
             raise
         if thread is None:
             return await cast("Any", call(context, args, kwargs))
-        return await self._in_thread(partial(call, context, args, kwargs), thread)
+        return await self._in_thread(partial(call, context, args, kwargs), thread, claim)
 
     def _context(self, claim: Claim, stop: StopSignal) -> Context:
         report = self._journal.open(claim)
-        return Context(
-            job_id=claim.job_id,
-            task=claim.task,
-            queue=claim.queue,
-            attempt=claim.attempt,
-            max_attempts=claim.max_attempts,
-            fence=claim.fence,
-            log=report.log,
-            stop=stop,
-            schedule_id=claim.schedule_id,
-            slot=claim.slot_at,
-            on_progress=report.progress,
-        )
+        return context_of(claim, stop, log=report.log, on_progress=report.progress)
 
-    async def _in_thread(self, call: partial[object], thread: Release) -> object:
+    async def _in_thread(self, call: partial[object], thread: Release, claim: Claim) -> object:
         within = contextvars.copy_context().run
         ended = asyncio.Event()
         try:
@@ -140,8 +172,24 @@ class Executor:
         except asyncio.CancelledError:
             # It cannot be stopped, but may look at ctx.cancelled: its job should not begin elsewhere
             # while it is about to end here.
-            await until(ended, LINGER)
+            if not await until(ended, LINGER):
+                self._leak(future, claim)
             raise
+
+    def _leak(self, future: Future[object], claim: Claim) -> None:
+        """The thread is lost to us, until its handler does end."""
+        loop = asyncio.get_running_loop()
+
+        def found_again() -> None:
+            self.threads_left += 1
+
+        def ended(_: Future[object]) -> None:
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
+                loop.call_soon_threadsafe(found_again)
+
+        self.threads_left -= 1
+        future.add_done_callback(ended)
+        self.on_leak(claim)
 
     async def _thread(self) -> Release:
         """Wait until a thread is free; answer how to give it back, from any thread."""
@@ -170,3 +218,34 @@ def _current_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
+
+
+async def _bounded(left: timedelta, running: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """How a run ended whose job has this long until its deadline."""
+    try:
+        async with asyncio.timeout(left.total_seconds()) as deadline:
+            outcome = await running
+    except TimeoutError:  # ours: whatever the handler raised is a value by now
+        return Expired(failure=expired_failure())
+    if deadline.expired() and isinstance(outcome, Stopped):
+        return Expired(failure=NEVER_BEGAN, started=False)
+    return outcome
+
+
+def context_of(
+    claim: Claim, stop: StopSignal, *, log: Log, on_progress: Callable[[float, str], None]
+) -> Context:
+    """What a handler may ask about its run, wherever it runs."""
+    return Context(
+        job_id=claim.job_id,
+        task=claim.task,
+        queue=claim.queue,
+        attempt=claim.attempt,
+        max_attempts=claim.max_attempts,
+        fence=claim.fence,
+        log=log,
+        stop=stop,
+        schedule_id=claim.schedule_id,
+        slot=claim.slot_at,
+        on_progress=on_progress,
+    )

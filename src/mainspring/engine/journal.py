@@ -85,6 +85,10 @@ class Journal:
         report = self._open[claim.job_id, claim.fence] = Report(claim, self, self._log_limit, self._clock)
         return report
 
+    def known(self, claim: Claim) -> Report | None:
+        """The report of a run that has been opened and not closed."""
+        return self._open.get((claim.job_id, claim.fence))
+
     def enter(self, claim: Claim) -> None:
         """From here on, whatever the running task, and what it starts, logs anywhere is this run's."""
         if self._root is not None:

@@ -13,17 +13,20 @@ from mainspring.telemetry import (
     ClaimsLost,
     DeadLettersCounted,
     Event,
+    HandlerLeaked,
     HistoryPruned,
     JobsExpired,
     JobsQuarantined,
     LagMeasured,
     LeaseEnded,
+    LoopBlocked,
     LoopFailed,
     LoopStalled,
     MembersReaped,
     ProcessStarted,
     ProcessStopped,
     ProcessStopping,
+    ProcessWornOut,
     ResultsDropped,
     RunEnded,
     RunStarted,
@@ -34,6 +37,8 @@ from mainspring.telemetry import (
     StoreRecovered,
     StoreTrouble,
     TriggerRefused,
+    WorkerEnded,
+    WorkerStarted,
 )
 
 _log = logging.getLogger("mainspring")
@@ -47,7 +52,16 @@ def log_event(event: Event) -> None:
             _run_started(event)
         case RunEnded():
             _run_ended(event)
-        case ProcessStarted() | ProcessStopping() | ProcessStopped():
+        case (
+            ProcessStarted()
+            | ProcessStopping()
+            | ProcessStopped()
+            | ProcessWornOut()
+            | HandlerLeaked()
+            | LoopBlocked()
+            | WorkerStarted()
+            | WorkerEnded()
+        ):
             _process(event)
         case SettlementRefused() | ClaimsLost() | LeaseEnded() | MembersReaped():
             _fleet(event)
@@ -124,7 +138,19 @@ def _deaths(event: JobsQuarantined | JobsExpired | DeadLettersCounted) -> None:
             )
 
 
-def _process(event: ProcessStarted | ProcessStopping | ProcessStopped) -> None:
+_OfAProcess = (
+    ProcessStarted
+    | ProcessStopping
+    | ProcessStopped
+    | ProcessWornOut
+    | HandlerLeaked
+    | LoopBlocked
+    | WorkerStarted
+    | WorkerEnded
+)
+
+
+def _process(event: _OfAProcess) -> None:
     match event:
         case ProcessStarted():
             _log.info("%s %s started (member %x)", event.role, event.name, event.member_id)
@@ -135,6 +161,22 @@ def _process(event: ProcessStarted | ProcessStopping | ProcessStopped) -> None:
                 "stopped; %s given back",
                 _counted(event.released, "unfinished job was", "unfinished jobs were"),
             )
+        case WorkerStarted():
+            _log.info("worker %d: process %d", event.number, event.pid)
+        case WorkerEnded():
+            _worker_ended(event)
+        case _:
+            _stuck(event)
+
+
+def _worker_ended(event: WorkerEnded) -> None:
+    how = f"exit code {event.code}" if event.code >= 0 else f"signal {-event.code}"
+    if event.again_in is None:
+        level = logging.INFO if event.code == 0 else logging.WARNING
+        _log.log(level, "worker %d: process %d ended (%s)", event.number, event.pid, how)
+        return
+    again = _short(event.again_in)
+    _log.warning("worker %d: process %d ended (%s), another in %s", event.number, event.pid, how, again)
 
 
 def _stopping(event: ProcessStopping) -> None:
@@ -146,6 +188,30 @@ def _stopping(event: ProcessStopping) -> None:
         _counted(event.running, "running job gets", "running jobs get"),
         written(event.grace),
     )
+
+
+def _stuck(event: ProcessWornOut | HandlerLeaked | LoopBlocked) -> None:
+    match event:
+        case HandlerLeaked():
+            _log.error(
+                "job %d %s: the handler was told to end and goes on; its %s is given up, %d left",
+                event.job_id,
+                event.task,
+                event.what,
+                event.left,
+                extra={"job_id": event.job_id, "task": event.task},
+            )
+        case LoopBlocked():
+            _log.error(
+                "job %d %s: the handler blocks the event loop beyond its timeout; nothing else can run here",
+                event.job_id,
+                event.task,
+                extra={"job_id": event.job_id, "task": event.task},
+            )
+        case ProcessWornOut(supervised=True):
+            _log.warning("stopping, to be replaced: handlers that would not end go with this process")
+        case ProcessWornOut():
+            _log.error("stopping: handlers that would not end have taken every thread or hand")
 
 
 def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | MembersReaped) -> None:

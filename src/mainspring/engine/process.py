@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from mainspring.engine.gatekeeper import Gatekeeper
@@ -12,7 +12,7 @@ from mainspring.engine.pulse import Pulse
 from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
 from mainspring.store.ports import Waker, Wakeups
-from mainspring.telemetry import ProcessStopped, ProcessStopping, Telemetry
+from mainspring.telemetry import ProcessStopped, ProcessStopping, ProcessWornOut, Telemetry
 from mainspring.waiting import NOW, until
 
 CANCEL_WITHIN = timedelta(seconds=5)
@@ -47,6 +47,13 @@ class Process:
         self._aborting = asyncio.Event()
         self._quiet = asyncio.Event()
         self._burst = False
+        self.supervised = False
+        """Whether another process takes our place when we end: then the first handler that would not
+        end is reason enough."""
+        self.worn_out = False
+        """Whether we stopped because handlers would not end."""
+        self.on_blocked: Callable[[], None] = lambda: None
+        """Called on the heart's thread while a handler holds up the event loop beyond its timeout."""
         self._others = [Cycle(loop, telemetry, entropy) for loop in loops]
         self._settling: list[Cycle] = []
         self._gatekeeper = gatekeeper
@@ -108,6 +115,7 @@ class Process:
         worker.settler.on_arrival = settling.wake
         worker.settler.on_written = self._moved
         worker.crew.on_freed = self._moved
+        worker.crew.on_leak = self._leaked
         worker.on_joined = self._claiming.wake
         worker.claimer.on_idle = self._idle
 
@@ -132,6 +140,15 @@ class Process:
         if worker.crew.quiet:
             self._quiet.set()
 
+    def _leaked(self) -> None:
+        """A handler would not end. Alone we go on with what is left, as long as anything is."""
+        worker = self._worker
+        if worker is None or self._stopping.is_set() or not (self.supervised or worker.crew.worn_out):
+            return
+        self.worn_out = True
+        self._telemetry.emit(ProcessWornOut(supervised=self.supervised))
+        self._stopping.set()
+
     def _idle(self) -> None:
         if self._burst:
             self._stopping.set()
@@ -142,6 +159,7 @@ class Process:
         if worker is None:
             return True
         worker.claimer.stop()
+        worker.crew.draining = True
         self._telemetry.emit(ProcessStopping(running=worker.crew.running, grace=self._grace))
         # A second stop may have come before we got here.
         await self._until_quiet(worker, NOW if self.aborted else self._grace)
@@ -150,6 +168,7 @@ class Process:
             await self._until_quiet(worker, ABORT_WITHIN if self.aborted else CANCEL_WITHIN)
             worker.crew.abandon()
         await self._until_quiet(worker, ABORT_WITHIN if self.aborted else WRITE_WITHIN)
+        await worker.executor.end_children()
         worker.executor.close()
         self._telemetry.emit(ProcessStopped(released=released))
         return worker.crew.quiet and not worker.claimer.in_doubt

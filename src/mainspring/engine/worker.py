@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor as Pool
-from typing import Protocol
+from concurrent.futures import Executor as Threads
+from typing import TYPE_CHECKING, Protocol
 
 from mainspring.clock import Clock
 from mainspring.config import ResultsConfig, WorkerConfig
@@ -19,7 +19,10 @@ from mainspring.engine.settler import Settler
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
 from mainspring.store.ports import JobQueue, ReportStore
-from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
+from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
+
+if TYPE_CHECKING:
+    from mainspring.engine.isolate.pool import Pool
 
 
 class WorkerStore(JobQueue, ReportStore, Protocol):
@@ -38,7 +41,8 @@ class Worker:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
-        pool: Pool | None = None,
+        threads: Threads | None = None,
+        children: Callable[[Journal], Pool] | None = None,
         results: ResultsConfig | None = None,
     ) -> None:
         """Plain functions run in `pool`, or else in threads of the worker's own."""
@@ -46,8 +50,13 @@ class Worker:
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
         self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
-        largest = (results or ResultsConfig()).max_bytes
-        self.executor = Executor(config.threads, self.journal, result_bytes=largest, pool=pool)
+        self.executor = Executor(
+            config.threads,
+            self.journal,
+            result_bytes=(results or ResultsConfig()).max_bytes,
+            pool=threads,
+            children=children,
+        )
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,
@@ -73,6 +82,13 @@ class Worker:
     def holding(self) -> Sequence[tuple[int, int]]:
         return self.crew.holding()
 
+    def blocked(self) -> bool:
+        """Whether a handler holds up the event loop beyond its timeout. Safe from any thread."""
+        claims = self.crew.blocked()
+        for claim in claims:
+            self._telemetry.emit(LoopBlocked(job_id=claim.job_id, task=claim.task))
+        return bool(claims)
+
     def joined(self) -> None:
         self.on_joined()
 
@@ -92,8 +108,12 @@ class Bridge:
     def __init__(self, worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
         self._worker = worker
         self._loop = loop
+        self.on_blocked: Callable[[], None] = lambda: None
+        """Called on the heart's thread: the only one that still runs."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
+        if self._worker.blocked():
+            self.on_blocked()
         return self._worker.holding()
 
     def joined(self) -> None:

@@ -51,6 +51,7 @@ MOVES = (
     Move(JobState.RUNNING, Verb.FAIL, JobState.READY),
     Move(JobState.RUNNING, Verb.DIE, JobState.DEAD),
     Move(JobState.RUNNING, Verb.RELEASE, JobState.READY),
+    Move(JobState.RUNNING, Verb.RELEASE, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.READY),
     Move(JobState.RUNNING, Verb.DISCARD, JobState.DISCARDED),

@@ -95,6 +95,7 @@ class Claim(Value, frozen=True, kw_only=True):
     limited: bool = False
     """Whether it passed gates, whose next in line may pass once it has ended."""
     crashes: int = 0
+    """How many workers were lost with it in hand: more than none makes it a suspect, which runs alone."""
     expires_in: timedelta | None = None
     """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
 

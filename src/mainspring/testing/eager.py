@@ -47,6 +47,9 @@ class _NeverStopped:
     def is_set(self) -> bool:
         return False
 
+    def limit(self, seconds: float) -> None:
+        """Nobody looks."""
+
 
 class _Eager:
     """A sender that keeps nothing."""

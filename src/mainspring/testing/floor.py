@@ -37,7 +37,7 @@ class Floor:
             clock=app.clock,
             entropy=app.entropy,
             telemetry=watch.telemetry,
-            pool=pool,
+            threads=pool,
         )
         self._heart = Heart(
             lambda: store,

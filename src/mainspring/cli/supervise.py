@@ -1,0 +1,80 @@
+"""`worker -p N`: several worker processes under one that keeps them going."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from mainspring.app import Mainspring
+from mainspring.cli.errors import by_signal
+from mainspring.cli.session import Access
+from mainspring.duration import written
+from mainspring.engine.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
+from mainspring.engine.supervisor import Supervisor
+from mainspring.waiting import until
+
+_FLAGS = ("burst", "verbose")
+
+
+def supervise(
+    app: Mainspring, access: Access, count: int, given: Mapping[str, object], *, burst: bool
+) -> int:
+    """Keep so many workers going until stopped; answer the exit code."""
+    # Its own drain, and then everything a worker may take to end, before it is killed.
+    grace = app.settings.worker.shutdown_timeout + CANCEL_WITHIN + WRITE_WITHIN + 2 * PASS_WITHIN
+    supervisor = Supervisor(
+        count,
+        lambda number: _start(command(access, given, number)),
+        grace=grace,
+        burst=burst,
+        clock=app.clock,
+        entropy=app.entropy,
+        telemetry=app.telemetry,
+    )
+    with asyncio.Runner() as runner:
+        return runner.run(_run(supervisor))
+
+
+def command(access: Access, given: Mapping[str, object], number: int) -> list[str]:
+    """The command line of one worker: ours, without what makes a supervisor of us."""
+    words = [sys.executable, "-m", "mainspring", "worker", str(access.app), "--supervised", str(os.getpid())]
+    options: dict[str, object] = {**given, "database_url": access.database_url, "config": access.file}
+    if options.get("name"):
+        options["name"] = f"{options['name']}-{number}"
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if name in _FLAGS:
+            words += [option] if value else []
+        elif value is not None:
+            words += [option, written(value) if isinstance(value, timedelta) else str(value)]
+    return words
+
+
+def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    # In a session of its own, or Ctrl-C would reach it twice: from the terminal and from us.
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+
+
+async def _run(supervisor: Supervisor) -> int:
+    loop, woken, signals = asyncio.get_running_loop(), asyncio.Event(), list[int]()
+
+    def stop(number: int) -> None:
+        signals.append(number)
+        supervisor.stop()
+        woken.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    loop.add_signal_handler(signal.SIGCHLD, woken.set)
+    while True:
+        woken.clear()
+        pause = await supervisor.tick()
+        if supervisor.done:
+            break
+        await until(woken, pause)
+    return by_signal(signals[-1]) if len(signals) > 1 else supervisor.code

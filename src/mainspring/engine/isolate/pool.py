@@ -1,0 +1,148 @@
+"""The children of one worker: started when they are needed, kept warm, and replaced once they are not
+as good as new."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from mainspring.declare.isolation import Isolation
+from mainspring.declare.payload import LARGEST_RESULT
+from mainspring.declare.task import Task
+from mainspring.engine.failures import timeout_failure
+from mainspring.engine.isolate.child import Answers, Child, ChildLost
+from mainspring.engine.isolate.frames import Ended, Run, Tell
+from mainspring.engine.isolate.launch import Launch, function_name
+from mainspring.engine.journal import Journal
+from mainspring.model.job import Claim
+from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Snoozed, Stopped, Succeeded
+
+RELEASE_WITHIN = timedelta(seconds=2)
+"""The longest grace when we end a run ourselves: a worker that stops does not wait for one task."""
+_ALONE = Isolation()
+
+
+class Pool:
+    """At most `size` children at a time, each with one job."""
+
+    def __init__(self, size: int, launch: Launch, journal: Journal, answers: Answers | None = None) -> None:
+        self._launch = launch
+        self._journal = journal
+        self._answers: Answers = answers or {}
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[Child] = []
+        self._children: set[Child] = set()
+        self._ending: set[asyncio.Task[Any]] = set()
+
+    def reaches(self, task: Task[..., Any]) -> bool:
+        """Whether a child would find the task's function."""
+        return self._launch.reaches(task)
+
+    async def run(self, task: Task[..., Any], claim: Claim, *, result_bytes: int = LARGEST_RESULT) -> Outcome:
+        """Run the job in a child and answer how it ended. A cancellation ends the child and goes on
+        its way, unless the handler ended well meanwhile."""
+        try:
+            await self._free.acquire()
+        except asyncio.CancelledError:
+            return Stopped(started=False)
+        try:
+            try:
+                child = await self._child()
+            except asyncio.CancelledError:
+                return Stopped(started=False)
+            except ChildLost as lost:
+                return Failed(failure=lost.failure)
+            return await self._run(child, task, claim, result_bytes)
+        finally:
+            self._free.release()
+
+    async def close(self) -> None:
+        """End every child."""
+        for child in self._children:
+            child.doom()
+        await asyncio.gather(*(child.kill() for child in self._children), return_exceptions=True)
+        await asyncio.gather(*self._ending, return_exceptions=True)
+        self._idle.clear()
+        self._children.clear()
+
+    async def _child(self) -> Child:
+        while self._idle:
+            child = self._idle.pop()
+            if not child.gone.is_set():
+                return child
+            self._children.discard(child)
+        child = await Child.start(self._launch, self._answers, self._told)
+        self._children.add(child)
+        return child
+
+    async def _run(self, child: Child, task: Task[..., Any], claim: Claim, result_bytes: int) -> Outcome:
+        isolation = task.isolation or _ALONE
+        order = Run(
+            claim=claim,
+            function=None if self._launch.hello.target is not None else function_name(task),
+            memory=isolation.memory,
+            processes=isolation.processes,
+            result_bytes=result_bytes,
+        )
+        seconds = None if task.timeout is None else task.timeout.total_seconds()
+        try:
+            async with asyncio.timeout(seconds):
+                ended = await child.run(order)
+        except TimeoutError:
+            await self._end(child, isolation.grace)
+            return Failed(failure=timeout_failure(seconds or 0))
+        except asyncio.CancelledError:
+            late = await self._end(child, min(isolation.grace, RELEASE_WITHIN))
+            if late is not None and late.failure is None and late.snoozed is None:
+                return Succeeded(result=late.result)
+            raise
+        except ChildLost as lost:
+            self._children.discard(child)
+            return Crashed(failure=lost.failure)
+        if ended.clean and child.runs < isolation.runs:
+            self._idle.append(child)
+        else:
+            await self._end(child, timedelta())
+        return _outcome(ended)
+
+    def _told(self, claim: Claim, tell: Tell) -> None:
+        report = self._journal.known(claim)
+        if report is None:
+            return
+        match tell.name:
+            case "log":
+                report.add(tell.body.decode())
+            case "progress":
+                fraction, note = msgspec.json.decode(tell.body, type=tuple[float, str])
+                report.progress(fraction, note)
+            case _:
+                pass  # of a child that knows more than we do
+
+    async def _end(self, child: Child, grace: timedelta) -> Ended | None:
+        """To its very end, even if we are cancelled on the way; then the child has no grace left."""
+        ending = asyncio.ensure_future(child.end(grace))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        try:
+            return await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            child.doom()
+            await asyncio.wait({ending})
+            raise
+        finally:
+            self._children.discard(child)
+
+
+def _outcome(ended: Ended) -> Outcome:
+    if ended.snoozed is not None:
+        return Snoozed(delay=ended.snoozed)
+    if ended.failure is None:
+        return Succeeded(result=ended.result)
+    if ended.discarded:
+        return Discarded(failure=ended.failure)
+    return Failed(
+        failure=ended.failure, permanent=ended.permanent, retry_after=ended.retry_after, rule=ended.rule
+    )

@@ -1,0 +1,231 @@
+"""Handlers that will not end: their runs are settled in time, and what they occupy is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from mainspring.declare.context import Context
+from mainspring.declare.retry import Retry
+from mainspring.engine import crew, executor
+from mainspring.engine.worker import Bridge
+from mainspring.model.job import JobState
+from mainspring.model.settlement import Verdict
+from mainspring.telemetry import HandlerLeaked, LoopBlocked
+from tests.engine.kit import MINUTE, Floor, until
+
+TWICE = Retry(attempts=2, base=0)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(crew, "WRITE_OFF_AFTER", timedelta(milliseconds=50))
+    monkeypatch.setattr(executor, "LINGER", timedelta(milliseconds=50))
+    yield
+
+
+class Deaf:
+    """A coroutine that swallows every cancellation until it is let go."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.seen: list[bool] = []
+
+    async def __call__(self, ctx: Context) -> str:
+        while not self.gate.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.gate.wait()
+            self.seen.append(ctx.cancelled)
+        return "at last"
+
+
+def _deaf(floor: Floor, **options: Any) -> Deaf:
+    deaf = Deaf()
+
+    @floor.task(name="deaf", **options)
+    async def handler(ctx: Context) -> str:
+        return await deaf(ctx)
+
+    return deaf
+
+
+def test_a_coroutine_that_swallows_its_timeout_has_failed_and_its_hand_is_given_up(
+    floor: Floor, run: Any
+) -> None:
+    deaf = _deaf(floor, timeout="20ms", retry=TWICE)
+    leaks: list[int] = []
+
+    async def story() -> None:
+        floor.crew.on_leak = lambda: leaks.append(floor.crew.size)
+        job_id = await floor.put("deaf", max_attempts=2)
+        await floor.work()
+
+        job = await floor.job(job_id)
+        assert (job.failures, job.errors[0].type, job.worker_id) == (1, "TimeoutError", None)
+        assert (floor.crew.size, floor.crew.free, leaks) == (7, 7, [7])
+        [leaked] = floor.heard.of(HandlerLeaked)
+        assert (leaked.job_id, leaked.task, leaked.what, leaked.left) == (job_id, "deaf", "hand", 7)
+        assert deaf.seen == [True]
+
+        deaf.gate.set()
+        await until(lambda: floor.crew.size == 8)
+        assert floor.settler.pending == 0, "what it returned in the end counts for nothing"
+
+    run(story())
+
+
+def test_a_released_coroutine_that_will_not_end_goes_back_at_no_cost(floor: Floor, run: Any) -> None:
+    deaf = _deaf(floor)
+
+    async def story() -> None:
+        job_id = await floor.put("deaf")
+        await floor.join()
+        await floor.claimer.tick()
+        await asyncio.sleep(0)
+        floor.crew.release_all()
+        await floor.finish()
+
+        job = await floor.job(job_id)
+        assert (job.state, job.failures) == (JobState.READY, 0)
+        assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.RELEASED]
+        assert floor.crew.size == 7
+        deaf.gate.set()
+        await until(lambda: floor.crew.size == 8)
+
+    run(story())
+
+
+def test_a_dropped_coroutine_that_will_not_end_frees_its_place_and_settles_nothing(
+    floor: Floor, run: Any
+) -> None:
+    deaf = _deaf(floor)
+
+    async def story() -> None:
+        job_id = await floor.put("deaf")
+        await floor.join()
+        await floor.claimer.tick()
+        await asyncio.sleep(0)
+        floor.crew.drop_all()
+        await until(lambda: not floor.crew.running)
+
+        assert (floor.settler.pending, floor.crew.size) == (0, 7)
+        assert await floor.runs(job_id) == []
+        deaf.gate.set()
+        await until(lambda: floor.crew.size == 8)
+
+    run(story())
+
+
+def test_a_coroutine_that_ends_in_time_is_not_given_up(floor: Floor, run: Any) -> None:
+    @floor.task(timeout="10ms", retry=TWICE)
+    async def slow() -> None:
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        await floor.put("slow", max_attempts=2)
+        await floor.work()
+        await asyncio.sleep(0.1)
+
+        assert floor.heard.of(HandlerLeaked) == []
+        assert floor.crew.size == 8
+
+    run(story())
+
+
+def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run: Any) -> None:
+    gate, seen = threading.Event(), []
+
+    @floor.task(timeout="20ms", retry=TWICE)
+    def stuck(ctx: Context) -> None:
+        gate.wait(30)
+        seen.append(ctx.cancelled)
+
+    async def story() -> None:
+        job_id = await floor.put("stuck", max_attempts=2)
+        await floor.work()
+
+        assert (await floor.job(job_id)).errors[0].type == "TimeoutError"
+        [leaked] = floor.heard.of(HandlerLeaked)
+        assert (leaked.what, leaked.left, floor.worker.executor.threads_left) == ("thread", 3, 3)
+        assert not floor.crew.worn_out
+
+        gate.set()
+        await until(lambda: floor.worker.executor.threads_left == 4)
+        assert seen == [True], "its context told it that its time was over"
+
+    run(story())
+
+
+def test_a_worker_without_threads_is_worn_out(new_floor: Any, run: Any) -> None:
+    floor, gate = new_floor(threads=1), threading.Event()
+
+    @floor.task(timeout="20ms", retry=TWICE)
+    def stuck() -> None:
+        gate.wait(30)
+
+    async def story() -> None:
+        await floor.put("stuck", max_attempts=2)
+        await floor.work()
+        assert floor.crew.worn_out
+
+        gate.set()
+        await until(lambda: not floor.crew.worn_out)
+
+    run(story())
+
+
+def test_what_is_given_up_at_a_stop_is_no_news(floor: Floor, run: Any) -> None:
+    deaf = _deaf(floor)
+
+    async def story() -> None:
+        await floor.put("deaf")
+        await floor.join()
+        await floor.claimer.tick()
+        await asyncio.sleep(0)
+        floor.crew.draining = True
+        floor.crew.release_all()
+        await floor.finish()
+
+        assert floor.heard.of(HandlerLeaked) == []
+        deaf.gate.set()
+        await until(lambda: floor.crew.size == 8)
+
+    run(story())
+
+
+def test_the_heart_notices_a_blocked_event_loop_and_only_then(floor: Floor, run: Any) -> None:
+    told: list[str] = []
+
+    @floor.task(timeout="1m")
+    async def blocks() -> None:
+        bridge = Bridge(floor.worker, asyncio.get_running_loop())
+        bridge.on_blocked = lambda: told.append("blocked")
+
+        def heart() -> None:
+            bridge.holding()
+            floor.clock.advance(MINUTE)
+            bridge.holding()
+            assert told == []
+            floor.clock.advance(crew.BLOCKED_AFTER + timedelta(seconds=1))
+            bridge.holding()
+
+        thread = threading.Thread(target=heart)
+        thread.start()
+        while thread.is_alive():  # nothing else can happen on the loop meanwhile
+            time.sleep(0.001)  # noqa: ASYNC251
+
+    async def story() -> None:
+        job_id = await floor.put("blocks")
+        await floor.work()
+
+        assert told == ["blocked"]
+        assert [event.job_id for event in floor.heard.of(LoopBlocked)] == [job_id]
+
+    run(story())
