@@ -25,8 +25,8 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import NewJob
-from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.opener import open_borrower, open_store
+from mainspring.store.ports import Errand, Store
 from mainspring.sync import Portal
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 
@@ -165,28 +165,32 @@ class Mainspring:
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
-        """Put prepared jobs into their queues, all or none; when it returns, they are stored."""
+    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
+        """Put prepared jobs into their queues, all or none; when it returns, they are stored. With `tx`, a
+        connection of yours, they are part of the transaction it is in: there if, and when, you commit."""
         checked = batch(jobs)
+        if tx is not None:
+            return _handles(self._borrowed(checked).run(tx), checked)
         return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
-        """The same on an event loop."""
+    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
+        """The same on an event loop; `tx` is a connection that is awaited."""
         checked = batch(jobs)
+        if tx is not None:
+            return _handles(await self._borrowed(checked).arun(tx), checked)
         store = await self.store()
-        ids = await store.insert(checked, at=self.clock.stamp())
-        return [
-            JobHandle(id=job_id, task=job.task, queue=job.queue)
-            for job_id, job in zip(ids, checked, strict=True)
-        ]
+        return _handles(await store.insert(checked, at=self.clock.stamp()), checked)
 
-    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
+    def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: one round trip for all."""
-        return self.enqueue(batch(jobs))
+        return self.enqueue(batch(jobs), tx=tx)
 
-    async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle]:
+    async def aenqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle]:
         """The same on an event loop."""
-        return await self.aenqueue(batch(jobs))
+        return await self.aenqueue(batch(jobs), tx=tx)
+
+    def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
+        return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())
 
     async def write_schedules(self) -> list[str]:
         """Write the declared schedules to the store; answer the names that were new or changed."""
@@ -288,6 +292,12 @@ class Mainspring:
             await store.close()
             raise
         return store
+
+
+def _handles(ids: Sequence[int], jobs: Sequence[NewJob]) -> list[JobHandle]:
+    return [
+        JobHandle(id=job_id, task=job.task, queue=job.queue) for job_id, job in zip(ids, jobs, strict=True)
+    ]
 
 
 async def _prepared(store: Store, *, migrate: bool) -> None:

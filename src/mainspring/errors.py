@@ -12,6 +12,7 @@ MainspringError
 │   ├── AnswerLost         it may have taken the call: find out, never guess
 │   ├── SchemaMismatch     it is not at the version this code needs: migrate
 │   └── StoreFull          no room on its disk
+├── ClaimLost              the job is, or may by now be, another run's: what was not committed is dropped
 ├── LeaseHeld              somebody else has it: wait, or leave it to them
 └── LeaseLost              it is, or may by now be, somebody else's: drop the result
 """
@@ -107,6 +108,14 @@ class SchemaMismatch(StoreError):
 
 class StoreFull(StoreError):
     """The store's disk is full; nothing was written."""
+
+
+class ClaimLost(MainspringError):
+    """A job that is no longer this run's: its transaction was rolled back."""
+
+    def __init__(self, job_id: int, fence: int, what: str) -> None:
+        super().__init__(f"job {job_id}, claim {fence}: {what}; the job is another run's by now")
+        self.job_id, self.fence = job_id, fence
 
 
 class LeaseHeld(MainspringError):

@@ -23,6 +23,7 @@ ALLOWED = {
     "specs_pkey": ("id = ",),
     "specs_due": ("next_at",),
     "specs_unplanned": ("id = ",),
+    "steps_pkey": ("job_id",),
 }
 STATEMENTS = [
     "beat",
@@ -46,6 +47,10 @@ STATEMENTS = [
     "settle_failed",
     "settle_dead",
     "settle_released",
+    "step",
+    "record_step",
+    "old_steps",
+    "prune_steps",
 ]
 
 

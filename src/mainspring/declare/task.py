@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Generic, ParamSpec, Self, TypeVar
 
@@ -55,9 +55,17 @@ class Task(Generic[P, R_co]):
         self._sender = sender
         self._delay = timedelta()
         self._run_at: datetime | None = None
+        self._tx: object | None = None
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
+        if self._tx is not None:
+            raise InvalidArgument(
+                "tx", type(self._tx), "tx= where the batch is enqueued: enqueue_many(jobs, tx=…)"
+            )
+        return self._job(args, kwargs)
+
+    def _job(self, args: Sequence[object], kwargs: Mapping[str, object]) -> NewJob:
         self.signature.check(args, kwargs)
         return NewJob(
             task=self.name,
@@ -71,11 +79,11 @@ class Task(Generic[P, R_co]):
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
-        return self._sender.enqueue([self.job(*args, **kwargs)])[0]
+        return self._sender.enqueue([self._job(args, kwargs)], tx=self._tx)[0]
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle:
         """Put this call into its queue; when it returns, the job is stored."""
-        [handle] = await self._sender.aenqueue([self.job(*args, **kwargs)])
+        [handle] = await self._sender.aenqueue([self._job(args, kwargs)], tx=self._tx)
         return handle
 
     def using(
@@ -86,8 +94,10 @@ class Task(Generic[P, R_co]):
         priority: int | None = None,
         queue: str | None = None,
         attempts: int | None = None,
+        tx: object | None = None,
     ) -> Self:
-        """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`."""
+        """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`. With
+        `tx`, a connection of yours, the job is part of the transaction it is in."""
         if delay is not None and run_at is not None:
             raise InvalidArgument("run_at", run_at, "either delay or run_at, not both")
         other = copy.copy(self)
@@ -101,6 +111,8 @@ class Task(Generic[P, R_co]):
             other.queue = valid_name(queue, "queue")
         if attempts is not None:
             other.attempts = valid_attempts(attempts, "attempts")
+        if tx is not None:
+            other._tx = tx
         return other
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped
+from mainspring.model.outcome import Failed, Outcome, Settled, Stopped
 from mainspring.telemetry import RunStarted, Telemetry
 
 
@@ -32,7 +32,7 @@ class Ending(Enum):
 class Hand:
     """One claim and the task that runs it."""
 
-    __slots__ = ("claim", "ending", "task")
+    __slots__ = ("claim", "ending", "settling", "task")
 
     def is_set(self) -> bool:
         """Whether the handler should end: what `ctx.cancelled` asks."""
@@ -41,6 +41,9 @@ class Hand:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self.ending: Ending | None = None
+        self.settling = False
+        """A transaction of the handler's has written, or is about to, that the job is done: the claim may
+        be gone from the store at any moment, and that is no loss."""
         self.task: asyncio.Task[None] | None = None
         """Set once the run has begun: a task cancelled before that would never get to settle."""
 
@@ -82,7 +85,8 @@ class Crew:
 
     def holding(self) -> list[tuple[int, int]]:
         """The (job, fence) pairs in hand. Safe from any thread: the copy is one bytecode."""
-        return [(hand.claim.job_id, hand.claim.fence) for hand in list(self._hands.values())]
+        hands = list(self._hands.values())
+        return [(hand.claim.job_id, hand.claim.fence) for hand in hands if not hand.settling]
 
     def start(self, claims: Iterable[Claim]) -> None:
         """Take these claims in hand. One that is in hand already, because the store forgot the first
@@ -107,7 +111,7 @@ class Crew:
         """End the runs of (job, fence) pairs that are not ours any more; answer which were in hand.
         The fence counts: the job may have come back to us under a new claim, which stands."""
         found = [(self._hands.get(job_id), fence) for job_id, fence in claims]
-        dropped = [hand for hand, fence in found if hand is not None and hand.claim.fence == fence]
+        dropped = [hand for hand, fence in found if hand and hand.claim.fence == fence and not hand.settling]
         for hand in dropped:
             self._end(hand, Ending.DROP)
         return tuple(hand.claim.job_id for hand in dropped)
@@ -159,8 +163,10 @@ class Crew:
         outcome = Stopped(started=False) if hand.ending else await self._perform(task, hand)
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
-        if hand.ending is not Ending.DROP:
-            took = timedelta(seconds=self._clock.monotonic() - began)
+        took = timedelta(seconds=self._clock.monotonic() - began)
+        if isinstance(outcome, Settled):
+            self._settler.tell(claim, settle(claim, outcome, took=took, backoff=timedelta()))
+        elif hand.ending is not Ending.DROP:
             wait = timedelta()
             if hand.ending is Ending.RELEASE and isinstance(outcome, Failed):
                 outcome = Stopped()  # what it raised, it raised because we ended it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -14,6 +15,7 @@ from typing import Any, Protocol, cast
 from mainspring.declare.context import Context, StopSignal
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
+from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import failure_of, timeout_failure
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
@@ -27,6 +29,13 @@ LINGER = timedelta(seconds=2)
 _log = logging.getLogger("mainspring.job")
 
 
+class Run(StopSignal, Settling, Protocol):
+    """The run, as whoever asked for it has it in hand."""
+
+
+MakeEffects = Callable[[Claim, Run], RunEffects]
+
+
 class Release(Protocol):
     """Gives a thread back, and sets the event, from any thread."""
 
@@ -37,12 +46,28 @@ class Executor:
     """Turns a claim into an outcome. Whatever user code does becomes a value here; what passes
     through is a cancellation that we asked for ourselves."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, effects: MakeEffects) -> None:
+        self._effects = effects
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
 
-    async def run(self, task: AnyTask, claim: Claim, stop: StopSignal) -> Outcome:
+    def run(self, task: AnyTask, claim: Claim, stop: Run) -> Coroutine[Any, Any, Outcome]:
         """Call the handler and answer how it ended."""
+        # Not a coroutine itself: a handler that asks for nothing should not pay for what others may ask.
+        if task.signature.wants_context:
+            return self._run_with_context(task, claim, stop)
+        return self._run(task, claim, None)
+
+    async def _run_with_context(self, task: AnyTask, claim: Claim, stop: Run) -> Outcome:
+        context = _context(claim, stop, effects := self._effects(claim, stop))
+        try:
+            return await effects.outcome(await self._run(task, claim, context))
+        except asyncio.CancelledError:
+            if effects.settled is not None:
+                return effects.settled
+            raise
+
+    async def _run(self, task: AnyTask, claim: Claim, context: Context | None) -> Outcome:
         running = asyncio.current_task()
         try:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
@@ -51,10 +76,10 @@ class Executor:
             return Stopped(started=False)
         try:
             if task.timeout is None:
-                returned = await self._call(task, claim, stop, thread)
+                returned = await self._call(task, claim, context, thread)
             else:
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
-                    returned = await self._call(task, claim, stop, thread)
+                    returned = await self._call(task, claim, context, thread)
             return Succeeded(result=None if returned is None else encode_result(returned))
         except asyncio.CancelledError as error:
             if running is not None and running.cancelling():
@@ -75,11 +100,12 @@ class Executor:
         """Take no further work. Threads still in a handler are left to the process's end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
+    async def _call(
+        self, task: AnyTask, claim: Claim, context: Context | None, thread: Release | None
+    ) -> object:
         call = partial(task.signature.call, task.function)
         try:
             args, kwargs = decode(claim.payload)
-            context = _context(claim, stop) if task.signature.wants_context else None
         except BaseException:
             if thread is not None:
                 thread()
@@ -135,7 +161,7 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
-def _context(claim: Claim, stop: StopSignal) -> Context:
+def _context(claim: Claim, stop: StopSignal, effects: RunEffects) -> Context:
     about = {"job_id": claim.job_id, "task": claim.task, "attempt": claim.attempt}
     return Context(
         job_id=claim.job_id,
@@ -148,4 +174,5 @@ def _context(claim: Claim, stop: StopSignal) -> Context:
         stop=stop,
         schedule_id=claim.schedule_id,
         slot=claim.slot_at,
+        effects=effects,
     )

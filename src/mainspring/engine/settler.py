@@ -51,6 +51,10 @@ class Settler:
         self._waiting.append((claim, settlement))
         self.on_arrival()
 
+    def tell(self, claim: Claim, settlement: Settlement) -> None:
+        """Say that this one is written: by the handler's own transaction."""
+        self._tell(claim, settlement, refused=False)
+
     async def tick(self) -> timedelta:
         room = BATCH - len(self._batch)
         self._batch, self._waiting = self._batch + self._waiting[:room], self._waiting[room:]

@@ -10,11 +10,11 @@ from mainspring.config import WorkerConfig
 from mainspring.declare.registry import Registry
 from mainspring.engine.claimer import Claimer
 from mainspring.engine.crew import Crew
+from mainspring.engine.effects import RunEffects, WorkerStore
 from mainspring.engine.executor import Executor
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue
 from mainspring.telemetry import ClaimsLost, LeaseEnded, Telemetry
 
 
@@ -23,7 +23,7 @@ class Worker:
 
     def __init__(
         self,
-        queue: JobQueue,
+        queue: WorkerStore,
         registry: Registry,
         config: WorkerConfig,
         *,
@@ -34,7 +34,7 @@ class Worker:
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
-        self.executor = Executor(config.threads)
+        self.executor = Executor(config.threads, lambda claim, run: RunEffects(claim, run, queue, clock))
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,

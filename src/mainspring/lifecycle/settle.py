@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Stopped, Succeeded
+from mainspring.model.outcome import Failed, Outcome, Settled, Stopped, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
 
 
@@ -14,7 +14,7 @@ def settle(claim: Claim, outcome: Outcome, *, took: timedelta, backoff: timedelt
     """Decide what is written; `backoff` is how long to wait if the job is to be tried again."""
     # Each case spells out the whole value: a shared partial would double the cost, once per job.
     match outcome:
-        case Succeeded():
+        case Succeeded() | Settled():
             return Settlement(
                 job_id=claim.job_id,
                 worker_id=claim.worker_id,

@@ -12,6 +12,12 @@ class Succeeded(Value, frozen=True, kw_only=True):
     result: bytes | None = None
 
 
+class Settled(Value, frozen=True, kw_only=True):
+    """The handler succeeded, and its own transaction has written so: nothing is left to write."""
+
+    result: bytes | None = None
+
+
 class Failed(Value, frozen=True, kw_only=True):
     """The handler raised, timed out, or returned what cannot be kept."""
 
@@ -25,4 +31,4 @@ class Stopped(Value, frozen=True, kw_only=True):
     started: bool = True
 
 
-Outcome = Succeeded | Failed | Stopped
+Outcome = Succeeded | Settled | Failed | Stopped

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from mainspring.errors import AnswerLost
 from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
@@ -29,6 +30,7 @@ from mainspring.model.schedule import (
 from mainspring.model.settlement import Settlement
 
 Stamp = datetime | None
+T_co = TypeVar("T_co", covariant=True)
 
 
 class JobQueue(Protocol):
@@ -73,8 +75,9 @@ class JobQueue(Protocol):
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         """Drop history (runs and ledger) of the whole UTC days that ended `keep` ago or earlier, and
-        see to it that there is room for the days ahead. Dead letters are never touched. Answers
-        how many rows or partitions went: zero means there was nothing."""
+        steps of that age whose job nobody knows any more, and see to it that there is room for the days
+        ahead. Dead letters are never touched. Answers how many rows or partitions went: zero means
+        there was nothing."""
 
 
 class DeadLetters(Protocol):
@@ -221,6 +224,71 @@ class LeaseStore(Protocol):
         """Every name that was ever leased, by name, held or not."""
 
 
+class Errand(Protocol[T_co]):
+    """Something to be done on a connection of the caller's own, inside the transaction it is in. Whether it
+    happens is decided by that transaction. `tx` is what the caller calls its connection."""
+
+    def run(self, tx: object) -> T_co:
+        """Do it on a connection that blocks."""
+
+    async def arun(self, tx: object) -> T_co:
+        """Do it on one that is awaited."""
+
+
+class Borrower(Protocol):
+    """What a store can do on other people's connections. Nothing is opened for it."""
+
+    def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> Errand[list[int]]:
+        """As JobQueue.insert. Workers are hinted when the transaction commits."""
+
+    def settle(self, settlement: Settlement, *, at: Stamp) -> Errand[bool]:
+        """As JobQueue.settle; False when the claim named is no longer the job's."""
+
+    def step(self, job_id: int, name: str) -> Errand[bool]:
+        """As EffectStore.step."""
+
+    def record_step(self, claim: Claim, name: str, *, at: Stamp) -> Errand[bool]:
+        """As EffectStore.record_step."""
+
+
+class Loan(Protocol):
+    """A connection of the store's, in a transaction, for a handler to write into. It ends with `commit`
+    or `rollback`."""
+
+    @property
+    def connection(self) -> object:
+        """What the handler is given; it may also be passed as `tx`."""
+
+    async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
+        """Write how the run ended and commit it with whatever the handler wrote, durable on return. False,
+        and nothing of all that remains, when the claim named is no longer the job's. Any error but
+        AnswerLost means that nothing remains."""
+
+    async def rollback(self) -> None:
+        """Nothing that was written remains."""
+
+    async def committed(self, settlement: Settlement, lost: AnswerLost) -> bool:
+        """Whether a commit whose answer was lost has happened; that cannot change any more."""
+
+
+class EffectStore(Protocol):
+    """What handlers do once and no more."""
+
+    @property
+    def borrower(self) -> Borrower:
+        """For connections of the handlers' own."""
+
+    async def lend(self) -> Loan:
+        """Begin a transaction for a handler."""
+
+    async def step(self, job_id: int, name: str) -> bool:
+        """Whether a run of this job has recorded this step."""
+
+    async def record_step(self, claim: Claim, name: str, *, at: Stamp) -> bool:
+        """Record a step as done; False, and nothing changes, when the claim is no longer the job's, or
+        the step is on record already. Durable on return."""
+
+
 class HistoryStore(Protocol):
     """The read side."""
 
@@ -312,6 +380,7 @@ class Store(
     CalendarStore,
     FleetStore,
     LeaseStore,
+    EffectStore,
     HistoryStore,
     Admin,
     Wakeups,

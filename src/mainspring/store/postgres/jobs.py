@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from mainspring.clock import Clock
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 COPY_FROM = 1000
 """From this many rows on, COPY is faster than INSERT … unnest."""
 ID_BLOCK = 100
+PRUNE_BATCH = 5000
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
@@ -108,22 +109,19 @@ class PostgresJobs:
         groups = _groups(settlements)
         if len(groups) == 1:
             [(verdict, batch)] = groups
-            settled = await _settle(self._database.fetch, verdict, batch, at)
+            settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
             settled = set()
             async with self._database.transaction("settle") as transaction:
                 for verdict, batch in groups:
-                    settled |= await _settle(transaction.fetch, verdict, batch, at)
+                    settled |= await settle_batch(transaction.fetch, verdict, batch, at)
         if any(verdict in (Verdict.FAILED, Verdict.RELEASED) for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
-        found = []
-        for _, batch in _groups(settlements):
-            found += await self._database.fetch("recorded_runs", **_named(batch))
-        return [row["job_id"] for row in found]
+        return await recorded(self._database.fetch, settlements)
 
     async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
         rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
@@ -147,6 +145,17 @@ class PostgresJobs:
             await transaction.fetch("lock_migrations")
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
         gone: int = row["gone"]
+        return gone + await self._prune_steps(keep, at)
+
+    async def _prune_steps(self, keep: timedelta, at: Stamp) -> int:
+        [row] = await self._database.fetch("now", at=at)
+        day = (row["now"] - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        gone = after = 0
+        while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
+            ids = [row["job_id"] for row in page]
+            known = [row["id"] for row in await self._database.fetch("known_ids", ids=ids)]
+            gone += len(await self._database.fetch("prune_steps", job_ids=ids, known=known))
+            after = ids[-1]
         return gone
 
     async def _take_ids(self, count: int) -> list[int]:
@@ -215,7 +224,8 @@ class PostgresJobs:
 Fetch = Callable[..., Awaitable["list[Record]"]]
 
 
-async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
+async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
+    """Write one group by whichever way statements are run; answer the jobs that were settled."""
     named = _named(batch)
     tooks = [s.took for s in batch]
     match verdict:
@@ -236,6 +246,14 @@ async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: S
         case _:
             assert_never(verdict)
     return {row["job_id"] for row in rows}
+
+
+async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]:
+    """The jobs whose run under exactly this claim is in history."""
+    found = []
+    for _, batch in _groups(settlements):
+        found += await fetch("recorded_runs", **_named(batch))
+    return [row["job_id"] for row in found]
 
 
 def _groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settlement]]]:

@@ -17,6 +17,7 @@ from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.leases import PostgresLeases
+from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
@@ -33,6 +34,7 @@ class PostgresStore(
     PostgresCalendars,
     PostgresFleet,
     PostgresLeases,
+    PostgresEffects,
     PostgresHistory,
     PostgresAdmin,
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta
+from functools import partial
 
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
@@ -108,7 +109,20 @@ class SQLiteJobs:
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
         day = (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self._prune("prune_runs", micros(day)) + await self._prune("prune_slots", micros(day))
+        gone = await self._prune("prune_runs", micros(day)) + await self._prune("prune_slots", micros(day))
+        return gone + await self._prune_steps(micros(day))
+
+    async def _prune_steps(self, before: int) -> int:
+        gone = after = 0
+        while page := await self._database.read(
+            partial(Session.rows, statement="old_steps", after=after, before=before, limit=PRUNE_BATCH)
+        ):
+            ids = [row["job_id"] for row in page]
+            gone += await self._database.write(
+                partial(Session.change, statement="prune_steps", job_ids=listed(ids))
+            )
+            after = ids[-1]
+        return gone
 
     async def _prune(self, statement: str, before: int) -> int:
         gone = 0

@@ -183,3 +183,10 @@ CREATE TABLE "specs" (
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;
+CREATE TABLE steps (
+    job_id  INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    value   BLOB,
+    done_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, name)
+) STRICT, WITHOUT ROWID;

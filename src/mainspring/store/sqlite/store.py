@@ -16,6 +16,7 @@ from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
+from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
 
@@ -29,6 +30,7 @@ class SQLiteStore(
     SQLiteCalendars,
     SQLiteFleet,
     SQLiteLeases,
+    SQLiteEffects,
     SQLiteHistory,
     SQLiteAdmin,
 ):
