@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
-from mainspring.declare.batch import batch
+from mainspring.declare.batch import batch, plain
 from mainspring.declare.decorator import TaskDecorator
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.limits import queue_rules
@@ -26,8 +26,8 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import NewJob
-from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.opener import open_borrower, open_store
+from mainspring.store.ports import Errand, Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
@@ -193,14 +193,19 @@ class Mainspring:
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
-        """Put prepared jobs into their queues, all or none; when it returns, they are stored."""
+    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+        """Put prepared jobs into their queues, all or none; when it returns, they are stored. With `tx`, a
+        connection of yours, they are part of the transaction it is in: there if, and when, you commit."""
         checked = batch(jobs)
+        if tx is not None:
+            return self._handles(self._borrowed(plain(checked)).run(tx), checked)
         return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
-        """The same on an event loop."""
+    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+        """The same on an event loop; `tx` is a connection that is awaited."""
         checked = batch(jobs)
+        if tx is not None:
+            return self._handles(await self._borrowed(plain(checked)).arun(tx), checked)
         store = await self.store()
         if any(job.unique is not None for job in checked):
             done = await store.insert_unique(checked, at=self.clock.stamp())
@@ -208,19 +213,26 @@ class Mainspring:
                 JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created, results=self)
                 for one, job in zip(done, checked, strict=True)
             ]
-        ids = await store.insert(checked, at=self.clock.stamp())
+        return self._handles(await store.insert(checked, at=self.clock.stamp()), checked)
+
+    def _handles(self, ids: Sequence[int], jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         return [
             JobHandle(id=job_id, task=job.task, queue=job.queue, results=self)
-            for job_id, job in zip(ids, checked, strict=True)
+            for job_id, job in zip(ids, jobs, strict=True)
         ]
 
-    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle[Any]]:
+    def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: one round trip for all."""
-        return self.enqueue(batch(jobs))
+        return self.enqueue(batch(jobs), tx=tx)
 
-    async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, jobs: Iterable[NewJob], *, tx: object | None = None
+    ) -> list[JobHandle[Any]]:
         """The same on an event loop."""
-        return await self.aenqueue(batch(jobs))
+        return await self.aenqueue(batch(jobs), tx=tx)
+
+    def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
+        return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())
 
     def job(self, job_id: int) -> JobHandle[Any]:
         """A handle for a job known by its id. The store is not asked before it is waited for."""

@@ -22,6 +22,7 @@ MainspringError
 │   ├── TargetRefused      and never will: its job dies at once
 │   ├── TargetUnavailable  this time: its job is tried again, not before `retry_after`
 │   └── TargetInDoubt      or it may have: tried again only where that is harmless
+├── ClaimLost              the job is, or may by now be, another run's: what was not committed is dropped
 ├── LeaseHeld              somebody else has it: wait, or leave it to them
 └── LeaseLost              it is, or may by now be, somebody else's: drop the result
 """
@@ -208,6 +209,14 @@ class TargetInDoubt(TargetError):
     def __init__(self, message: str, *, harmless: bool) -> None:
         end = "" if harmless else "; not tried again, for a second time could do harm"
         super().__init__(f"{message}: it may or may not have happened{end}", permanent=not harmless)
+
+
+class ClaimLost(MainspringError):
+    """A job that is no longer this run's: its transaction was rolled back."""
+
+    def __init__(self, job_id: int, fence: int, what: str) -> None:
+        super().__init__(f"job {job_id}, claim {fence}: {what}; the job is another run's by now")
+        self.job_id, self.fence = job_id, fence
 
 
 class LeaseHeld(MainspringError):

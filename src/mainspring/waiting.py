@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 NOW = timedelta()
 
@@ -22,3 +26,16 @@ async def until(event: asyncio.Event, at_most: timedelta) -> bool:
         async with asyncio.timeout(at_most.total_seconds()):
             await event.wait()
     return event.is_set()
+
+
+async def whole(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for the end of this even if we are cancelled meanwhile; the cancellation comes after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # whoever cancelled us does not want to hear of it
+        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -106,6 +107,8 @@ class Faulty:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._store, name)
+        if not inspect.iscoroutinefunction(real):
+            return real
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             self.calls.append((name, args, kwargs))

@@ -24,6 +24,7 @@ ALLOWED = {
     "specs_pkey": ("id = ",),
     "specs_due": ("next_at",),
     "specs_unplanned": ("id = ",),
+    "steps_pkey": ("job_id",),
 }
 STATEMENTS = [
     "beat",
@@ -52,6 +53,10 @@ STATEMENTS = [
     "settle_dead",
     "settle_discarded",
     "settle_released",
+    "step",
+    "record_step",
+    "old_steps",
+    "prune_steps",
 ]
 
 

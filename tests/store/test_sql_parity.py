@@ -81,6 +81,8 @@ ONLY_SQLITE = {
     },
     # PRAGMAs in place of notifications and settings.
     "admin.sql": {"data_version", "journal_mode"},
+    # Which file a caller's connection is on, and a setting of it; PostgreSQL's says what it lacks.
+    "effects.sql": {"database_list", "no_autocheckpoint"},
 }
 
 

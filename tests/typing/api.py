@@ -105,6 +105,30 @@ async def a_coroutine_results_in_what_it_returns(task: TaskDecorator) -> None:
     fetch.enqueue("a").wait(timeout=[])  # type: ignore[arg-type]
 
 
+async def effects_of_a_run(ctx: Context, task: TaskDecorator) -> None:
+    @task
+    def send(address: str) -> None: ...
+
+    async with ctx.transaction(result=1) as connection:
+        await send.using(tx=connection).aenqueue("a@example.com")
+    transaction = ctx.transaction()
+    with transaction as blocking:
+        assert_type(blocking.execute("SELECT 1"), str)
+        assert_type(blocking.fetch("SELECT ?", 1), list[Any])
+        transaction.result = {"sent": 1}
+    async with ctx.once("charge", tx=object()) as first:
+        assert_type(first, bool)
+    with ctx.once("charge") as again:
+        assert_type(again, bool)
+    ctx.complete(tx="default", result=[1])
+    await ctx.acomplete(tx=object())
+
+    blocking.execute(1)  # type: ignore[arg-type]
+    ctx.once()  # type: ignore[call-arg]
+    ctx.complete()  # type: ignore[call-arg]
+    ctx.transaction(1)  # type: ignore[call-arg]
+
+
 def options_of_one_call(task: TaskDecorator) -> None:
     @task
     def send(address: str) -> None: ...
@@ -112,6 +136,9 @@ def options_of_one_call(task: TaskDecorator) -> None:
     send.using(delay="10m", priority=5).enqueue("a@example.com")
     send.using(run_at=datetime(2027, 1, 1, tzinfo=UTC), attempts=1, queue="mail").job("a@example.com")
 
+    send.using(tx=object(), delay="10m").enqueue("a@example.com")
+
+    send.using(tx=object()).enqueue(5)  # type: ignore[arg-type]
     send.using(delay="10m").enqueue(5)  # type: ignore[arg-type]
     send.using(run_at="tomorrow")  # type: ignore[arg-type]
     send.using("10m")  # type: ignore[call-arg]

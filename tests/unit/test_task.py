@@ -22,13 +22,15 @@ class Outbox:
 
     def __init__(self) -> None:
         self.jobs: list[NewJob] = []
+        self.txs: list[object] = []
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
+    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
         self.jobs += jobs
+        self.txs.append(tx)
         return [JobHandle(id=len(self.jobs), task=job.task, queue=job.queue) for job in jobs]
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle]:
-        return self.enqueue(jobs)
+    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
+        return self.enqueue(jobs, tx=tx)
 
 
 @pytest.fixture
@@ -98,6 +100,16 @@ def test_enqueue_on_an_event_loop_sends_the_same_job(task: TaskDecorator, outbox
     asyncio.run(declared.aenqueue("a"))
 
     assert outbox.jobs == [declared.job("a")]
+
+
+def test_a_callers_transaction_goes_along_with_the_job(task: TaskDecorator, outbox: Outbox) -> None:
+    declared, tx = task(send), object()
+
+    declared.using(tx=tx).using(delay="1s").enqueue("a")
+    asyncio.run(declared.using(tx=tx).aenqueue("a"))
+    declared.enqueue("a")
+
+    assert outbox.txs == [tx, tx, None]
 
 
 def test_a_call_that_does_not_fit_is_refused_before_it_is_sent(task: TaskDecorator, outbox: Outbox) -> None:

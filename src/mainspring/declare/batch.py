@@ -19,3 +19,13 @@ def batch(jobs: Iterable[NewJob]) -> list[NewJob]:
         if not isinstance(each, NewJob):
             raise InvalidArgument("jobs", each, _EXPECTED)
     return listed
+
+
+def plain(jobs: list[NewJob]) -> list[NewJob]:
+    """Jobs that a caller's own transaction can carry: a row each, and nothing beside it."""
+    for job in jobs:
+        more = (("key", job.unique), ("limits", job.gates), ("expires", job.expires or job.expires_at))
+        for name, value in more:
+            if value:
+                raise InvalidArgument("tx", f"a job with {name}", "jobs without key, limits and expires")
+    return jobs

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from mainspring.errors import InvalidArgument
+from mainspring.declare.effects import Effects, Step, Transaction
+from mainspring.declare.names import valid_name
+from mainspring.errors import InvalidArgument, UsageError
 from mainspring.model.value import Value
 
 LONGEST_NOTE = 200
@@ -47,6 +49,8 @@ class Context(Value, frozen=True, kw_only=True):
     """The nominal instant of the schedule that made this job; None for one put in by hand."""
     on_progress: Callable[[float, str], None] | None = None
     """Who hears of progress; the worker, unless a test made this context."""
+    effects: Effects | None = None
+    """Behind the calls below; only a worker has it to give."""
 
     @property
     def token(self) -> str:
@@ -74,6 +78,32 @@ class Context(Value, frozen=True, kw_only=True):
             raise InvalidArgument("progress.note", note, expected)
         if self.on_progress is not None:
             self.on_progress(float(fraction), note)
+
+    def transaction(self, *, result: object = None) -> Transaction:
+        """`async with ctx.transaction() as connection:` (or `with`, in a plain function) commits what the
+        body writes together with the job's success, or nothing of both: ClaimLost is raised if the job
+        is another run's by now. `result` is what the job answers; what the handler returns is not kept."""
+        return self._effects().transaction(result)
+
+    def complete(self, *, tx: object, result: object = None) -> None:
+        """Write the job's success in a transaction of your own, on your own connection: it is done when,
+        and only if, you commit. Raises ClaimLost if the job is another run's by now."""
+        self._effects().complete(tx, result)
+
+    async def acomplete(self, *, tx: object, result: object = None) -> None:
+        """The same for a connection that is awaited."""
+        await self._effects().acomplete(tx, result)
+
+    def once(self, name: str, *, tx: object | None = None) -> Step:
+        """`async with ctx.once("charge") as first:` (or `with`) says whether no run of this job has done
+        this step yet, and records it when the body ends without an error. Inside `ctx.transaction()`, or
+        with `tx=`, the record is part of that transaction."""
+        return self._effects().once(valid_name(name, "name"), tx)
+
+    def _effects(self) -> Effects:
+        if self.effects is None:
+            raise UsageError("only a worker can settle a job: this context was made by hand")
+        return self.effects
 
 
 def _can_be_stored(text: str) -> bool:

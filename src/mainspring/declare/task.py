@@ -79,6 +79,7 @@ class Task(Generic[P, R_co]):
         self._delay = timedelta()
         self._run_at: datetime | None = None
         self._key: str | None = None
+        self._tx: object | None = None
 
     def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """Raise InvalidArgument unless it can be called with these."""
@@ -86,6 +87,13 @@ class Task(Generic[P, R_co]):
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job for this call, not yet put anywhere: for batches."""
+        if self._tx is not None:
+            raise InvalidArgument(
+                "tx", type(self._tx), "tx= where the batch is enqueued: enqueue_many(jobs, tx=…)"
+            )
+        return self._job(args, kwargs)
+
+    def _job(self, args: Sequence[object], kwargs: Mapping[str, object]) -> NewJob:
         self.check(args, kwargs)
         return NewJob(
             task=self.name,
@@ -109,11 +117,11 @@ class Task(Generic[P, R_co]):
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
-        return self._sender.enqueue([self.job(*args, **kwargs)])[0]
+        return self._sender.enqueue([self._job(args, kwargs)], tx=self._tx)[0]
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored."""
-        [handle] = await self._sender.aenqueue([self.job(*args, **kwargs)])
+        [handle] = await self._sender.aenqueue([self._job(args, kwargs)], tx=self._tx)
         return handle
 
     def using(
@@ -130,10 +138,12 @@ class Task(Generic[P, R_co]):
         on_duplicate: str | None = None,
         debounce: Duration | None = None,
         expires: Duration | datetime | None = None,
+        tx: object | None = None,
     ) -> Self:
         """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`.
 
-        With a `key` no second job of that key is made; the last four are those of `Unique`.
+        With a `key` no second job of that key is made; the last four are those of `Unique`. With `tx`, a
+        connection of yours, the job is part of the transaction it is in.
         """
         if delay is not None and run_at is not None:
             raise InvalidArgument("run_at", run_at, "either delay or run_at, not both")
@@ -154,11 +164,17 @@ class Task(Generic[P, R_co]):
         other.unique = changed(
             other.unique, scope=scope, period=period, on_duplicate=on_duplicate, debounce=debounce
         )
-        if isinstance(expires, datetime):
-            other.expires, other._expires_at = None, _valid_instant(expires, "expires")
-        elif expires is not None:
-            other.expires, other._expires_at = duration(expires, "expires", least=_SHORTEST_LIFE), None
+        if expires is not None:
+            other._expire(expires)
+        if tx is not None:
+            other._tx = tx
         return other
+
+    def _expire(self, expires: Duration | datetime) -> None:
+        if isinstance(expires, datetime):
+            self.expires, self._expires_at = None, _valid_instant(expires, "expires")
+        else:
+            self.expires, self._expires_at = duration(expires, "expires", least=_SHORTEST_LIFE), None
 
     @property
     def expires_at(self) -> datetime | None:

@@ -20,7 +20,7 @@ from mainspring.lifecycle.backoff import delay
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Stopped
+from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped
 from mainspring.model.settlement import Settlement
 from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
 
@@ -43,7 +43,7 @@ class Ending(Enum):
 class Hand:
     """One claim and the task that runs it."""
 
-    __slots__ = ("_crew", "began", "claim", "due", "ending", "late", "task", "timer")
+    __slots__ = ("_crew", "began", "claim", "due", "ending", "late", "settling", "task", "timer")
 
     def __init__(self, claim: Claim, crew: Crew) -> None:
         self.claim = claim
@@ -55,6 +55,9 @@ class Hand:
         self.late = False
         """Whether its timeout has ended."""
         self.ending: Ending | None = None
+        self.settling = False
+        """A transaction of the handler's has written, or is about to, that the job is done: the claim may
+        be gone from the store at any moment, and that is no loss."""
         self.task: asyncio.Task[None] | None = None
         """Set once the run has begun: a task cancelled before that would never get to settle."""
 
@@ -126,7 +129,8 @@ class Crew:
 
     def holding(self) -> list[tuple[int, int]]:
         """The (job, fence) pairs in hand. Safe from any thread: the copy is one bytecode."""
-        return [(hand.claim.job_id, hand.claim.fence) for hand in list(self._hands.values())]
+        hands = list(self._hands.values())
+        return [(hand.claim.job_id, hand.claim.fence) for hand in hands if not hand.settling]
 
     def now(self) -> float:
         """Seconds that never go back. Safe from any thread."""
@@ -155,7 +159,7 @@ class Crew:
         """End the runs of (job, fence) pairs that are not ours any more; answer which were in hand.
         The fence counts: the job may have come back to us under a new claim, which stands."""
         found = [(self._hands.get(job_id), fence) for job_id, fence in claims]
-        dropped = [hand for hand, fence in found if hand is not None and hand.claim.fence == fence]
+        dropped = [hand for hand, fence in found if hand and hand.claim.fence == fence and not hand.settling]
         for hand in dropped:
             self._end(hand, Ending.DROP)
         return tuple(hand.claim.job_id for hand in dropped)
@@ -251,8 +255,11 @@ class Crew:
         self._leaked.discard(hand)
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
-        if hand.ending is not Ending.DROP:
-            took = timedelta(seconds=self._clock.monotonic() - began)
+        took = timedelta(seconds=self._clock.monotonic() - began)
+        if isinstance(outcome, Settled):
+            self._journal.close(claim)
+            self._settler.tell(claim, settle(claim, outcome, took=took, backoff=timedelta()))
+        elif hand.ending is not Ending.DROP:
             if hand.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
             self._put(claim, self._settled(task, claim, outcome, took))

@@ -13,8 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mainspring.declare.context import Context, Log, StopSignal
+from mainspring.declare.effects import Effects
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
+from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import expired_failure, timeout_failure
 from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
@@ -39,11 +41,14 @@ class Release(Protocol):
     def __call__(self, ended: asyncio.Event | None = None) -> None: ...
 
 
-class Stop(StopSignal, Protocol):
+class Stop(StopSignal, Settling, Protocol):
     """What the handler is shown of its own end, and who is told when that is due."""
 
     def limit(self, seconds: float) -> None:
         """The run should be over so many seconds from now."""
+
+
+MakeEffects = Callable[[Claim, Stop], RunEffects]
 
 
 class Executor:
@@ -54,6 +59,7 @@ class Executor:
         self,
         threads: int,
         journal: Journal,
+        effects: MakeEffects,
         *,
         result_bytes: int,
         pool: Threads | None = None,
@@ -61,6 +67,7 @@ class Executor:
     ) -> None:
         """Plain functions run in `pool`, or else in as many threads of our own."""
         self._journal = journal
+        self._effects = effects
         self._result_bytes = result_bytes
         self._threads = pool or ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
         self._free_threads = asyncio.Semaphore(threads)
@@ -77,13 +84,26 @@ class Executor:
             return True
         return claim.crashes > 0 and self._make_children is not None and self._pool().reaches(task)
 
-    async def run(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+    def run(self, task: AnyTask, claim: Claim, stop: Stop) -> Coroutine[Any, Any, Outcome]:
         """Call the handler and answer how it ended; not beyond the job's deadline, if it has one."""
-        if claim.expires_in is None:
-            return await self._run(task, claim, stop)
-        return await _bounded(claim.expires_in, self._run(task, claim, stop))
+        # Not a coroutine itself: a handler that asks for nothing should not pay for what others may ask.
+        if task.signature.wants_context:
+            running = self._run_with_context(task, claim, stop)
+        else:
+            running = self._run(task, claim, stop, None)
+        return running if claim.expires_in is None else _bounded(claim.expires_in, running)
 
-    async def _run(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+    async def _run_with_context(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+        effects, report = self._effects(claim, stop), self._journal.open(claim)
+        context = context_of(claim, stop, log=report.log, on_progress=report.progress, effects=effects)
+        try:
+            return await effects.outcome(await self._run(task, claim, stop, context))
+        except asyncio.CancelledError:
+            if effects.settled is not None:
+                return effects.settled
+            raise
+
+    async def _run(self, task: AnyTask, claim: Claim, stop: Stop, context: Context | None) -> Outcome:
         running = asyncio.current_task()
         try:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
@@ -92,11 +112,11 @@ class Executor:
             return Stopped(started=False)
         try:
             if task.timeout is None:
-                returned = await self._call(task, claim, stop, thread)
+                returned = await self._call(task, claim, context, thread)
             else:
                 stop.limit(task.timeout.total_seconds())
                 async with asyncio.timeout(task.timeout.total_seconds()) as limit:
-                    returned = await self._call(task, claim, stop, thread)
+                    returned = await self._call(task, claim, context, thread)
             return Succeeded(result=None if returned is None else encode_result(returned, self._result_bytes))
         except asyncio.CancelledError as error:
             if running is not None and running.cancelling():
@@ -138,11 +158,12 @@ class Executor:
             self._children = self._make_children(self._journal)
         return self._children
 
-    async def _call(self, task: AnyTask, claim: Claim, stop: StopSignal, thread: Release | None) -> object:
+    async def _call(
+        self, task: AnyTask, claim: Claim, context: Context | None, thread: Release | None
+    ) -> object:
         call = partial(task.signature.call, task.function)
         try:
             args, kwargs = decode(claim.payload)
-            context = self._context(claim, stop) if task.signature.wants_context else None
             if self._journal.captures_all:
                 self._journal.enter(claim)
         except BaseException:
@@ -152,10 +173,6 @@ class Executor:
         if thread is None:
             return await cast("Any", call(context, args, kwargs))
         return await self._in_thread(partial(call, context, args, kwargs), thread, claim)
-
-    def _context(self, claim: Claim, stop: StopSignal) -> Context:
-        report = self._journal.open(claim)
-        return context_of(claim, stop, log=report.log, on_progress=report.progress)
 
     async def _in_thread(self, call: partial[object], thread: Release, claim: Claim) -> object:
         within = contextvars.copy_context().run
@@ -233,7 +250,12 @@ async def _bounded(left: timedelta, running: Coroutine[Any, Any, Outcome]) -> Ou
 
 
 def context_of(
-    claim: Claim, stop: StopSignal, *, log: Log, on_progress: Callable[[float, str], None]
+    claim: Claim,
+    stop: StopSignal,
+    *,
+    log: Log,
+    on_progress: Callable[[float, str], None],
+    effects: Effects,
 ) -> Context:
     """What a handler may ask about its run, wherever it runs."""
     return Context(
@@ -248,4 +270,5 @@ def context_of(
         schedule_id=claim.schedule_id,
         slot=claim.slot_at,
         on_progress=on_progress,
+        effects=effects,
     )

@@ -58,6 +58,10 @@ class Settler:
             self._weight += _weight(settlement)
         self.on_arrival()
 
+    def tell(self, claim: Claim, settlement: Settlement) -> None:
+        """Say that this one is written: by the handler's own transaction."""
+        self._tell(claim, settlement, refused=False)
+
     async def tick(self) -> timedelta:
         room = BATCH - len(self._batch)
         if self._weight:

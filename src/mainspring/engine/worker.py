@@ -12,20 +12,21 @@ from mainspring.config import ResultsConfig, WorkerConfig
 from mainspring.declare.registry import Registry
 from mainspring.engine.claimer import Claimer
 from mainspring.engine.crew import Crew
+from mainspring.engine.effects import RunEffects
 from mainspring.engine.executor import Executor
 from mainspring.engine.journal import Journal
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue, ReportStore
+from mainspring.store.ports import EffectStore, JobQueue, ReportStore
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.pool import Pool
 
 
-class WorkerStore(JobQueue, ReportStore, Protocol):
+class WorkerStore(JobQueue, EffectStore, ReportStore, Protocol):
     """What a worker asks of a store."""
 
 
@@ -53,6 +54,7 @@ class Worker:
         self.executor = Executor(
             config.threads,
             self.journal,
+            lambda claim, run: RunEffects(claim, run, queue, clock),
             result_bytes=(results or ResultsConfig()).max_bytes,
             pool=threads,
             children=children,

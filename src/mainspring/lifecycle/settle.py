@@ -13,6 +13,7 @@ from mainspring.model.outcome import (
     Expired,
     Failed,
     Outcome,
+    Settled,
     Snoozed,
     Stopped,
     Succeeded,
@@ -29,7 +30,7 @@ def settle(
     how often that may be if not as often as the job itself says."""
     # Each case spells out the whole value: a shared partial would double the cost, once per job.
     match outcome:
-        case Succeeded():
+        case Succeeded() | Settled():
             return Settlement(
                 job_id=claim.job_id,
                 worker_id=claim.worker_id,

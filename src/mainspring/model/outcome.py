@@ -14,6 +14,12 @@ class Succeeded(Value, frozen=True, kw_only=True):
     result: bytes | None = None
 
 
+class Settled(Value, frozen=True, kw_only=True):
+    """The handler succeeded, and its own transaction has written so: nothing is left to write."""
+
+    result: bytes | None = None
+
+
 class Failed(Value, frozen=True, kw_only=True):
     """The handler raised, timed out, or returned what cannot be kept."""
 
@@ -58,4 +64,4 @@ class Expired(Value, frozen=True, kw_only=True):
     started: bool = True
 
 
-Outcome = Succeeded | Failed | Stopped | Snoozed | Discarded | Crashed | Expired
+Outcome = Succeeded | Settled | Failed | Stopped | Snoozed | Discarded | Crashed | Expired

@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor as Pool
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from mainspring.app import Mainspring
 from mainspring.config import CAPTURE_NONE
 from mainspring.declare.batch import batch
 from mainspring.declare.handle import JobHandle
-from mainspring.engine.executor import Executor
+from mainspring.engine.effects import RunEffects, SettlingStore
+from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
@@ -43,7 +44,25 @@ def eager(app: Mainspring) -> Iterator[None]:
         del vars(app)["enqueue"], vars(app)["aenqueue"]
 
 
+class _NoEffects(RunEffects):
+    """There is no job in any store whose end could be written with the handler's own rows."""
+
+    def transaction(self, result: object) -> NoReturn:
+        raise UsageError("ctx.transaction(): not in eager mode, which stores nothing; use a Harness")
+
+    def once(self, name: str, tx: object | None) -> NoReturn:
+        raise UsageError("ctx.once(): not in eager mode, which stores nothing; use a Harness")
+
+    def complete(self, tx: object, result: object) -> NoReturn:
+        raise UsageError("ctx.complete(): not in eager mode, which stores nothing; use a Harness")
+
+    async def acomplete(self, tx: object, result: object) -> NoReturn:
+        self.complete(tx, result)
+
+
 class _NeverStopped:
+    settling = False
+
     def is_set(self) -> bool:
         return False
 
@@ -58,7 +77,7 @@ class _Eager:
         self._app = app
         self._ids = itertools.count(1)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
+    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -67,7 +86,7 @@ class _Eager:
                 return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
         raise UsageError("this call would block the running event loop; await aenqueue() instead")
 
-    async def aenqueue(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
+    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         return await self._run(batch(jobs), None)
 
     async def _run(self, jobs: Sequence[NewJob], pool: Pool | None) -> list[JobHandle[Any]]:
@@ -79,7 +98,7 @@ class _Eager:
         # Nobody asks this journal to write: what is reported here is kept nowhere.
         journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        executor = Executor(1, journal, result_bytes=largest, pool=pool)
+        executor = Executor(1, journal, self._effects, result_bytes=largest, pool=pool)
         try:
             outcome = await executor.run(
                 watch.registry.get(job.task), self._claim(job, job_id), stop=_NeverStopped()
@@ -89,6 +108,9 @@ class _Eager:
         if isinstance(outcome, Failed):
             raise watch.error_of(outcome.failure)
         return JobHandle(id=job_id, task=job.task, queue=job.queue)
+
+    def _effects(self, claim: Claim, run: Stop) -> RunEffects:
+        return _NoEffects(claim, run, cast("SettlingStore", None), self._app.clock)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:
         now = self._app.clock.now()

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import msgspec
 
@@ -25,6 +25,7 @@ from mainspring.engine.isolate.frames import Ended, Ready, Run, Tell
 from mainspring.engine.isolate.line import Line
 from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
+from mainspring.errors import UsageError
 from mainspring.model.outcome import Discarded, Failed, Outcome, Snoozed
 
 _OUR_FRAMES = 3
@@ -74,6 +75,7 @@ class Runner:
             self._line.cancelled,
             log=RunLogger(run.claim, said, SystemClock()),
             on_progress=said.progress,
+            effects=NoEffects(),
         )
 
     async def _awaited(self, handler: Any) -> object:
@@ -95,6 +97,25 @@ class Runner:
         # A plain function that did not look at ctx.cancelled gets to clean up; one that is not in
         # Python code just now does not, and is killed a little later.
         raise SystemExit(128 + number)
+
+
+class NoEffects:
+    """For the runs of a child: their claim, and what it takes to settle it, are with the worker."""
+
+    def transaction(self, result: object) -> NoReturn:
+        self._refuse("transaction()")
+
+    def complete(self, tx: object, result: object) -> NoReturn:
+        self._refuse("complete()")
+
+    async def acomplete(self, tx: object, result: object) -> NoReturn:
+        self._refuse("acomplete()")
+
+    def once(self, name: str, tx: object | None) -> NoReturn:
+        self._refuse("once()")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UsageError(f"ctx.{what}: not in a child process; leave isolate=True away, or use ctx.token")
 
 
 class _Said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +30,17 @@ FILES = (
     "calendars.sql",
     "leases.sql",
     "reports.sql",
+    "effects.sql",
     "history.sql",
     "admin.sql",
 )
-SQL = {name: numbered(text) for name, text in load("mainspring.store.postgres", *FILES).items()}
+TEXTS = load("mainspring.store.postgres", *FILES)
+SQL = {name: numbered(text) for name, text in TEXTS.items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)
 RELEASE_WITHIN = timedelta(seconds=1)
+LENT = 16
+"""Transactions of handlers that one process has open at a time; others wait for theirs."""
 _SETTINGS = {
     "application_name": "mainspring",
     "timezone": "UTC",
@@ -85,9 +89,10 @@ class Database:
 
     def __init__(self, url: str, *, timeout: timedelta, size: int) -> None:
         self._url = url
-        self._timeout = timeout
+        self.timeout = timeout
         self._size = size
         self._pools: dict[bool, Pool] = {}
+        self._lending: Pool | None = None
         self._opening = asyncio.Lock()
         self._sessions: dict[int, Session] = {}
         self._closed = False
@@ -95,20 +100,24 @@ class Database:
     async def fetch(self, statement: str, **params: object) -> list[Record]:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
         async with self._connection(relaxed=False) as connection:
-            return await self._run(connection, statement, params)
+            return await self.run_on(connection, statement, params)
 
     async def relaxed(self, statement: str, **params: object) -> list[Record]:
         """The same for what may be lost in a crash of the server."""
         async with self._connection(relaxed=True) as connection:
-            return await self._run(connection, statement, params)
+            return await self.run_on(connection, statement, params)
 
     @asynccontextmanager
     async def transaction(self, what: str) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
         async with self._connection(relaxed=False) as connection:
-            with _translated(what, self._session(connection)):
+            with _translated(what, self.session_of(connection)):
                 async with connection.transaction():
                     yield Transaction(self, connection)
+
+    def translating(self, what: str, session: Session | None) -> AbstractContextManager[None]:
+        """Inside it, the driver's errors are told as ours."""
+        return _translated(what, session)
 
     async def end_session(self, session: object) -> None:
         """See to it that a session we lost contact with does nothing more."""
@@ -116,6 +125,34 @@ class Database:
             [row] = await self.fetch("end_session", pid=session.pid, started=session.started)
             if row["gone"] is False:
                 raise StoreUnavailable(f"session {session.pid} could not be ended")
+
+    async def lend(self) -> Connection:
+        """A session for statements that are not ours: without our settings, and from a pool of its own,
+        so that handlers which keep theirs for long hold up nobody but one another."""
+        if self._closed:
+            raise StoreUnavailable("the store has been closed")
+        async with self._opening:
+            if self._lending is None:
+                with _connecting():
+                    self._lending = await asyncpg.create_pool(
+                        self._url,
+                        min_size=0,
+                        max_size=LENT,
+                        timeout=CONNECT_WITHIN.total_seconds(),
+                        server_settings={"application_name": "mainspring handler"},
+                        init=self._remember,
+                    )
+        with _connecting():
+            return await self._lending.acquire()
+
+    async def take_back(self, connection: Connection) -> None:
+        """A lent session comes back; one that is broken or still in a transaction is thrown away."""
+        if self._lending is None:
+            return
+        with _released():
+            if not connection.is_closed() and connection.is_in_transaction():
+                connection.terminate()
+            await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
 
     async def connect(self) -> asyncpg.Connection[Record]:
         """A session of its own, outside the pools, for notifications."""
@@ -125,7 +162,8 @@ class Database:
     async def close(self) -> None:
         """Let go of every session; running statements get the time of one connect to end."""
         self._closed = True
-        for pool in self._pools.values():
+        lending = () if self._lending is None else (self._lending,)
+        for pool in (*self._pools.values(), *lending):
             try:
                 async with asyncio.timeout(CONNECT_WITHIN.total_seconds()):
                     await pool.close()
@@ -136,7 +174,7 @@ class Database:
     async def _connection(self, relaxed: bool) -> AsyncIterator[Connection]:
         pool = await self._pool(relaxed)
         with _connecting():
-            connection = await pool.acquire(timeout=self._timeout.total_seconds())
+            connection = await pool.acquire(timeout=self.timeout.total_seconds())
         try:
             yield connection
         except AnswerLost:
@@ -166,7 +204,7 @@ class Database:
                 min_size=0,
                 max_size=self._size,
                 timeout=CONNECT_WITHIN.total_seconds(),
-                command_timeout=self._timeout.total_seconds(),
+                command_timeout=self.timeout.total_seconds(),
                 server_settings={**_SETTINGS, "synchronous_commit": commit},
                 init=self._remember,
                 reset=_keep,
@@ -178,12 +216,14 @@ class Database:
         if row is not None:
             self._sessions[row["pid"]] = Session(pid=row["pid"], started=row["backend_start"])
 
-    def _session(self, connection: Connection) -> Session | None:
+    def session_of(self, connection: Connection) -> Session | None:
+        """How `end_session` is told of this session."""
         return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
 
-    async def _run(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
+    async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
+        """Run one statement on a session that the caller has."""
         sql, names = SQL[statement]
-        with _translated(statement, self._session(connection)):
+        with _translated(statement, self.session_of(connection)):
             return await connection.fetch(sql, *[params[name] for name in names])
 
 
@@ -196,7 +236,7 @@ class Transaction:
 
     async def fetch(self, statement: str, **params: object) -> list[Record]:
         """Run one statement and answer its rows."""
-        return await self._database._run(self._connection, statement, params)
+        return await self._database.run_on(self._connection, statement, params)
 
     async def script(self, sql: str) -> None:
         """Run a text of several statements, as migrations are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 ID_BLOCK = 100
 DROPPED_KEYS = 100_000
+PRUNE_BATCH = 5000
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
@@ -127,12 +128,12 @@ class PostgresJobs:
         logged = any(s.log is not None for s in settlements)
         if len(groups) == 1 and not logged:
             [(verdict, batch)] = groups
-            settled = await _settle(self._database.fetch, verdict, batch, at)
+            settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
             settled = set()
             async with self._database.transaction("settle") as transaction:
                 for verdict, batch in groups:
-                    settled |= await _settle(transaction.fetch, verdict, batch, at)
+                    settled |= await settle_batch(transaction.fetch, verdict, batch, at)
                 if logged:
                     await note_logs(transaction, settlements, settled, at)
         if any(verdict in GOES_BACK for verdict, _ in groups):
@@ -141,10 +142,7 @@ class PostgresJobs:
         return [s.job_id for s in settlements if s.job_id not in settled]
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
-        found = []
-        for _, batch in _groups(settlements):
-            found += await self._database.fetch("recorded_runs", **_named(batch))
-        return [row["job_id"] for row in found]
+        return await recorded(self._database.fetch, settlements)
 
     async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
         rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
@@ -179,6 +177,17 @@ class PostgresJobs:
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
         await self._database.fetch("drop_keys", limit=DROPPED_KEYS, at=at)
         gone: int = row["gone"]
+        return gone + await self._prune_steps(keep, at)
+
+    async def _prune_steps(self, keep: timedelta, at: Stamp) -> int:
+        [row] = await self._database.fetch("now", at=at)
+        day = (row["now"] - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        gone = after = 0
+        while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
+            ids = [row["job_id"] for row in page]
+            known = [row["id"] for row in await self._database.fetch("known_ids", ids=ids)]
+            gone += len(await self._database.fetch("prune_steps", job_ids=ids, known=known))
+            after = ids[-1]
         return gone
 
     async def _take_ids(self, count: int) -> list[int]:
@@ -245,7 +254,8 @@ class PostgresJobs:
 Fetch = Callable[..., Awaitable["list[Record]"]]
 
 
-async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
+async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
+    """Write one group by whichever way statements are run; answer the jobs that were settled."""
     params = {**_named(batch), "tooks": [s.took for s in batch], "at": at}
     match verdict:
         case Verdict.SUCCEEDED:
@@ -268,6 +278,14 @@ async def _settle(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: S
         case _:
             assert_never(verdict)
     return {row["job_id"] for row in rows}
+
+
+async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]:
+    """The jobs whose run under exactly this claim is in history."""
+    found = []
+    for _, batch in _groups(settlements):
+        found += await fetch("recorded_runs", **_named(batch))
+    return [row["job_id"] for row in found]
 
 
 def _dying(batch: list[Settlement]) -> dict[str, object]:

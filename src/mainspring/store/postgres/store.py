@@ -19,6 +19,7 @@ from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.leases import PostgresLeases
 from mainspring.store.postgres.limits import PostgresLimits
 from mainspring.store.postgres.lines import Lines
+from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
@@ -38,6 +39,7 @@ class PostgresStore(
     PostgresFleet,
     PostgresLeases,
     PostgresReports,
+    PostgresEffects,
     PostgresHistory,
     PostgresAdmin,
 ):

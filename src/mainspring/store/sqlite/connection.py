@@ -25,6 +25,7 @@ FILES = (
     "calendars.sql",
     "leases.sql",
     "reports.sql",
+    "effects.sql",
     "history.sql",
     "admin.sql",
 )
@@ -60,6 +61,11 @@ class Session:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.hinted = False
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For statements that are not ours."""
+        return self._connection
 
     def rows(self, statement: str, **params: object) -> list[sqlite3.Row]:
         """Every row the statement answers."""

@@ -46,6 +46,20 @@ class Database:
         """One snapshot, which has every write that was answered before this call."""
         return await self._reader.run(work, durable=False)
 
+    def lend(self) -> ConnectionThread:
+        """A connection for a handler's transaction: its own, where the database is a file."""
+        if self.path == MEMORY:
+            return self._writer
+        path = self.path
+        return ConnectionThread(
+            "mainspring-sqlite-handler", lambda: open_writer(path), begin="BEGIN IMMEDIATE"
+        )
+
+    async def take_back(self, thread: ConnectionThread) -> None:
+        """A lent connection is no longer needed."""
+        if thread is not self._writer:
+            await thread.close()
+
     async def close(self) -> None:
         """Finish what was asked for and let go. The writer goes last: the last one to leave moves
         the WAL into the database, and a reader may not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
@@ -131,6 +132,18 @@ class SQLiteJobs:
         statements = ("prune_runs", "prune_logs", "prune_slots")
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
+        return gone + await self._prune_steps(before)
+
+    async def _prune_steps(self, before: int) -> int:
+        gone = after = 0
+        while page := await self._database.read(
+            partial(Session.rows, statement="old_steps", after=after, before=before, limit=PRUNE_BATCH)
+        ):
+            ids = [row["job_id"] for row in page]
+            gone += await self._database.write(
+                partial(Session.change, statement="prune_steps", job_ids=listed(ids))
+            )
+            after = ids[-1]
         return gone
 
     async def _prune(self, statement: str, **params: object) -> int:

@@ -231,6 +231,13 @@ CREATE TABLE "specs" (
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;
+CREATE TABLE steps (
+    job_id  INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    value   BLOB,
+    done_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, name)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE unique_keys (
     key    BLOB    NOT NULL PRIMARY KEY,   -- SHA-256
     name   TEXT    NOT NULL,               -- for people

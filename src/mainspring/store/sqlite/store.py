@@ -17,6 +17,7 @@ from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
+from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
@@ -33,6 +34,7 @@ class SQLiteStore(
     SQLiteFleet,
     SQLiteLeases,
     SQLiteReports,
+    SQLiteEffects,
     SQLiteHistory,
     SQLiteAdmin,
 ):

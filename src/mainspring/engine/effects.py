@@ -1,0 +1,184 @@
+"""What a run may do once and no more: the transactions that settle its job, and its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+from mainspring.clock import Clock
+from mainspring.declare.payload import encode_result
+from mainspring.engine.once import Once
+from mainspring.engine.transaction import RunTransaction
+from mainspring.errors import AnswerLost, ClaimLost, StoreUnavailable, UsageError
+from mainspring.model.failure import Failure
+from mainspring.model.job import Claim
+from mainspring.model.outcome import Failed, Outcome, Settled, Succeeded
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.store.ports import EffectStore, JobQueue, Loan
+from mainspring.waiting import pause, whole
+
+T = TypeVar("T")
+
+LOOK_EVERY = timedelta(milliseconds=250)
+
+_log = logging.getLogger("mainspring.job")
+
+
+class SettlingStore(JobQueue, EffectStore, Protocol):
+    """What settles a run from inside it."""
+
+
+class Settling(Protocol):
+    """The run, as its crew has it in hand."""
+
+    settling: bool
+
+
+class RunEffects:
+    """One run's. Made with the context; costs nothing unless a handler asks for something."""
+
+    # Of the class, so that making one per run costs little.
+    _completed: Settlement | None = None
+    settled: Settled | None = None
+    open: object | None = None
+    """The connection of the transaction that is open, if one is: steps join it."""
+
+    def __init__(self, claim: Claim, run: Settling, store: SettlingStore, clock: Clock) -> None:
+        self.claim = claim
+        self._run = run
+        self._store = store
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._loop = asyncio.get_running_loop()
+
+    def transaction(self, result: object) -> RunTransaction:
+        return RunTransaction(self, result)
+
+    def once(self, name: str, tx: object | None) -> Once:
+        return Once(self, self._store, self._clock, name, tx)
+
+    def complete(self, tx: object, result: object) -> None:
+        settlement = self._promise(result)
+        self._kept(self._store.borrower.settle(settlement, at=self._clock.stamp()).run(tx))
+
+    async def acomplete(self, tx: object, result: object) -> None:
+        settlement = self._promise(result)
+        self._kept(await self._store.borrower.settle(settlement, at=self._clock.stamp()).arun(tx))
+
+    async def lend(self) -> Loan:
+        """Begin a transaction for the handler."""
+        self._require_nothing_settled()
+        if self.open is not None:
+            raise UsageError("a transaction of this run is open already")
+        return await self._store.lend()
+
+    async def commit(self, loan: Loan, result: object) -> None:
+        """Commit it with the settlement; raise ClaimLost if the job is not ours any more."""
+        try:
+            settlement = self._settlement(result)
+        except BaseException:
+            await whole(loan.rollback())
+            raise
+        self._run.settling = True
+        try:
+            if not await self._committed(loan, settlement):
+                raise ClaimLost(self.claim.job_id, self.claim.fence, "the transaction was rolled back")
+        finally:
+            self._run.settling = self.settled is not None
+
+    async def outcome(self, outcome: Outcome) -> Outcome:
+        """How the run really ended: what is on record cannot be taken back by what came after."""
+        if self.settled is None and self._completed is not None:
+            if await self._recorded(self._completed):
+                self.settled = Settled(result=self._completed.result)
+            else:
+                self._run.settling = False
+                if isinstance(outcome, Succeeded):
+                    return Failed(failure=_NOT_COMMITTED)
+        if self.settled is None:
+            return outcome
+        if isinstance(outcome, Failed):
+            _log.error(
+                "job %d (%s) raised %s after its transaction had settled it: %s",
+                self.claim.job_id,
+                self.claim.task,
+                outcome.failure.type,
+                outcome.failure.message,
+            )
+        return self.settled
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """For a plain function in its thread: run this on the worker's event loop, and wait for it."""
+        if _in_event_loop():
+            raise UsageError("this would block the running event loop; use `async with` instead of `with`")
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+
+    async def _committed(self, loan: Loan, settlement: Settlement) -> bool:
+        async def commit() -> bool:
+            done = await loan.commit(settlement, at=self._clock.stamp())
+            if done:
+                self.settled = Settled(result=settlement.result)
+            return done
+
+        try:
+            # Whoever cancels us must not leave it half done: that would be a commit nobody heard of.
+            return await whole(commit())
+        except AnswerLost as lost:
+            while True:
+                try:
+                    if await loan.committed(settlement, lost):
+                        self.settled = Settled(result=settlement.result)
+                        return True
+                    break
+                except (StoreUnavailable, AnswerLost):
+                    await pause(LOOK_EVERY)
+            raise StoreUnavailable("the transaction was not committed: its connection broke") from lost
+
+    async def _recorded(self, settlement: Settlement) -> bool:
+        while True:
+            try:
+                return bool(await self._store.recorded([settlement]))
+            except (StoreUnavailable, AnswerLost):
+                await pause(LOOK_EVERY)
+
+    def _promise(self, result: object) -> Settlement:
+        self._require_nothing_settled()
+        settlement = self._settlement(result)
+        # From now on the store may say that the claim is gone, because the caller has committed.
+        self._completed, self._run.settling = settlement, True
+        return settlement
+
+    def _kept(self, settled: bool) -> None:
+        if not settled:
+            self._completed, self._run.settling = None, False
+            raise ClaimLost(self.claim.job_id, self.claim.fence, "it cannot be completed: roll back")
+
+    def _require_nothing_settled(self) -> None:
+        if self.settled is not None or self._completed is not None:
+            raise UsageError("this run has settled its job already")
+
+    def _settlement(self, result: object) -> Settlement:
+        return Settlement(
+            job_id=self.claim.job_id,
+            worker_id=self.claim.worker_id,
+            fence=self.claim.fence,
+            verdict=Verdict.SUCCEEDED,
+            took=timedelta(seconds=self._clock.monotonic() - self._began),
+            result=encode_result(result),
+        )
+
+
+_NOT_COMMITTED = Failure(
+    type="UsageError", message="ctx.complete(): completed in a transaction that was not committed"
+)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

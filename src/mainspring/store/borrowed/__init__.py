@@ -1,0 +1,1 @@
+"""Connections that are the caller's own, each kind in its own module; none of their libraries is needed."""

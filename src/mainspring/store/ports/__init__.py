@@ -1,0 +1,62 @@
+"""The store seam, cut by who calls it. The engine never sees a cursor, a row or a driver's error.
+
+Every method is one transaction. Batches go in and come out, in model values. `at` is the clock's
+stamp: None means the database's own clock decides. The seam is internal: it may change in any
+release.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mainspring.store.ports.admin import Admin, Waker, Wakeups
+from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
+from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.history import HistoryStore
+from mainspring.store.ports.jobs import DeadLetters, JobQueue
+from mainspring.store.ports.limits import LimitStore
+from mainspring.store.ports.reports import ReportStore
+from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
+from mainspring.store.ports.stamp import Stamp
+
+__all__ = [
+    "Admin",
+    "BackfillStore",
+    "Borrower",
+    "CalendarStore",
+    "DeadLetters",
+    "EffectStore",
+    "Errand",
+    "Expected",
+    "FleetStore",
+    "HistoryStore",
+    "JobQueue",
+    "LeaseStore",
+    "LimitStore",
+    "Loan",
+    "ReportStore",
+    "ScheduleStore",
+    "Stamp",
+    "Store",
+    "Waker",
+    "Wakeups",
+]
+
+
+class Store(
+    JobQueue,
+    DeadLetters,
+    ScheduleStore,
+    BackfillStore,
+    LimitStore,
+    CalendarStore,
+    FleetStore,
+    LeaseStore,
+    ReportStore,
+    EffectStore,
+    HistoryStore,
+    Admin,
+    Wakeups,
+    Protocol,
+):
+    """Everything an adapter provides."""

@@ -1,0 +1,48 @@
+"""Schema and life of the store, and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from mainspring.store.ports.stamp import Stamp
+
+
+class Admin(Protocol):
+    """Schema and life of the store itself."""
+
+    async def now(self, *, at: Stamp) -> datetime:
+        """The store's clock, or the stamp."""
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
+        in two places at once, and again after being killed."""
+
+    async def verify(self) -> None:
+        """Raise SchemaMismatch unless the schema is exactly this code's."""
+
+    async def facts(self) -> dict[str, str]:
+        """What an operator wants to know about the engine: its version and relevant settings."""
+
+    async def close(self) -> None:
+        """Send pending hints and let go of every connection and thread."""
+
+
+class Waker(Protocol):
+    """Keeps hints coming; runs as a loop. Losing a hint costs latency only."""
+
+    name: str
+
+    async def tick(self) -> timedelta:
+        """One pass: listen or look; answer how long to wait."""
+
+    async def close(self) -> None:
+        """Stop listening."""
+
+
+class Wakeups(Protocol):
+    """Hints that work may exist."""
+
+    def waker(self, on_hint: Callable[[], None]) -> Waker:
+        """A loop that calls `on_hint`, on the running event loop, when jobs may have come in."""

@@ -1,0 +1,59 @@
+"""Processes and their leases, and leases of user code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from mainspring.model.fleet import Beat, Member, Reaped
+from mainspring.model.lease import Held, Lease, LeaseInfo
+from mainspring.store.ports.stamp import Stamp
+
+
+class FleetStore(Protocol):
+    """Leases of processes."""
+
+    async def join(self, member: Member, *, lease: timedelta, at: Stamp) -> None:
+        """Enter a process start, alive until now + lease."""
+
+    async def beat(
+        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+    ) -> Beat:
+        """Renew the lease if it has not ended, and say which of the (job, fence) pairs are no
+        longer this member's."""
+
+    async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
+        """End the lease now. `clean` promises that no claim is left under it."""
+
+    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
+        """Give back the claims of members whose lease has ended, at most `limit` jobs a pass;
+        each counts as a crash of the job, not as a failure, and a job that has crashed too often is
+        a dead letter with reason `crashed`. Finding the dead, giving back and
+        forgetting may be transactions of their own: any reaper goes on where one died."""
+
+    async def mourn(self, *, at: Stamp) -> int:
+        """Put on record, as dead, members that hold claims but have no row, so that the next `reap`
+        gives their claims back. There should be none: this is the net under a clean leave that was
+        not. Answers how many there were."""
+
+
+class LeaseStore(Protocol):
+    """Leases of user code. Every write is durable on return."""
+
+    async def acquire(
+        self, name: str, *, holder_id: int, holder: str, ttl: timedelta, at: Stamp
+    ) -> Lease | Held:
+        """Take the lease of this name until now + ttl, if nobody else holds it, with a token one above
+        the last. A holder that asks again while it has the lease is answered the same token: for after
+        an answer was lost."""
+
+    async def renew(self, name: str, *, holder_id: int, token: int, ttl: timedelta, at: Stamp) -> bool:
+        """Hold it until now + ttl; False, and nothing changes, if it has ended or is another's."""
+
+    async def release(self, name: str, *, holder_id: int, token: int, at: Stamp) -> bool:
+        """End it now, so that another may have it; False, and nothing changes, if it has ended or is
+        another's. The token is kept."""
+
+    async def leases(self, *, at: Stamp) -> list[LeaseInfo]:
+        """Every name that was ever leased, by name, held or not."""

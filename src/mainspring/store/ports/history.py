@@ -1,0 +1,73 @@
+"""The read side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from mainspring.model.fleet import MemberInfo
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.job import Job, JobState
+from mainspring.model.schedule import (
+    Schedule,
+    ScheduleVersion,
+    Slot,
+)
+from mainspring.store.ports.stamp import Stamp
+
+
+class HistoryStore(Protocol):
+    """The read side."""
+
+    async def job(self, job_id: int, *, at: Stamp) -> Job | None:
+        """One job, wherever it stands: live, dead or finished."""
+
+    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
+        """Live jobs, and finished ones if the filter's state asks for them; newest id first."""
+
+    async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
+        """Where each of these jobs stands; one that nobody knows any more is left out."""
+
+    async def runs(self, job_id: int) -> list[Run]:
+        """Every run of one job, oldest first."""
+
+    async def dead(self, which: DeadFilter) -> list[DeadJob]:
+        """Dead letters, newest id first."""
+
+    async def count_dead(self, which: DeadFilter) -> int:
+        """How many dead letters there are, counted up to the filter's limit."""
+
+    async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
+        """Dead letters by task and last error, the largest group first."""
+
+    async def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+
+    async def schedule(self, name: str) -> Schedule | None:
+        """One schedule."""
+
+    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
+
+    async def schedule_names(self) -> list[str]:
+        """Every name on record, also of schedules that were deleted."""
+
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        """Every version of one schedule, also of one that was deleted, oldest first."""
+
+    async def slots(
+        self,
+        schedule: str,
+        *,
+        limit: int,
+        start: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Slot]:
+        """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
+
+    async def members(self, *, at: Stamp) -> list[MemberInfo]:
+        """Every process on record, oldest start first."""
+
+    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
+        """Live jobs by queue and task."""

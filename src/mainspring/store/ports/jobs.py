@@ -1,0 +1,87 @@
+"""The queue: the hot path, and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from mainspring.model.failure import Failure
+from mainspring.model.job import Cancelled, Claim, NewJob
+from mainspring.model.settlement import Settlement
+from mainspring.model.unique import Inserted
+from mainspring.store.ports.stamp import Stamp
+
+
+class JobQueue(Protocol):
+    """The hot path."""
+
+    async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
+        """Put jobs into their queues; answer their ids, in order. Durable on return.
+
+        A broken connection is resolved inside: either all jobs are there once, or the call raises
+        StoreUnavailable (none is) or AnswerLost (nobody could be asked; it names the ids).
+        """
+
+    async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
+        """The same for a batch in which jobs have keys: each is made, or the job that has its key stands
+        for it. Raises DuplicateJob, and writes nothing, where a key says so."""
+
+    async def claim(
+        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+    ) -> list[Claim]:
+        """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
+
+        Best first: highest priority, then earliest `run_at`, then lowest id. Nothing is handed to
+        a worker whose lease has ended. No attempt is counted. May be lost in a database crash:
+        the job is then simply due again.
+        """
+
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        """Every claim the store has under this worker: for after an answer to `claim` was lost."""
+
+    async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
+        """Write how runs ended, and what was captured of their logs; answer the ids of the jobs refused,
+        because the claim named is no longer the job's. Durable on return. SUCCEEDED, DISCARDED and DEAD
+        take the job out of the queue; FAILED counts one failure, keeps the error and waits `delay`;
+        CRASHED does the same with one crash, or with a reason buries the job; SNOOZED and RELEASED cost
+        nothing. DEAD counts a failure unless the handler never ran.
+        """
+
+    async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
+        """Ids of those jobs whose run under exactly this claim is in history: for after an answer
+        to `settle` was lost."""
+
+    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
+        """Take live jobs out of the queue for good. A running one is taken from its worker: its
+        settlement will be refused, and the next heartbeat tells it to stop."""
+
+    async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Make waiting (delayed) jobs due now; answer the ids that were."""
+
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        """Make dead letters, with reason `expired`, of jobs whose deadline has come and that nobody holds,
+        at most `limit` a pass; answer their ids. Each leaves a run that never started."""
+
+    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
+        earlier, and steps of that age whose job nobody knows any more, and see to it that there is room
+        for the days ahead. Dead letters are never touched. Answers how many rows or partitions went:
+        zero means there was nothing."""
+
+
+class DeadLetters(Protocol):
+    """Jobs that are not tried again. They leave only by replay and purge."""
+
+    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Put dead jobs back into their queue under the same id, with all attempts restored and
+        without a deadline; answer the ids that were."""
+
+    async def edit_dead(
+        self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp
+    ) -> bool:
+        """Give a dead letter other arguments, if it still has those expected; they stay on record as a
+        run with verdict `edited` and this note."""
+
+    async def purge(self, job_ids: Sequence[int]) -> int:
+        """Delete dead letters for good; answer how many."""

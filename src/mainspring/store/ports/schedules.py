@@ -1,0 +1,120 @@
+"""What falls due, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
+from mainspring.model.calendar import StoredCalendar
+from mainspring.model.schedule import (
+    Chunk,
+    NewSchedule,
+    Opening,
+    Schedule,
+    Spec,
+)
+from mainspring.store.ports.stamp import Stamp
+
+Expected = Mapping[str, Schedule | None]
+"""By name, what the caller has read and wants to stand as it was; None for what must not be there."""
+
+
+class ScheduleStore(Protocol):
+    """Specs, fires and the ledger."""
+
+    async def put_schedules(
+        self,
+        schedules: Sequence[NewSchedule],
+        *,
+        author: str | None = None,
+        note: str | None = None,
+        expected: Expected | None = None,
+        at: Stamp,
+    ) -> list[str]:
+        """Write schedules by name, each change as a new version; answer the names that were new or
+        changed. A schedule that is the same is left alone, so that any number of processes may
+        declare it. Without an author it is code that speaks: what somebody edited since stays.
+        Where one is not as `expected`, nothing is written and Outdated says so."""
+
+    async def pause_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        """From now on their slots are skipped as paused; answer the names that were running. When
+        this returns, no fire that began before can still make a job of theirs."""
+
+    async def resume_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
+
+    async def hand_back_schedules(
+        self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
+    ) -> list[str]:
+        """Let code have what somebody edited: what it says next counts. Nothing else changes until
+        then. Answers the names that were edited."""
+
+    async def skip_slots(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
+        """Have the next `count` slots skipped as requested; False when there is no such schedule."""
+
+    async def trigger_schedule(self, name: str, *, at: Stamp) -> int | None:
+        """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
+
+    async def delete_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """Take schedules away; their ledger and versions stay. Answers the names that were there."""
+
+    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
+        """The store's now, and the specs whose `next_at` has come, earliest first."""
+
+    async def unplanned_specs(self, *, limit: int) -> list[Spec]:
+        """Specs whose `following_at` is not yet known."""
+
+    async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        """Fill in `following_at`, where the spec still stands at the same `next_at`."""
+
+    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        """Move specs on and open a fire for each slot, where the spec still stands at `expected`.
+        Answers how many were ours."""
+
+    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
+        """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs,
+        and the fire's cursor, in one transaction. None when no fire is open to us."""
+
+    async def release_held(self, *, at: Stamp) -> int:
+        """Make due the oldest job of each schedule that waited for others which have ended; answer
+        how many."""
+
+    async def next_due(self, *, at: Stamp) -> timedelta | None:
+        """How long until the earliest spec is due (not negative), by the store's clock."""
+
+
+class BackfillStore(Protocol):
+    """Slots of the past, run on request."""
+
+    async def add_backfill(self, backfill: NewBackfill, *, at: Stamp) -> int:
+        """Put a backfill on record with all its slots; answer its id. Schedulers make its jobs."""
+
+    async def advance_backfills(self, *, at: Stamp) -> Advance:
+        """Make jobs of the next slots of every active backfill, as many as may be live at once, each
+        with its row of the ledger in the same transaction. One that has no slot and no job left ends."""
+
+    async def cancel_backfill(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
+        """Make no more jobs of it; those there are go on. False when it is not active."""
+
+    async def backfills(self, *, limit: int) -> list[Backfill]:
+        """Newest first."""
+
+    async def backfill(self, backfill_id: int) -> Backfill | None:
+        """One backfill."""
+
+    async def backfill_jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
+        """Jobs that backfills made of slots of these schedules, from `start` on."""
+
+
+class CalendarStore(Protocol):
+    """Business calendars that triggers name."""
+
+    async def put_calendars(self, calendars: Sequence[StoredCalendar]) -> None:
+        """Keep these versions. One that is there already is left as it is: a version never changes."""
+
+    async def calendars(self) -> list[StoredCalendar]:
+        """Every version of every calendar."""

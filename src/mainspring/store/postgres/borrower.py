@@ -1,0 +1,137 @@
+"""Our statements on connections to PostgreSQL that are the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+from mainspring.errors import InvalidArgument, SchemaMismatch
+from mainspring.model.job import Claim, NewJob
+from mainspring.model.settlement import Settlement
+from mainspring.store.borrowed.finder import awaiting, blocking
+from mainspring.store.borrowed.guest import POSTGRES, Awaiting, Blocking
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres.admin import MIGRATIONS
+from mainspring.store.postgres.connection import TEXTS
+from mainspring.store.postgres.jobs import settle_batch
+
+T = TypeVar("T")
+
+Fetch = Callable[..., Awaitable[list[Any]]]
+_NO_SCHEMA = ("3F000", "42883", "42P01")
+"""No such schema, function or table."""
+
+
+class PostgresErrand(Generic[T]):
+    """Work written once, as a coroutine that fetches; a blocking connection answers it without a pause."""
+
+    def __init__(self, work: Callable[[Fetch], Coroutine[Any, Any, T]]) -> None:
+        self._work = work
+
+    def run(self, tx: object) -> T:
+        guest = blocking(tx)
+        _require(guest, tx)
+
+        async def fetch(statement: str, **params: object) -> list[Any]:
+            try:
+                return guest.run(TEXTS[statement], params).rows
+            except Exception as error:
+                _explain(error)
+                raise
+
+        return _at_once(self._work(fetch))
+
+    async def arun(self, tx: object) -> T:
+        guest = awaiting(tx)
+        _require(guest, tx)
+
+        async def fetch(statement: str, **params: object) -> list[Any]:
+            try:
+                return (await guest.run(TEXTS[statement], params)).rows
+            except Exception as error:
+                _explain(error)
+                raise
+
+        return await self._work(fetch)
+
+
+class PostgresBorrower:
+    """Borrower on PostgreSQL."""
+
+    def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> PostgresErrand[list[int]]:
+        async def work(fetch: Fetch) -> list[int]:
+            if not jobs:
+                return []
+            rows = await fetch(
+                "put_jobs",
+                tasks=[job.task for job in jobs],
+                payloads=[job.payload for job in jobs],
+                queues=[job.queue for job in jobs],
+                priorities=[job.priority for job in jobs],
+                run_ats=[job.run_at for job in jobs],
+                delays=[job.delay for job in jobs],
+                max_attempts=[job.max_attempts for job in jobs],
+                at=at,
+                version=len(MIGRATIONS),
+            )
+            if not rows:
+                [row] = await fetch("schema_version")
+                raise SchemaMismatch(row["version"], len(MIGRATIONS))
+            return [row["id"] for row in sorted(rows, key=lambda row: int(row["place"]))]
+
+        return PostgresErrand(work)
+
+    def settle(self, settlement: Settlement, *, at: Stamp) -> PostgresErrand[bool]:
+        async def work(fetch: Fetch) -> bool:
+            return bool(await settle_batch(fetch, settlement.verdict, [settlement], at))
+
+        return PostgresErrand(work)
+
+    def step(self, job_id: int, name: str) -> PostgresErrand[bool]:
+        async def work(fetch: Fetch) -> bool:
+            return bool(await fetch("step", job_id=job_id, name=name))
+
+        return PostgresErrand(work)
+
+    def record_step(self, claim: Claim, name: str, *, at: Stamp) -> PostgresErrand[bool]:
+        async def work(fetch: Fetch) -> bool:
+            return bool(await fetch("record_step", **step_of(claim, name, at)))
+
+        return PostgresErrand(work)
+
+
+def step_of(claim: Claim, name: str, at: Stamp) -> dict[str, object]:
+    """The parameters of `record_step`."""
+    return {
+        "job_id": claim.job_id,
+        "worker_id": claim.worker_id,
+        "fence": claim.fence,
+        "name": name,
+        "value": None,
+        "at": at,
+    }
+
+
+def _require(guest: Blocking | Awaiting, tx: object) -> None:
+    if guest.dialect != POSTGRES:
+        raise InvalidArgument(
+            "tx", tx, f"a connection to the app's own database, which is PostgreSQL, not {guest.dialect}"
+        )
+
+
+def _explain(error: Exception) -> None:
+    """Raise our word for a database that has no schema of ours. SQLAlchemy and Django keep the driver's
+    error in `orig` and as the cause."""
+    for told in (error, getattr(error, "orig", None), error.__cause__):
+        state = getattr(told, "sqlstate", None) or getattr(told, "pgcode", None)
+        if state in _NO_SCHEMA and "mainspring" in str(told):
+            raise SchemaMismatch(0, len(MIGRATIONS), "tx is a connection to a database without it") from error
+
+
+def _at_once(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        work.send(None)
+    except StopIteration as done:
+        answer: T = done.value
+        return answer
+    raise RuntimeError("a blocking connection was awaited")

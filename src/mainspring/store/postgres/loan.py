@@ -1,0 +1,91 @@
+"""Transactions for handlers on PostgreSQL, and the record of their steps."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from mainspring.errors import AnswerLost, StoreError, UsageError
+from mainspring.model.job import Claim
+from mainspring.model.settlement import Settlement
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres.borrower import PostgresBorrower, step_of
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.jobs import recorded, settle_batch
+
+if TYPE_CHECKING:
+    from asyncpg.transaction import Transaction
+
+    from mainspring.store.postgres.connection import Connection, Record
+
+
+class PostgresLoan:
+    """One session, in one transaction."""
+
+    def __init__(self, database: Database, connection: Connection, transaction: Transaction) -> None:
+        self.connection = connection
+        self._database = database
+        self._transaction = transaction
+        self._session = database.session_of(connection)
+
+    async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
+        try:
+            within = asyncio.timeout(self._database.timeout.total_seconds())
+            with self._database.translating("commit", self._session):
+                async with within:
+                    return await self._settle(settlement, at)
+        finally:
+            await self._database.take_back(self.connection)
+
+    async def _settle(self, settlement: Settlement, at: Stamp) -> bool:
+        if not self.connection.is_in_transaction():
+            raise UsageError("the handler has ended the transaction that it was given")
+        if await settle_batch(self._fetch, settlement.verdict, [settlement], at):
+            await self._transaction.commit()
+            return True
+        await self._transaction.rollback()
+        return False
+
+    async def rollback(self) -> None:
+        try:
+            with self._database.translating("rollback", self._session):
+                await self._transaction.rollback()
+        except StoreError:
+            return  # take_back ends the session, and the transaction with it
+        finally:
+            await self._database.take_back(self.connection)
+
+    async def committed(self, settlement: Settlement, lost: AnswerLost) -> bool:
+        await self._database.end_session(lost.session)
+        return bool(await recorded(self._database.fetch, [settlement]))
+
+    async def _fetch(self, statement: str, **params: object) -> list[Record]:
+        return await self._database.run_on(self.connection, statement, params)
+
+
+class PostgresEffects:
+    """EffectStore on PostgreSQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def borrower(self) -> PostgresBorrower:
+        return PostgresBorrower()
+
+    async def lend(self) -> PostgresLoan:
+        connection = await self._database.lend()
+        try:
+            transaction = connection.transaction()
+            with self._database.translating("begin", None):
+                await transaction.start()
+        except BaseException:
+            await self._database.take_back(connection)
+            raise
+        return PostgresLoan(self._database, connection, transaction)
+
+    async def step(self, job_id: int, name: str) -> bool:
+        return bool(await self._database.fetch("step", job_id=job_id, name=name))
+
+    async def record_step(self, claim: Claim, name: str, *, at: Stamp) -> bool:
+        return bool(await self._database.fetch("record_step", **step_of(claim, name, at)))

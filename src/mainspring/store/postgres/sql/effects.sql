@@ -1,0 +1,32 @@
+-- name: put_jobs
+-- In the caller's own transaction. Nothing is written into a schema that is older than this code.
+SELECT n.place, mainspring.put_job(n.task, n.payload, n.queue, n.priority, n.run_at, n.delay, n.max_attempts, :at::timestamptz) AS id
+FROM unnest(:tasks::text[], :payloads::bytea[], :queues::text[], :priorities::int[], :run_ats::timestamptz[], :delays::interval[],
+            :max_attempts::int[])
+  WITH ORDINALITY AS n (task, payload, queue, priority, run_at, delay, max_attempts, place)
+WHERE (SELECT max(version) FROM mainspring.migrations) >= :version::int;
+
+-- name: schema_version
+SELECT coalesce(max(version), 0) AS version FROM mainspring.migrations;
+
+-- name: step
+SELECT value FROM mainspring.steps WHERE job_id = :job_id AND name = :name;
+
+-- name: record_step
+-- No row: the claim is no longer the job's, or another run has recorded the step meanwhile.
+INSERT INTO mainspring.steps (job_id, name, value, done_at)
+SELECT id, :name::text, :value::bytea, coalesce(:at::timestamptz, now()) FROM mainspring.jobs
+WHERE id = :job_id AND worker_id = :worker_id AND fence = :fence
+ON CONFLICT DO NOTHING
+RETURNING job_id;
+
+-- name: old_steps
+-- The jobs of a page of steps that are old enough to go.
+SELECT DISTINCT job_id FROM (
+    SELECT job_id FROM mainspring.steps WHERE job_id > :after AND done_at < :before::timestamptz ORDER BY job_id LIMIT :limit
+) page
+ORDER BY job_id;
+
+-- name: prune_steps
+-- Those of jobs that nobody knows any more. `known` is what `known_ids` says of them.
+DELETE FROM mainspring.steps WHERE job_id = ANY (:job_ids::bigint[]) AND job_id <> ALL (:known::bigint[]) RETURNING job_id;
