@@ -131,7 +131,7 @@ def _launch(app: Mainspring) -> Launch:
     from mainspring.engine.isolate.launch import Launch
 
     path, log = tuple(sys.path), app.settings.log
-    hello = Hello(path=path)
+    hello = Hello(path=path, database_url=app.settings.database.url)
     if app.target is not None:
         hello = Hello(
             target=app.target,

@@ -432,7 +432,7 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
         (
             JobFacts(job=job(JobState.READY, crashes=2), now=NOW, members=(member(),), ahead=4),
             Because.IN_LINE,
-            "waiting behind 4 others; live workers for it: 1. Its worker was lost 2 times.",
+            "waiting behind 4 others; live workers for it: 1. Its process was lost 2 times.",
         ),
         (
             JobFacts(job=job(JobState.RUNNING, worker_id=1), now=NOW, members=(member(),)),

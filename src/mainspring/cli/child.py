@@ -17,6 +17,7 @@ from mainspring.engine.isolate.frames import Hello, Ready, Run
 from mainspring.engine.isolate.keeper import STATUS, keep
 from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
+from mainspring.isolated import ChildEffects
 from mainspring.model.failure import Failure
 
 
@@ -36,14 +37,15 @@ def main(arguments: list[str]) -> int:
 def _run(channel: socket.socket) -> None:
     line = Line(channel)
     try:
-        find = _finder(line.hello())
+        hello = line.hello()
+        find = _finder(hello)
     except UserCodeFailed as error:
         line.send(Ready(failure=Failure(type="ChildNotReady", message=error.report[-4000:])))
         return
     except BaseException as error:  # noqa: BLE001 - whatever it was, the worker should know
         line.send(Ready(failure=failure_of(error)))
         return
-    Runner(line, find).serve()
+    Runner(line, find, lambda claim, run: ChildEffects(claim, run, hello.database_url)).serve()
     sys.stdout.flush()
 
 

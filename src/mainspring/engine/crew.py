@@ -289,7 +289,7 @@ class Crew:
         self._telemetry.emit(RunStarted(job_id=claim.job_id, task=claim.task, attempt=claim.attempt))
         try:
             if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
-                return await self._executor.run_in_child(task, claim)
+                return await self._executor.run_in_child(task, claim, hand)
             return await self._executor.run(task, claim, stop=hand)
         except asyncio.CancelledError as error:
             if hand.ending is None:

@@ -143,13 +143,13 @@ class Executor:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._journal.shut()
 
-    async def run_in_child(self, task: AnyTask, claim: Claim) -> Outcome:
+    async def run_in_child(self, task: AnyTask, claim: Claim, run: Settling) -> Outcome:
         """The same in a child process; a cancellation ends it, with all that is below it."""
         if self._make_children is None:
             return Failed(failure=Failure(type="ChildNotReady", message="this worker has no child processes"))
         if task.signature.wants_context:
             self._journal.open(claim)  # what the child is told by its handler is kept there
-        running = self._pool().run(task, claim, result_bytes=self._result_bytes)
+        running = self._pool().run(task, claim, run, result_bytes=self._result_bytes)
         return await (running if claim.expires_in is None else _bounded(claim.expires_in, running))
 
     def _pool(self) -> Pool:

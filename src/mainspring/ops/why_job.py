@@ -252,7 +252,8 @@ def _deadline(facts: JobFacts) -> str:
 
 def _history(job: Job) -> str:
     said = f" It is back {_after_failure(job)}." if job.failures else ""
-    crashes = f" Its worker was lost {job.crashes} times." if job.crashes else ""
+    often = "once" if job.crashes == 1 else f"{job.crashes} times"
+    crashes = f" Its process was lost {often}." if job.crashes else ""
     return said + crashes
 
 

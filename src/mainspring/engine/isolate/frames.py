@@ -97,6 +97,8 @@ class Ended(Value, frozen=True, kw_only=True, tag=True):
     retry_after: timedelta | None = None
     rule: int | None = None
     discarded: bool = False
+    settled: bool = False
+    """Its own transaction has written that it succeeded."""
     snoozed: timedelta | None = None
     clean: bool = True
     """Whether the child may run another job: it has not run out of memory, and no process is left."""

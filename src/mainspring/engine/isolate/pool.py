@@ -12,13 +12,14 @@ import msgspec
 from mainspring.declare.isolation import Isolation
 from mainspring.declare.payload import LARGEST_RESULT
 from mainspring.declare.task import Task
+from mainspring.engine.effects import Settling
 from mainspring.engine.failures import timeout_failure
 from mainspring.engine.isolate.child import Answers, Child, ChildLost
 from mainspring.engine.isolate.frames import Ended, Run, Tell
 from mainspring.engine.isolate.launch import Launch, function_name
 from mainspring.engine.journal import Journal
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Snoozed, Stopped, Succeeded
+from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Settled, Snoozed, Stopped, Succeeded
 
 RELEASE_WITHIN = timedelta(seconds=2)
 """The longest grace when we end a run ourselves: a worker that stops does not wait for one task."""
@@ -31,6 +32,7 @@ class Pool:
     def __init__(self, size: int, launch: Launch, journal: Journal, answers: Answers | None = None) -> None:
         self._launch = launch
         self._journal = journal
+        self._runs: dict[tuple[int, int], Settling] = {}
         self._answers: Answers = answers or {}
         self._free = asyncio.Semaphore(size)
         self._idle: list[Child] = []
@@ -41,7 +43,9 @@ class Pool:
         """Whether a child would find the task's function."""
         return self._launch.reaches(task)
 
-    async def run(self, task: Task[..., Any], claim: Claim, *, result_bytes: int = LARGEST_RESULT) -> Outcome:
+    async def run(
+        self, task: Task[..., Any], claim: Claim, run: Settling, *, result_bytes: int = LARGEST_RESULT
+    ) -> Outcome:
         """Run the job in a child and answer how it ended. A cancellation ends the child and goes on
         its way, unless the handler ended well meanwhile."""
         try:
@@ -55,8 +59,10 @@ class Pool:
                 return Stopped(started=False)
             except ChildLost as lost:
                 return Failed(failure=lost.failure)
+            self._runs[claim.job_id, claim.fence] = run
             return await self._run(child, task, claim, result_bytes)
         finally:
+            self._runs.pop((claim.job_id, claim.fence), None)
             self._free.release()
 
     async def close(self) -> None:
@@ -97,7 +103,7 @@ class Pool:
         except asyncio.CancelledError:
             late = await self._end(child, min(isolation.grace, RELEASE_WITHIN))
             if late is not None and late.failure is None and late.snoozed is None:
-                return Succeeded(result=late.result)
+                return _outcome(late)
             raise
         except ChildLost as lost:
             self._children.discard(child)
@@ -109,10 +115,12 @@ class Pool:
         return _outcome(ended)
 
     def _told(self, claim: Claim, tell: Tell) -> None:
-        report = self._journal.known(claim)
-        if report is None:
+        report, run = self._journal.known(claim), self._runs.get((claim.job_id, claim.fence))
+        if report is None or run is None:
             return
         match tell.name:
+            case "settling":
+                run.settling = bool(tell.body)
             case "log":
                 report.add(tell.body.decode())
             case "progress":
@@ -139,6 +147,8 @@ class Pool:
 def _outcome(ended: Ended) -> Outcome:
     if ended.snoozed is not None:
         return Snoozed(delay=ended.snoozed)
+    if ended.settled:
+        return Settled(result=ended.result)
     if ended.failure is None:
         return Succeeded(result=ended.result)
     if ended.discarded:

@@ -8,16 +8,18 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from mainspring.clock import SystemClock
 from mainspring.declare.context import Context
+from mainspring.declare.effects import Effects
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.retry import Retry
 from mainspring.declare.signature import Signature
 from mainspring.declare.task import Task
+from mainspring.engine.effects import Settling
 from mainspring.engine.executor import context_of
 from mainspring.engine.isolate.caps import capped
 from mainspring.engine.isolate.family import has_children
@@ -25,20 +27,31 @@ from mainspring.engine.isolate.frames import Ended, Ready, Run, Tell
 from mainspring.engine.isolate.line import Line
 from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
-from mainspring.errors import UsageError
-from mainspring.model.outcome import Discarded, Failed, Outcome, Snoozed
+from mainspring.model.job import Claim
+from mainspring.model.outcome import Discarded, Failed, Outcome, Settled, Snoozed, Succeeded
 
 _OUR_FRAMES = 3
 
 Handler = tuple[Callable[..., object], Signature, Retry]
 
 
+class RunsEffects(Effects, Protocol):
+    """A run's effects, and its last word about how it ended."""
+
+    def end(self, outcome: Outcome) -> Outcome: ...
+    async def aend(self, outcome: Outcome) -> Outcome: ...
+
+
+MakeEffects = Callable[[Claim, Settling], RunsEffects]
+
+
 class Runner:
     """Runs what comes over the line until its other end closes."""
 
-    def __init__(self, line: Line, find: Callable[[Run], Handler]) -> None:
+    def __init__(self, line: Line, find: Callable[[Run], Handler], effects: MakeEffects) -> None:
         self._line = line
         self._find = find
+        self._effects = effects
 
     def serve(self) -> None:
         """Say that we are ready, and work."""
@@ -51,34 +64,42 @@ class Runner:
             self._line.send(ended)
 
     def _ended(self, run: Run) -> Ended:
-        retry = Retry()
+        retry, clean = Retry(), True
         try:
             function, signature, retry = self._find(run)
             with capped(run.memory, run.processes):
-                return Ended(result=self._call(run, function, signature), clean=not has_children())
-        except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
-            clean = isinstance(error, Exception) and not isinstance(error, MemoryError)
-            return _raised(outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), clean and not has_children())
+                outcome, clean = self._ran(run, function, signature, retry)
+        except BaseException as error:  # noqa: BLE001 - a SystemExit may come at any moment, by SIGTERM
+            outcome, clean = outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), False
+        return _frame(outcome, clean=clean and not has_children())
 
-    def _call(self, run: Run, function: Callable[..., object], signature: Signature) -> bytes | None:
-        args, kwargs = decode(run.claim.payload)
-        context = self._context(run) if signature.wants_context else None
-        returned = signature.call(function, context, args, kwargs)
+    def _ran(
+        self, run: Run, function: Callable[..., object], signature: Signature, retry: Retry
+    ) -> tuple[Outcome, bool]:
+        effects = self._effects(run.claim, _Settling(self._line)) if signature.wants_context else None
+        context = None if effects is None else self._context(run, effects)
+
+        def call() -> object:
+            return signature.call(function, context, *decode(run.claim.payload))
+
         if signature.is_async:
-            returned = asyncio.run(self._awaited(returned))
-        return None if returned is None else encode_result(returned, run.result_bytes)
+            return asyncio.run(self._awaited(call, effects, run, retry))
+        outcome, clean = _outcome(lambda: encode_result(call(), run.result_bytes), retry)
+        return (outcome if effects is None else effects.end(outcome)), clean
 
-    def _context(self, run: Run) -> Context:
+    def _context(self, run: Run, effects: RunsEffects) -> Context:
         said = _Said(self._line)
         return context_of(
             run.claim,
             self._line.cancelled,
             log=RunLogger(run.claim, said, SystemClock()),
             on_progress=said.progress,
-            effects=NoEffects(),
+            effects=effects,
         )
 
-    async def _awaited(self, handler: Any) -> object:
+    async def _awaited(
+        self, call: Callable[[], object], effects: RunsEffects | None, run: Run, retry: Retry
+    ) -> tuple[Outcome, bool]:
         loop, task = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
 
         def cancel() -> None:
@@ -89,33 +110,18 @@ class Runner:
         if self._line.cancelled.is_set():
             task.cancel()
         try:
-            return await handler
+            returned = await cast("Any", call())
+            outcome, clean = _outcome(lambda: encode_result(returned, run.result_bytes), retry)
+        except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
+            outcome, clean = _raised(error, retry)
         finally:
             self._line.on_cancel = lambda: None
+        return (outcome if effects is None else await effects.aend(outcome)), clean
 
     def _terminated(self, number: int, frame: object) -> None:
         # A plain function that did not look at ctx.cancelled gets to clean up; one that is not in
         # Python code just now does not, and is killed a little later.
         raise SystemExit(128 + number)
-
-
-class NoEffects:
-    """For the runs of a child: their claim, and what it takes to settle it, are with the worker."""
-
-    def transaction(self, result: object) -> NoReturn:
-        self._refuse("transaction()")
-
-    def complete(self, tx: object, result: object) -> NoReturn:
-        self._refuse("complete()")
-
-    async def acomplete(self, tx: object, result: object) -> NoReturn:
-        self._refuse("acomplete()")
-
-    def once(self, name: str, tx: object | None) -> NoReturn:
-        self._refuse("once()")
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise UsageError(f"ctx.{what}: not in a child process; leave isolate=True away, or use ctx.token")
 
 
 class _Said:
@@ -131,8 +137,41 @@ class _Said:
         self._line.send(Tell(name="progress", body=msgspec.json.encode((fraction, note))))
 
 
-def _raised(outcome: Outcome, clean: bool) -> Ended:
+class _Settling:
+    """Tells the worker that the claim may be gone from the store at any moment, and that this is no loss."""
+
+    def __init__(self, line: Line) -> None:
+        self._line, self._settling = line, False
+
+    @property
+    def settling(self) -> bool:
+        return self._settling
+
+    @settling.setter
+    def settling(self, value: bool) -> None:
+        self._settling = value
+        self._line.send(Tell(name="settling", body=b"1" if value else b""))
+
+
+def _outcome(work: Callable[[], bytes | None], retry: Retry) -> tuple[Outcome, bool]:
+    """How it ended, and whether the child is as good as before."""
+    try:
+        return Succeeded(result=work()), True
+    except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
+        return _raised(error, retry)
+
+
+def _raised(error: BaseException, retry: Retry) -> tuple[Outcome, bool]:
+    clean = isinstance(error, Exception) and not isinstance(error, MemoryError)
+    return outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), clean
+
+
+def _frame(outcome: Outcome, *, clean: bool) -> Ended:
     match outcome:
+        case Succeeded():
+            return Ended(result=outcome.result, clean=clean)
+        case Settled():
+            return Ended(result=outcome.result, settled=True, clean=clean)
         case Snoozed():
             return Ended(snoozed=outcome.delay, clean=clean)
         case Discarded():
