@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -60,6 +60,12 @@ class Bench:
         [(count,)] = await self.rows(f"SELECT count(*) FROM {self.table(table)}")
         return int(count)
 
+    async def last_end(self, *, before: int | None = None) -> datetime:
+        """When the last run ended; of jobs with lower ids than this one's."""
+        some = "" if before is None else f" WHERE job_id < {before}"
+        [(ended,)] = await self.rows(f"SELECT max(finished_at) FROM {self.table('runs')}{some}")
+        return datetime.fromtimestamp(ended / 1e6, UTC) if self.engine == "sqlite" else ended
+
     async def empty(self) -> None:
         """Start from nothing, with statistics that say so."""
         for table in ("jobs", "runs", "dead_jobs", "slots"):
@@ -94,18 +100,22 @@ class Bench:
             await connection.close()
 
     @contextlib.asynccontextmanager
-    async def app(self) -> AsyncIterator[Mainspring]:
-        """An app on this database, with the benchmark's tasks."""
+    async def app(self, target: Mainspring = target) -> AsyncIterator[Mainspring]:
+        """An app on this database, with the benchmark's tasks and queues."""
         app = Mainspring(self.url)
+        for queue, rules in target.registry.queues.items():
+            app.registry.add_queue(queue, rules)
         for name, task in target.registry.tasks.items():
             app.task(name=name, isolate=task.isolation or False)(task.function)
         async with app:
             yield app
 
     @contextlib.asynccontextmanager
-    async def workers(self, count: int, concurrency: int) -> AsyncIterator[None]:
+    async def workers(
+        self, count: int, concurrency: int, target: str = "benchmarks.target:app"
+    ) -> AsyncIterator[None]:
         """Real worker processes, ready and idle when the body begins."""
-        command = [sys.executable, "-m", "mainspring", "worker", "benchmarks.target:app"]
+        command = [sys.executable, "-m", "mainspring", "worker", target]
         command += ["--concurrency", str(concurrency), "--database-url", self.url, "--log-level", "error"]
         processes = [subprocess.Popen(command) for _ in range(count)]
         try:

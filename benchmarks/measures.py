@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -44,16 +45,16 @@ async def enqueue(bench: Bench, count: int) -> Figures:
 async def drain(bench: Bench, count: int, processes: int, concurrency: int) -> Figures:
     """Jobs settled per second by idle workers."""
     word = "process" if processes == 1 else "processes"
-    figure = await _drained(bench, "noop", count, processes, concurrency)
+    figure = await drained(bench, "noop", count, processes, concurrency)
     return {f"drain with {processes} worker {word}, jobs/s": figure}
 
 
 async def isolated(bench: Bench, count: int, concurrency: int) -> Figures:
     """The same for a task that runs in the four children of one worker, their start included."""
-    return {"drain in child processes, jobs/s": await _drained(bench, "isolated_noop", count, 1, concurrency)}
+    return {"drain in child processes, jobs/s": await drained(bench, "isolated_noop", count, 1, concurrency)}
 
 
-async def _drained(bench: Bench, task: str, count: int, processes: int, concurrency: int) -> float:
+async def drained(bench: Bench, task: str, count: int, processes: int, concurrency: int) -> float:
     """From the moment `count` jobs are there at once to the last one's history row. Both moments are
     the database's."""
     await bench.empty()
@@ -67,9 +68,13 @@ async def _drained(bench: Bench, task: str, count: int, processes: int, concurre
             return await bench.count("runs") == count
 
         await bench.until(done, f"{count} jobs to be done")
-        [(ended,)] = await bench.rows(f"SELECT max(finished_at) FROM {bench.table('runs')}")
-    last = ended / 1e6 if bench.engine == "sqlite" else ended.timestamp()
-    return float(count / (last - began.timestamp()))
+        took = await bench.last_end() - began
+    return float(count / took.total_seconds())
+
+
+def percentile(ordered: Sequence[float], percent: int) -> float:
+    """Of figures in order."""
+    return ordered[len(ordered) * percent // 100]
 
 
 async def pickup(bench: Bench, count: int) -> Figures:
@@ -129,8 +134,8 @@ async def lateness(bench: Bench, count: int) -> Figures:
     waits = await lateness_ms(bench)
     await no_schedules(bench)
     return {
-        f"lateness of {count:,} schedules p50, ms": waits[len(waits) // 2],
-        f"lateness of {count:,} schedules p99, ms": waits[len(waits) * 99 // 100],
+        f"lateness of {count:,} schedules p50, ms": percentile(waits, 50),
+        f"lateness of {count:,} schedules p99, ms": percentile(waits, 99),
     }
 
 

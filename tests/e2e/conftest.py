@@ -11,6 +11,7 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
+from tests.support.disks import SmallDisk, small_disk
 from tests.support.postgres import PostgresServer
 from tests.support.processes import Site
 
@@ -40,4 +41,18 @@ def site(database_url: str, tmp_path: Path, run: Callable[[Any], Any]) -> Iterat
 def server_site(server: PostgresServer, tmp_path: Path, run: Callable[[Any], Any]) -> Iterator[Site]:
     """On a PostgreSQL server of the test's own."""
     with _site(server.url(), tmp_path, run) as opened:
+        yield opened
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A disk of four megabytes."""
+    with small_disk(tmp_path / "disk", megabytes=4) as mounted:
+        yield mounted
+
+
+@pytest.fixture
+def disk_site(disk: SmallDisk, tmp_path: Path, run: Callable[[Any], Any]) -> Iterator[Site]:
+    """An SQLite file on that disk; logs are elsewhere."""
+    with _site(f"sqlite:///{disk.folder / 'mainspring.db'}", tmp_path, run) as opened:
         yield opened

@@ -19,6 +19,7 @@ from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member, Reaped, Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, NewJob
+from mainspring.model.limit import Gate
 from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
@@ -26,6 +27,7 @@ from mainspring.store.ports import Store
 from mainspring.store.postgres.connection import SQL
 from mainspring.telemetry import Telemetry
 from mainspring.trigger.interval import Every
+from mainspring.waiting import pause
 
 LEASE = timedelta(seconds=30)
 ORPHANS = """
@@ -362,5 +364,23 @@ def test_once_a_pause_has_returned_no_slot_is_fired_any_more(postgres_url: str, 
                 cut += 0 < at_pause - before < 500
                 await three.resume_schedules(names, author="ann", at=slot)
             assert cut, "no pause ever came in the middle of a fire"
+
+    run(story())
+
+
+def test_a_process_that_is_frozen_at_the_gates_does_not_close_them_for_long(
+    postgres_url: str, run: Callable[[Any], Any]
+) -> None:
+    async def story() -> None:
+        async with _stores(postgres_url, 1) as [store], _connection(postgres_url) as frozen:
+            await store.insert(
+                [NewJob(task="t", payload=b"{}", gates=(Gate(name="g", concurrency=1),))], at=None
+            )
+            await frozen.execute("BEGIN")
+            assert (await frozen.fetchrow(SQL["lock_gates"][0]))["ours"]  # and nothing more comes from it
+            assert (await store.admit(at=None)).busy
+            async with asyncio.timeout(20):  # sessions of ours may stand in a transaction for 30 s elsewhere
+                while not (await store.admit(at=None)).admitted:
+                    await pause(timedelta(milliseconds=50))
 
     run(story())

@@ -200,6 +200,21 @@ def test_a_rate_does_not_pile_up_what_nobody_claims(at_work):
     assert len(claimed(at_work)) == 3
 
 
+def test_what_a_rate_would_give_while_its_burst_waits_for_a_worker_is_lost(at_work):
+    """Else two bursts would begin together when one comes."""
+    rate = (Gate(name="mail", rate=60, period=MINUTE, burst=3),)
+    put(at_work, 20, rate)
+    for _ in range(10):
+        at_work.admit_all()
+        at_work.advance(SECOND)
+    assert at_work.admit_all() == 0
+
+    assert len(claimed(at_work)) == 3
+    assert at_work.admit_all() == 0
+    at_work.advance(SECOND)
+    assert at_work.admit_all() == 1
+
+
 def test_a_rate_says_when_the_next_may_pass(at_work):
     put(at_work, 5, (Gate(name="mail", rate=60, period=MINUTE, burst=1),))
     at_work.admit()
@@ -282,6 +297,16 @@ def test_holders_and_gates_of_a_job_are_visible(at_work):
     assert at_work.run(at_work.store.gates_of(plain, holders=10)) == []
     assert at_work.gates(name="two") == [info]
     assert at_work.gates(name="three") == []
+
+
+def test_jobs_that_have_ended_hide_no_holder(at_work):
+    ids = put(at_work, 5, (Gate(name="ten", concurrency=10),))
+    at_work.admit()
+    for claim in at_work.claim()[:4]:
+        at_work.end(claim, Verdict.SUCCEEDED)
+
+    [info] = at_work.gates(holders=2)
+    assert (info.used, info.holders) == (1, (ids[4],))
 
 
 def test_jobs_of_a_schedule_pass_gates(at_work):

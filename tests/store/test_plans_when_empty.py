@@ -17,6 +17,7 @@ ALLOWED = {
     "jobs_pkey": ("id = ",),
     "jobs_schedule": ("schedule_id = ",),
     "jobs_expiring": ("expires_at <= ",),
+    "jobs_gated": ("line_id = ",),
     "jobs_ready": ("queue_id = ", "priority = "),
     "schedules_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
@@ -27,6 +28,7 @@ ALLOWED = {
     "steps_pkey": ("job_id",),
 }
 STATEMENTS = [
+    "admit_jobs",
     "beat",
     "cancel_jobs",
     "claim_jobs",
@@ -42,6 +44,10 @@ STATEMENTS = [
     "plan_specs",
     "due_specs",
     "fire",
+    "first_in_line",
+    "free_permits",
+    "gate_holders",
+    "gates",
     "lock_schedules",
     "pause_schedules",
     "release_held",

@@ -17,6 +17,7 @@ from mainspring.store.postgres.connection import _translated
         (asyncpg.LockNotAvailableError("x"), StoreUnavailable),
         (asyncpg.CannotConnectNowError("x"), StoreUnavailable),
         (asyncpg.DiskFullError("x"), StoreFull),
+        (asyncpg.IdleInTransactionSessionTimeoutError("x"), AnswerLost),
         (asyncpg.UndefinedTableError("x"), SchemaMismatch),
         (asyncpg.ConnectionDoesNotExistError("x"), AnswerLost),
         (asyncpg.InterfaceError("connection is closed"), AnswerLost),

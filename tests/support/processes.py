@@ -30,6 +30,7 @@ EFFECT_LOG = "EFFECT_LOG"
 PATIENCE = 40.0
 """How long a condition may take to come true on a busy machine; no promise is measured by it."""
 _LOOK_EVERY = 0.02
+_ROOT = str(Path(__file__).parents[2])
 
 
 def until(condition: Callable[[], T], what: str, within: float = PATIENCE) -> T:
@@ -218,7 +219,9 @@ class Site:
     def _launch(self, name: str, command: Sequence[str]) -> Process:
         ours = ("MAINSPRING_", "DATABASE_URL", "PYTEST_")
         env = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
-        env |= {EFFECT_LOG: str(self.effects.path), "PYTHONUNBUFFERED": "1"}
+        # Targets may use each other's helpers.
+        path = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), _ROOT]))
+        env |= {EFFECT_LOG: str(self.effects.path), "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
         process = Process(name, command, folder=self._folder, env=env)
         self._processes.append(process)
         return process

@@ -157,6 +157,16 @@ def test_a_bucket_fills_as_time_goes_and_never_above_its_burst():
     assert state.room == 2
 
 
+def test_a_bucket_has_no_more_than_those_who_have_not_begun_leave_of_its_burst():
+    gate = Gate(name="r", rate=60, period=timedelta(minutes=1), burst=3)
+    state = GateState(gate=gate, used=2, unclaimed=2, tokens=0.5, refilled_at=NOW)
+    state.refill(NOW + timedelta(hours=1))
+    assert (state.tokens, state.room) == (1, 1)
+    state.unclaimed = 5  # given back by a worker
+    state.refill(NOW + timedelta(hours=1))
+    assert (state.tokens, state.room) == (0, 0)
+
+
 def test_queues_with_weights_come_first_in_their_proportion():
     turns = Turns(("a", "b"), (3, 1), SeededEntropy(7))
     first = [turns.order()[0] for _ in range(4000)]

@@ -26,7 +26,8 @@ class GateState:
     """A bucket that never gave anything is full."""
 
     def refill(self, now: datetime) -> None:
-        """Put in what has come since the last time."""
+        """Put in what has come since the last time. Those who passed and have not begun have their tokens
+        still to use: with them there is never more than a burst, however long they wait for a worker."""
         gate = self.gate
         if gate.rate is None or gate.period is None:
             return
@@ -34,7 +35,8 @@ class GateState:
             self.tokens = float(gate.burst)
         else:
             since = max(now - self.refilled_at, timedelta())
-            self.tokens = min(self.tokens + since / gate.period * gate.rate, float(gate.burst))
+            self.tokens += since / gate.period * gate.rate
+        self.tokens = min(self.tokens, float(max(gate.burst - self.unclaimed, 0)))
         self.refilled_at = now
 
     @property
@@ -46,8 +48,7 @@ class GateState:
         if gate.window is not None:
             room = min(room, gate.window - self.unclaimed)
         if gate.rate is not None:
-            # Those who passed and have not begun would begin together: they count as a burst, too.
-            room = min(room, math.floor(self.tokens + 1e-9), gate.burst - self.unclaimed)
+            room = min(room, math.floor(self.tokens + 1e-9))
         return max(room, 0)
 
     def take(self) -> None:

@@ -22,7 +22,8 @@ class Passed(Value, frozen=True, kw_only=True):
     permits: tuple[tuple[int, int], ...]
     """(gate, job) pairs."""
     spent: tuple[tuple[int, float, datetime], ...]
-    """Gates with a rate, what is left in each, and when."""
+    """Gates with a rate behind which somebody has not begun, what is left in each, and when. Written even
+    when nobody passes: what comes while they wait is lost, and the next pass must know."""
     again_at: datetime | None
 
 
@@ -54,7 +55,7 @@ def decide(lines: Sequence[Line], gates: Mapping[int, GateState], now: datetime)
         spent=tuple(
             (gate_id, state.tokens, now)
             for gate_id, state in sorted(gates.items())
-            if state.gate.rate is not None
+            if state.gate.rate is not None and state.unclaimed
         ),
         again_at=min(later, default=None),
     )

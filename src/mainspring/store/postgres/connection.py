@@ -69,6 +69,7 @@ _BROKEN = (
     asyncpg.InternalClientError,  # the driver lost track of a session that is breaking under it
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
     ConnectionError,
     TimeoutError,
     OSError,

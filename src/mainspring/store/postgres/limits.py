@@ -108,8 +108,7 @@ class PostgresLimits:
         lines = lines_of(texts, states, now)
         await _fill(transaction, lines, at)
         passed = decide(lines, states, now)
-        if passed.job_ids:
-            await _write(transaction, passed, at)
+        await _write(transaction, passed, at)
         return admission(lines, passed)
 
     async def _infos(self, gate_ids: Sequence[int], most: int) -> list[GateInfo]:
@@ -154,12 +153,13 @@ async def _fill(transaction: Transaction, lines: Iterable[Line], at: Stamp) -> N
 
 
 async def _write(transaction: Transaction, passed: Passed, at: Stamp) -> None:
-    await transaction.fetch("admit_jobs", ids=sorted(passed.job_ids), at=at)
-    await transaction.fetch(
-        "add_permits",
-        gate_ids=[gate_id for gate_id, _ in passed.permits],
-        job_ids=[job_id for _, job_id in passed.permits],
-    )
+    if passed.job_ids:
+        await transaction.fetch("admit_jobs", ids=sorted(passed.job_ids), at=at)
+        await transaction.fetch(
+            "add_permits",
+            gate_ids=[gate_id for gate_id, _ in passed.permits],
+            job_ids=[job_id for _, job_id in passed.permits],
+        )
     if passed.spent:
         await transaction.fetch(
             "spend_tokens",

@@ -122,8 +122,9 @@ def _admit(session: Session, after: int, now: int) -> Admission:
     if passed.job_ids:
         session.rows("admit_jobs", ids=listed(passed.job_ids), now=now)
         session.each("add_permits", passed.permits)
-        session.each("spend_tokens", ((tokens, micros(at), gate) for gate, tokens, at in passed.spent))
         session.hint()
+    if passed.spent:
+        session.each("spend_tokens", ((tokens, micros(at), gate) for gate, tokens, at in passed.spent))
     return admission(lines, passed)
 
 

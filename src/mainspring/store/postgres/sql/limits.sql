@@ -23,15 +23,16 @@ SELECT id, gates FROM mainspring.lines WHERE gates = ANY (:gates::text[]);
 SELECT EXISTS (SELECT 1 FROM mainspring.jobs WHERE run_at = timestamptz '9998-01-01 00:00:00+00') AS waits;
 
 -- name: lock_gates
--- One pass at a time: two would both find the same room.
-SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours;
+-- One pass at a time: two would both find the same room. A process that is frozen in the middle of it holds up all
+-- the fleet: the server ends its session sooner than any other.
+SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours, set_config('idle_in_transaction_session_timeout', '5s', true) AS patience;
 
 -- name: free_permits
 -- A job that has ended, or has gone back before its gates, holds nothing. Where nobody counts how many run, one that
--- has been claimed holds nothing either.
+-- has been claimed holds nothing either. By id alone (see admit_jobs).
 DELETE FROM mainspring.permits p
 WHERE (SELECT j.id FROM mainspring.jobs j
-       WHERE j.id = p.job_id AND j.run_at < timestamptz '9998-01-01 00:00:00+00'
+       WHERE j.id = p.job_id AND j.run_at + interval '0' < timestamptz '9998-01-01 00:00:00+00'
          AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.gates g WHERE g.id = p.gate_id) IS NOT NULL)) IS NULL;
 
 -- name: waiting_lines
@@ -65,9 +66,10 @@ CROSS JOIN LATERAL (
 ORDER BY l.line_id, f.priority DESC, f.due_at, f.id;
 
 -- name: admit_jobs
--- Due from now on: a moment ago would be behind what workers have claimed already, and be found late.
+-- Due from now on: a moment ago would be behind what workers have claimed already, and be found late. By id: were
+-- run_at named as it stands, the index of all who wait would be walked from end to end.
 UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now()), due_at = NULL
-WHERE id = ANY (:ids::bigint[]) AND run_at = timestamptz '9998-01-01 00:00:00+00'
+WHERE id = ANY (:ids::bigint[]) AND run_at + interval '0' = timestamptz '9998-01-01 00:00:00+00'
 RETURNING id;
 
 -- name: add_permits
@@ -95,9 +97,12 @@ FROM unnest(:line_ids::int[]) AS l (line_id);
 -- name: gate_holders
 SELECT p.gate_id, p.job_id FROM unnest(:gate_ids::int[]) AS g (id)
 CROSS JOIN LATERAL (
-    SELECT gate_id, job_id FROM mainspring.permits WHERE gate_id = g.id ORDER BY job_id LIMIT :most
-) p
-WHERE (SELECT j.id FROM mainspring.jobs j WHERE j.id = p.job_id AND j.run_at < timestamptz '9998-01-01 00:00:00+00') IS NOT NULL;
+    SELECT h.gate_id, h.job_id FROM mainspring.permits h
+    WHERE h.gate_id = g.id
+      AND (SELECT j.id FROM mainspring.jobs j
+           WHERE j.id = h.job_id AND j.run_at + interval '0' < timestamptz '9998-01-01 00:00:00+00') IS NOT NULL
+    ORDER BY h.job_id LIMIT :most
+) p;
 
 -- name: gates_of_job
 SELECT l.gates FROM mainspring.jobs j JOIN mainspring.lines l ON l.id = j.line_id WHERE j.id = :id;
