@@ -28,6 +28,10 @@ Run = tuple[float, float]
 """From when to when."""
 
 
+LAG = 0.25
+"""Seconds between a claim and the handler's first line."""
+
+
 def workers(site: Site, count: int, *options: str) -> list[Process]:
     """Started together: one after the other would take as long as the test."""
     names = [f"worker-{number}" for number in range(count)]
@@ -129,7 +133,9 @@ def test_a_rate_holds_in_every_stretch_of_time(site: Site, record_property: Reco
     )
     record_property("most starts above the rate", above)
     record_property("starts a second", (len(starts) - 1) / (starts[-1] - starts[0]))
-    assert above <= 5 + 1, "five may start together; the sixth is on its way when its token comes"
+    # What holds exactly is who may be claimed (tests/store, on a clock that is moved). Handlers begin a
+    # little after that, and on a busy machine not all by the same little.
+    assert above <= 5 + 1 + 20 * LAG, "five may start together; the sixth is on its way when its token comes"
     assert max(later - first for first, later in pairwise(starts)) < 5, "and it goes on"
 
 
