@@ -16,8 +16,9 @@ help: ## Print this list
 run: $(RUN_STAMP) ## Start the example on a SQLite file: needs nothing but python3
 	$(BIN)/mainspring dev examples/hello.py $(ARGS)
 
+# Two processes for each core: most tests wait for a database, a process or a lease.
 test: $(DEV_STAMP) ## Run every test on SQLite and PostgreSQL (ARGS='-k claim' passes through)
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2 )) --dist worksteal $(ARGS)
 
 check: $(DEV_STAMP) ## Format, lint, types, imports and dependencies, without changing anything
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--jobs N] [--json FILE]`: every measure on both stores, durable throughout."""
+"""`python -m benchmarks [--jobs N] [--features] [--json FILE]`: every measure on both stores, durable."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import asyncpg
 
 from benchmarks import fair, fleet, measures
 from benchmarks.bench import Bench
+from benchmarks.features import features
 from mainspring import __version__
 from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
@@ -33,7 +34,7 @@ GOALS = {
 KILLS = 12
 
 
-async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Figures:
+async def all_measures(bench: Bench, jobs: int, concurrency: int, *, only_features: bool) -> measures.Figures:
     """Every figure for one database."""
     store = open_store(bench.url, clock=SystemClock())
     await store.migrate()
@@ -56,6 +57,8 @@ async def all_measures(bench: Bench, jobs: int, concurrency: int) -> measures.Fi
         lambda: fleet.herd(bench, jobs * 5, 1),
         lambda: fleet.herd(bench, jobs * 5, 2),
     ]
+    costs: list[Callable[[], Awaitable[measures.Figures]]] = [lambda: features(bench, jobs // 4, concurrency)]
+    steps = costs if only_features else steps + costs
     for step in steps:
         figures |= await step()
         print(f"  {bench.engine}: {len(figures)} figures", file=sys.stderr)
@@ -66,19 +69,24 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--concurrency", type=int, default=200)
+    parser.add_argument("--features", action="store_true", help="only what each feature costs")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     chosen = parser.parse_args()
     results: dict[str, measures.Figures] = {}
+
+    def measured(bench: Bench) -> Awaitable[measures.Figures]:
+        return all_measures(bench, chosen.jobs, chosen.concurrency, only_features=chosen.features)
+
     with tempfile.TemporaryDirectory() as folder:
         sqlite = Bench("sqlite", f"sqlite:///{folder}/bench.db")
-        results["sqlite"] = await all_measures(sqlite, chosen.jobs, chosen.concurrency)
+        results["sqlite"] = await measured(sqlite)
     with PostgresServer(fsync=True) as server:
         admin = await asyncpg.connect(server.url())
         await admin.execute("CREATE DATABASE bench")
         version = admin.get_server_version()
         await admin.close()
         postgres = Bench("postgresql", server.url("bench"))
-        results["postgresql"] = await all_measures(postgres, chosen.jobs, chosen.concurrency)
+        results["postgresql"] = await measured(postgres)
     about = {
         "mainspring": __version__,
         "python": platform.python_version(),

@@ -68,7 +68,7 @@ class Bench:
 
     async def empty(self) -> None:
         """Start from nothing, with statistics that say so."""
-        for table in ("jobs", "runs", "dead_jobs", "slots"):
+        for table in ("jobs", "runs", "dead_jobs", "slots", "unique_keys", "permits", "progress", "run_logs"):
             await self.execute(f"DELETE FROM {self.table(table)}")
         if self.engine == "postgresql":
             await self.execute("VACUUM ANALYZE mainspring.jobs")

@@ -154,7 +154,7 @@ def test_a_run_that_has_ended_is_not_heard(floor: Floor, run: Any) -> None:
 
         assert writes(floor) == []
         assert await log_of(floor, job_id) == ["info    inside"]
-        assert not floor.worker.journal._open
+        assert not floor.worker.journal.reports
 
     run(story())
 
@@ -300,7 +300,7 @@ def test_a_job_that_is_released_keeps_what_it_logged(floor: Floor, run: Any) -> 
         job_id = await floor.put("slow")
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: floor.worker.journal._open)
+        await until(lambda: floor.worker.journal.reports)
         floor.crew.release_all()
         await floor.finish()
 
@@ -321,13 +321,13 @@ def test_a_claim_that_was_lost_leaves_no_log(floor: Floor, run: Any) -> None:
         job_id = await floor.put("slow")
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: floor.worker.journal._open)
+        await until(lambda: floor.worker.journal.reports)
         await floor.store.cancel([job_id], at=floor.clock.stamp())
         await floor.heart.tick()
         await floor.finish()
 
         assert await floor.store.run_logs(job_id) == []
-        assert not floor.worker.journal._open
+        assert not floor.worker.journal.reports
 
     run(story())
 

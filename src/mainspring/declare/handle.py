@@ -21,9 +21,10 @@ class Results(Protocol):
         """The same on an event loop."""
 
 
-class JobHandle(Value, Generic[R_co], frozen=True, kw_only=True):
+class JobHandle(Value, Generic[R_co], frozen=True, kw_only=True, gc=False):
     """Names one job in the store; it holds no connection and can be kept or sent anywhere."""
 
+    # gc=False: a batch makes a handle for each job, and for its app the collector would visit them all.
     id: int
     task: str = ""
     """Empty, as the queue is, for a handle made from an id alone."""

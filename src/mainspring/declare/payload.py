@@ -27,7 +27,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 # What may be a NUL, which PostgreSQL's jsonb refuses, and what may be an integer beyond 64 bits.
 _NUL = rb"\u0000"
-_find_long_number = re.compile(rb"[0-9]{19}").search
+_LONG = 19
+_find_long_number = re.compile(rb"[0-9]{%d}" % _LONG).search
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -40,10 +41,9 @@ _open = msgspec.json.Decoder(_Envelope).decode
 
 def encode(args: Sequence[object], kwargs: Mapping[str, object], *, field: str) -> bytes:
     """Canonical JSON of a call, without empty parts; `field` is what errors call the whole of it."""
-    values = (*args, *kwargs.values()) if kwargs else args
+    values = (*args, *kwargs.values()) if args and kwargs else args or kwargs.values()
     for each in values:
-        kind = type(each)
-        if kind in _SIZED and (kind is not str or len(cast("str", each)) > _SHORT):
+        if len(each) > _SHORT if isinstance(each, str) else type(each) in _SIZED:
             _refuse_bulk(list(values), field, DEEPEST, LARGEST_PAYLOAD)
             break
     parts: dict[str, object] = {}
@@ -81,7 +81,9 @@ def _written(value: object, path: str, levels: int, largest: int, setting: str =
         raise InvalidArgument(path, type(value), _ALLOWED) from None
     if len(text) > largest:
         raise InvalidArgument(path, f"{len(text)} bytes", f"at most {largest} bytes of JSON{setting}")
-    if not faithful or _NUL in text or _find_long_number(text) or _is_deeper(value, levels, text):
+    # So many levels need so many brackets, and most payloads have fewer characters.
+    long = len(text) > 2 * levels
+    if not faithful or _NUL in text or _has_long_number(text) or (long and _is_deeper(value, levels, text)):
         _refuse(value, path, levels)
     if not faithful:
         raise InvalidArgument(path, type(value), _ALLOWED)
@@ -110,9 +112,14 @@ def _refuse_bulk(values: list[object], path: str, levels: int, largest: int, set
         values, levels = below, levels - 1
 
 
+def _has_long_number(text: bytes) -> bool:
+    # Most payloads have fewer digits in all, and to count them is quicker than to look for a row of them.
+    digits = len(text) - len(text.translate(None, b"0123456789"))
+    return digits >= _LONG and _find_long_number(text) is not None
+
+
 def _is_deeper(value: object, levels: int, text: bytes) -> bool:
-    # So many levels need so many brackets, and most payloads have fewer characters.
-    if len(text) <= 2 * levels or text.count(b"[") + text.count(b"{") <= levels:
+    if text.count(b"[") + text.count(b"{") <= levels:
         return False
     level = [value]
     for _ in range(levels):

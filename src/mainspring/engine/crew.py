@@ -20,7 +20,7 @@ from mainspring.lifecycle.backoff import delay
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped
+from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped, Succeeded
 from mainspring.model.settlement import Settlement
 from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
 
@@ -29,6 +29,7 @@ WRITE_OFF_AFTER = timedelta(seconds=6)
 BLOCKED_AFTER = 2 * WRITE_OFF_AFTER
 """How long after its time a run may be in hand: if it has not been given up by then, nothing on the event
 loop moves any more."""
+NO_TIME = timedelta()
 
 
 class Ending(Enum):
@@ -185,7 +186,7 @@ class Crew:
         hands = list(self._hands.values())
         for hand in hands:
             hand.ending = Ending.DROP
-            self._put(hand.claim, settle(hand.claim, Stopped(), took=timedelta(), backoff=timedelta()))
+            self._put(hand.claim, settle(hand.claim, Stopped(), took=NO_TIME, backoff=NO_TIME))
         self._hands.clear()
         return len(hands)
 
@@ -249,16 +250,21 @@ class Crew:
         claim = hand.claim
         task = self._registry.get(claim.task)
         began = hand.began = self._clock.monotonic()
-        outcome = _unbegun(hand) or await self._perform(task, hand)
+        # What few runs have is looked at before anything is called for it: this is done once a job.
+        barred = None if hand.ending is None and claim.expires_in is None else _unbegun(hand)
+        outcome = barred or await self._perform(task, hand)
         if hand.timer is not None:
             hand.timer.cancel()
-        self._leaked.discard(hand)
+        if self._leaked:
+            self._leaked.discard(hand)
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
         took = timedelta(seconds=self._clock.monotonic() - began)
-        if isinstance(outcome, Settled):
+        if isinstance(outcome, Succeeded) and (hand.ending is None or hand.ending is Ending.RELEASE):
+            self._put(claim, settle(claim, outcome, took=took, backoff=NO_TIME))
+        elif isinstance(outcome, Settled):
             self._journal.close(claim)
-            self._settler.tell(claim, settle(claim, outcome, took=took, backoff=timedelta()))
+            self._settler.tell(claim, settle(claim, outcome, took=took, backoff=NO_TIME))
         elif hand.ending is not Ending.DROP:
             if hand.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
@@ -268,13 +274,13 @@ class Crew:
         self.on_freed()
 
     def _put(self, claim: Claim, settlement: Settlement) -> None:
-        log = self._journal.close(claim)
+        log = self._journal.close(claim) if self._journal.reports else None
         if log is not None:
             settlement = msgspec.structs.replace(settlement, log=log)
         self._settler.put(claim, settlement)
 
     def _settled(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:
-        wait, attempts = timedelta(), None
+        wait, attempts = NO_TIME, None
         if isinstance(outcome, Failed):
             terms = task.retry.under(outcome.rule)
             wait = delay(terms, claim.attempt, self._entropy.fraction(), at_least=outcome.retry_after)
@@ -303,4 +309,4 @@ def _unbegun(hand: Hand) -> Outcome | None:
     if hand.ending:
         return Stopped(started=False)
     left = hand.claim.expires_in
-    return None if left is None or left > timedelta() else Expired(failure=NEVER_BEGAN, started=False)
+    return None if left is None or left > NO_TIME else Expired(failure=NEVER_BEGAN, started=False)

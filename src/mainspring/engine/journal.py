@@ -69,7 +69,8 @@ class Journal:
         self._log_limit = 0 if capture == CAPTURE_NONE else log_limit
         self.captures_all = capture == CAPTURE_ALL
         self._root = RootCapture(clock) if self.captures_all else None
-        self._open: dict[tuple[int, int], Report] = {}
+        self.reports: dict[tuple[int, int], Report] = {}
+        """Of the runs that have one and go on."""
         self.lock = threading.Lock()
         self._news: dict[tuple[int, int], Report] = {}
         self._resting = True
@@ -78,16 +79,16 @@ class Journal:
 
     def open(self, claim: Claim) -> Report:
         """The report of this run, which is about to begin on this event loop."""
-        known = self._open.get((claim.job_id, claim.fence))
+        known = self.reports.get((claim.job_id, claim.fence))
         if known is not None:
             return known
         self._loop = asyncio.get_running_loop()
-        report = self._open[claim.job_id, claim.fence] = Report(claim, self, self._log_limit, self._clock)
+        report = self.reports[claim.job_id, claim.fence] = Report(claim, self, self._log_limit, self._clock)
         return report
 
     def known(self, claim: Claim) -> Report | None:
         """The report of a run that has been opened and not closed."""
-        return self._open.get((claim.job_id, claim.fence))
+        return self.reports.get((claim.job_id, claim.fence))
 
     def enter(self, claim: Claim) -> None:
         """From here on, whatever the running task, and what it starts, logs anywhere is this run's."""
@@ -97,9 +98,7 @@ class Journal:
 
     def close(self, claim: Claim) -> str | None:
         """The run has ended: answer what it logged, if anything."""
-        if not self._open:
-            return None
-        report = self._open.pop((claim.job_id, claim.fence), None)
+        report = self.reports.pop((claim.job_id, claim.fence), None)
         return None if report is None else report.close()
 
     def shut(self) -> None:

@@ -154,7 +154,7 @@ class Settler:
                 reason=settlement.reason,
             )
         )
-        if settlement.reason is Reason.CRASHED:
+        if settlement.reason is not None and settlement.reason is Reason.CRASHED:
             self._telemetry.emit(JobsQuarantined(job_ids=(claim.job_id,)))
 
 

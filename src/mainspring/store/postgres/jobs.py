@@ -37,6 +37,8 @@ PRUNE_BATCH = 5000
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
+ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
+"""Where these are in a claimed row: looked up once a job, and quicker than by name."""
 GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
 T = TypeVar("T")
 
@@ -104,7 +106,7 @@ class PostgresJobs:
             )
             if not places:
                 self._hints.swept(began)
-            self._hints.note(((r["queue_id"], r["priority"]), (r["run_at"], r["id"])) for r in rows)
+            self._hints.note(((r[QUEUE], r[PRIORITY]), (r[RUN_AT], r[ID])) for r in rows)
             return rows
 
         hinted = bool(self._hints.places())
@@ -112,7 +114,7 @@ class PostgresJobs:
         if hinted and len(rows) < limit and self._hints.may_sweep():
             rows += await look(True, limit - len(rows))
         place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
-        rows.sort(key=lambda r: (-r["priority"], place[r["queue_id"]], r["run_at"], r["id"]))
+        rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
         return [to_claim(row, worker_id, self._names) for row in rows]
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mainspring.model.job import NewJob
 from mainspring.store.codes import GATED
@@ -11,16 +12,24 @@ from mainspring.store.sqlite.limits import line_ids
 from mainspring.store.sqlite.rows import micros, span
 
 Numbered = Sequence[tuple[int, NewJob]]
+Row = tuple[Any, ...]
 
 
 def insert(session: Session, jobs: Numbered, now: int) -> None:
     """Write the rows."""
     lanes = {(job.queue, job.priority) for _, job in jobs}
     session.each("add_lanes", ({"queue": queue, "priority": priority} for queue, priority in lanes))
-    plain = [each for each in jobs if not each[1].gates] if any(job.gates for _, job in jobs) else jobs
-    session.each("insert_jobs", _records(plain, now))
-    if len(plain) < len(jobs):
-        _insert_limited(session, [each for each in jobs if each[1].gates], now)
+    # Most jobs have neither limits nor a deadline, and each further column costs as much as a call.
+    bound = [
+        (job_id, job)
+        for job_id, job in jobs
+        if job.gates or job.expires is not None or job.expires_at is not None
+    ]
+    if bound:
+        _insert_bound(session, bound, now)
+        others = {job_id for job_id, _ in bound}
+        jobs = [each for each in jobs if each[0] not in others]
+    session.each("insert_jobs", _records(jobs, now))
     session.hint()
 
 
@@ -30,25 +39,32 @@ def due(job: NewJob, now: int) -> int:
     return now + span(job.delay) if run_at is None else run_at
 
 
-def _records(jobs: Numbered, now: int) -> Iterator[tuple[object, ...]]:
+def _records(jobs: Numbered, now: int) -> Iterator[Row]:
     for job_id, job in jobs:
-        run_at = due(job, now)
-        # Most have none: nothing is called for them.
-        late = None if job.expires is None and job.expires_at is None else _deadline(job, run_at)
-        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload, late
+        # Most are due at once: nothing is called for them.
+        run_at = now if job.run_at is None and not job.delay else due(job, now)
+        yield job_id, job.queue, job.task, job.priority, run_at, now, job.max_attempts, job.payload
+
+
+def _insert_bound(session: Session, jobs: Numbered, now: int) -> None:
+    lines = line_ids(session, (job.gates for _, job in jobs if job.gates))
+    session.each(
+        "insert_limited_jobs",
+        (
+            _limited(row, job, lines[job.gates] if job.gates else None)
+            for row, (_, job) in zip(_records(jobs, now), jobs, strict=True)
+        ),
+    )
+
+
+def _limited(row: Row, job: NewJob, line_id: int | None) -> Row:
+    run_at = row[4]
+    if line_id is None:
+        return *row, _deadline(job, run_at), None, None
+    return *row[:4], micros(GATED), *row[5:], _deadline(job, run_at), line_id, run_at
 
 
 def _deadline(job: NewJob, run_at: int) -> int | None:
     if job.expires_at is None and job.expires is not None:
         return run_at + span(job.expires)
     return micros(job.expires_at)
-
-
-def _insert_limited(session: Session, jobs: Numbered, now: int) -> None:
-    lines = line_ids(session, (job.gates for _, job in jobs))
-    numbers = [lines[job.gates] for _, job in jobs]
-    rows = zip(_records(jobs, now), numbers, strict=True)
-    session.each(
-        "insert_limited_jobs",
-        ((*row[:4], micros(GATED), *row[5:], number, row[4]) for row, number in rows),
-    )

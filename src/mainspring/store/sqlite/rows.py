@@ -113,6 +113,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         crashes,
         expires_in,
     ) = row
+    due = moment(run_at)
     return Claim(
         job_id=job_id,
         worker_id=worker_id,
@@ -122,8 +123,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         payload=payload,
         failures=failures,
         max_attempts=max_attempts,
-        run_at=moment(run_at),
-        enqueued_at=moment(enqueued_at),
+        run_at=due,
+        enqueued_at=due if enqueued_at == run_at else moment(enqueued_at),  # the same for most
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
         limited=line_id is not None,

@@ -120,7 +120,9 @@ WITH me AS MATERIALIZED (
         OFFSET 0
     ) j
 )
-SELECT *, expires_at - coalesce(:at::timestamptz, now()) AS expires_in FROM held ORDER BY id;
+SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in
+FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
 -- the queue was empty, walks the whole queue for every batch once it is not. The ids come sorted, so

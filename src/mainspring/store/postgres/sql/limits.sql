@@ -29,11 +29,12 @@ SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours, set_config('idle_in_transa
 
 -- name: free_permits
 -- A job that has ended, or has gone back before its gates, holds nothing. Where nobody counts how many run, one that
--- has been claimed holds nothing either. By id alone (see admit_jobs).
+-- has been claimed holds nothing either. A job is found by its id alone, and looked at then: with its run_at among the
+-- conditions, a plan made while the queue was empty walks the whole queue for every permit once it is not.
 DELETE FROM mainspring.permits p
-WHERE (SELECT j.id FROM mainspring.jobs j
-       WHERE j.id = p.job_id AND j.run_at + interval '0' < timestamptz '9998-01-01 00:00:00+00'
-         AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.gates g WHERE g.id = p.gate_id) IS NOT NULL)) IS NULL;
+WHERE (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00'
+              AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.gates g WHERE g.id = p.gate_id) IS NOT NULL)
+       FROM mainspring.jobs j WHERE j.id = p.job_id) IS NOT TRUE;
 
 -- name: waiting_lines
 -- From line to line along the index, not job by job.
@@ -66,10 +67,10 @@ CROSS JOIN LATERAL (
 ORDER BY l.line_id, f.priority DESC, f.due_at, f.id;
 
 -- name: admit_jobs
--- Due from now on: a moment ago would be behind what workers have claimed already, and be found late. By id: were
--- run_at named as it stands, the index of all who wait would be walked from end to end.
+-- Due from now on: a moment ago would be behind what workers have claimed already, and be found late. IS TRUE keeps the
+-- planner from the index of all that wait.
 UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now()), due_at = NULL
-WHERE id = ANY (:ids::bigint[]) AND run_at + interval '0' = timestamptz '9998-01-01 00:00:00+00'
+WHERE id = ANY (:ids::bigint[]) AND (run_at = timestamptz '9998-01-01 00:00:00+00') IS TRUE
 RETURNING id;
 
 -- name: add_permits
@@ -99,8 +100,7 @@ SELECT p.gate_id, p.job_id FROM unnest(:gate_ids::int[]) AS g (id)
 CROSS JOIN LATERAL (
     SELECT h.gate_id, h.job_id FROM mainspring.permits h
     WHERE h.gate_id = g.id
-      AND (SELECT j.id FROM mainspring.jobs j
-           WHERE j.id = h.job_id AND j.run_at + interval '0' < timestamptz '9998-01-01 00:00:00+00') IS NOT NULL
+      AND (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00' FROM mainspring.jobs j WHERE j.id = h.job_id)
     ORDER BY h.job_id LIMIT :most
 ) p;
 

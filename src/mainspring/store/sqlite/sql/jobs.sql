@@ -8,11 +8,10 @@ VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 
 
 -- name: insert_jobs
 -- By position: the driver binds a tuple a row a fifth faster than a dict.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_limited_jobs
--- Jobs that have a line wait before its gates, out of the way of claims.
+-- Jobs with limits or a deadline. Those that have a line wait before its gates, out of the way of claims.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
