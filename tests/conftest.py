@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,11 @@ hypothesis_settings.register_profile(
     "mainspring", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 hypothesis_settings.load_profile("mainspring")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background by a shell: the programs that tests start would be deaf to Ctrl-C, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class RunServer:
