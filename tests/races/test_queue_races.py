@@ -384,3 +384,33 @@ def test_a_process_that_is_frozen_at_the_gates_does_not_close_them_for_long(
                     await pause(timedelta(milliseconds=50))
 
     run(story())
+
+
+def test_a_pause_waits_for_the_claims_that_began_before_it(postgres_url: str, clock: Any, run: Any) -> None:
+    """On PostgreSQL; in SQLite one transaction writes at a time."""
+
+    async def story() -> None:
+        store = open_store(postgres_url, clock=clock)
+        claiming = await asyncpg.connect(postgres_url, server_settings={"application_name": "mainspring"})
+        await store.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp())
+        under_way = claiming.transaction()
+        await under_way.start()
+        sql, names = SQL["held_jobs"]  # begins as a claim does, and needs no more than its worker
+        await claiming.fetch(sql, *[{"worker_id": 1}.get(name) for name in names])
+
+        pausing = asyncio.ensure_future(
+            store.pause_queue("default", author="ann", note=None, at=clock.stamp())
+        )
+        looks = await asyncpg.connect(postgres_url)
+        async with asyncio.timeout(20):
+            while not await looks.fetchval("SELECT count(*) FROM mainspring.queue_pauses"):
+                await pause(timedelta(milliseconds=5))
+        assert not (await asyncio.wait([pausing], timeout=0.2))[0], "it did not wait"
+        await under_way.commit()
+        async with asyncio.timeout(20):
+            assert await pausing
+        for each in (claiming, looks):
+            await each.close()
+        await store.close()
+
+    run(story())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from mainspring.errors import StoreError
 from mainspring.lifecycle.admission import GateState, Line
 from mainspring.model.limit import Admission, Gate, GateInfo
 from mainspring.model.queue import QueuePause
@@ -86,13 +87,14 @@ class PostgresLimits:
 
     async def _claims_have_ended(self) -> None:
         """A claim that was under way may not have seen the pause. When none of them is left, no job can be
-        claimed from the queue any more. Claims are short; a server that hangs is not waited for."""
+        claimed from the queue any more. Claims are short: one that is not has a server that hangs."""
         [row] = await self._database.fetch("server_now")
         for _ in range(LOOKS):
             [found] = await self._database.fetch("claims_under_way", began=row["now"])
             if found["claims"] == 0:
                 return
             await pause(LOOK_EVERY)
+        raise StoreError("the queue is paused, but a claim from before has not ended and may still take jobs")
 
     async def _admit(self, transaction: Transaction, after: int, at: Stamp) -> Admission:
         [row] = await transaction.fetch("now", at=at)
