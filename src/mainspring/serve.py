@@ -19,6 +19,7 @@ from mainspring.engine.process import Process
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.pulse import Pulse
 from mainspring.engine.reaper import Reaper
+from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
@@ -71,7 +72,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         ),
         Sweeper(store, clock, entropy, telemetry),
     ]
-    crew, bridge, gatekeeper = None, None, None
+    crew, bridge, gatekeeper, resolver = None, None, None, None
     if worker:
         crew = Worker(
             store,
@@ -88,6 +89,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         gatekeeper = Gatekeeper(
             store, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
         )
+        resolver = Resolver(store, clock, entropy, telemetry, poll=settings.worker.poll)
     if scheduler:
         config = settings.scheduler
         loops.append(
@@ -99,6 +101,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         _pulse(app, members),
         worker=crew,
         gatekeeper=gatekeeper,
+        resolver=resolver,
         loops=loops,
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,

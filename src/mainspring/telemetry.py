@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from mainspring.model.failure import Failure
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
+from mainspring.model.workflow import WorkflowState
 
 _log = logging.getLogger("mainspring")
 
@@ -141,6 +142,14 @@ class JobsExpired(Value, frozen=True, kw_only=True):
     job_ids: tuple[int, ...]
 
 
+class WorkflowEnded(Value, frozen=True, kw_only=True):
+    """A workflow has no step left to run."""
+
+    workflow_id: int
+    name: str
+    state: WorkflowState
+
+
 class DeadLettersCounted(Value, frozen=True, kw_only=True):
     """A gauge, set every minute: how many dead letters there are, and how many of them died `within` that
     time. Neither is counted beyond `most`."""
@@ -255,6 +264,7 @@ Event = (
     | LeaseEnded
     | MembersReaped
     | JobsQuarantined
+    | WorkflowEnded
     | JobsExpired
     | DeadLettersCounted
     | SlotsFired

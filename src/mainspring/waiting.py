@@ -39,3 +39,14 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         if not task.cancelled():
             task.exception()  # whoever cancelled us does not want to hear of it
         raise
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits, here and now."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        answer: T = done.value
+        return answer
+    work.close()
+    raise RuntimeError("a coroutine that must not wait has waited")

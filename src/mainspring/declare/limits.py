@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-
-import msgspec
 
 from mainspring.declare.names import valid_name
 from mainspring.declare.signature import Signature
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
+from mainspring.lifecycle.admission import gate_key
 from mainspring.model.limit import Gate
 
 MOST = 1_000_000
-LONGEST_KEY = 200
 _SHORTEST = timedelta(milliseconds=1)
 FAIR_WINDOW = 100
 """Jobs of one key that may stand ready at once in a queue that is shared fairly."""
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -68,7 +64,7 @@ class Limit:
         """The gate of one call, whose arguments are given by name."""
         return Gate(
             name=self.name,
-            key="" if self.by is None else _key(given.get(self.by)),
+            key="" if self.by is None else gate_key(given.get(self.by)),
             concurrency=self.concurrency,
             rate=self.rate,
             period=self.per,
@@ -131,13 +127,6 @@ def _fair(queue: str, by: str) -> Limit:
     object.__setattr__(limit, "concurrency", None)
     object.__setattr__(limit, "window", FAIR_WINDOW)
     return limit
-
-
-def _key(value: object) -> str:
-    text = value if isinstance(value, str) else _encode(value).decode()
-    if len(text) <= LONGEST_KEY and text.isprintable():
-        return text
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _whole(value: int | None, field: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from mainspring.duration import written
 from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.workflow import WorkflowState
 from mainspring.telemetry import (
     BreakerTripped,
     ClaimsLost,
@@ -37,6 +38,7 @@ from mainspring.telemetry import (
     StoreRecovered,
     StoreTrouble,
     TriggerRefused,
+    WorkflowEnded,
     WorkerEnded,
     WorkerStarted,
 )
@@ -67,6 +69,9 @@ def log_event(event: Event) -> None:
             _fleet(event)
         case JobsQuarantined() | JobsExpired() | DeadLettersCounted():
             _deaths(event)
+        case WorkflowEnded():
+            level = logging.ERROR if event.state is WorkflowState.FAILED else logging.INFO
+            _runs.log(level, "workflow %d %s: %s", event.workflow_id, event.name, event.state)
         case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
         case LagMeasured():
@@ -113,7 +118,7 @@ def _run_ended(event: RunEnded) -> None:
 def _level(event: RunEnded) -> int:
     if event.reason is not None or event.verdict is Verdict.DEAD:
         return logging.ERROR
-    asked_for = event.verdict in (Verdict.SNOOZED, Verdict.DISCARDED)
+    asked_for = event.verdict in (Verdict.SNOOZED, Verdict.DISCARDED, Verdict.STARTED)
     return logging.INFO if asked_for else logging.WARNING
 
 

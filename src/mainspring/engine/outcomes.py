@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mainspring.declare.endings import Discard, Snooze
+from mainspring.declare.endings import Begin, Discard, Snooze
 from mainspring.declare.retry import Retry
 from mainspring.engine.failures import failure_of
 from mainspring.model.failure import Failure
-from mainspring.model.outcome import Discarded, Failed, Outcome, Snoozed
+from mainspring.model.outcome import Discarded, Failed, Outcome, Snoozed, Started
 
 _LONGEST = 10_000_000_000
 """Seconds beyond which a number is no time to wait, and a timedelta might overflow."""
@@ -18,6 +18,8 @@ def outcome_of(error: BaseException, retry: Retry, *, frames_to_hide: int = 0) -
     """How a run ended that raised this."""
     if isinstance(error, Snooze):
         return Snoozed(delay=error.delay)
+    if isinstance(error, Begin):
+        return Started(workflow=error.workflow)
     failure = failure_of(error, frames_to_hide=frames_to_hide)
     if isinstance(error, Discard):
         return Discarded(failure=Failure(type="Discard", message=failure.message))

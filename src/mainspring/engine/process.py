@@ -9,6 +9,7 @@ from datetime import timedelta
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.loop import Cycle, Loop
 from mainspring.engine.pulse import Pulse
+from mainspring.engine.resolver import Resolver
 from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
 from mainspring.store.ports import Waker, Wakeups
@@ -32,6 +33,7 @@ class Process:
         *,
         worker: Worker | None,
         gatekeeper: Gatekeeper | None = None,
+        resolver: Resolver | None = None,
         loops: Sequence[Loop],
         grace: timedelta,
         entropy: Entropy,
@@ -58,6 +60,7 @@ class Process:
         self._settling: list[Cycle] = []
         self._gatekeeper = gatekeeper
         self._gating: Cycle | None = None
+        self._resolver = resolver
         if worker is not None:
             self._wire(worker, entropy)
 
@@ -81,8 +84,8 @@ class Process:
     async def run(self, *, burst: bool = False) -> None:
         """Start everything, wait for the end, and see to it that nothing is lost on the way out."""
         self._burst = burst
-        if burst and self._worker is not None and self._gatekeeper is not None:
-            self._worker.claimer.relieve = self._gatekeeper.relieve
+        if burst and self._worker is not None:
+            self._worker.claimer.relieve = self._relieve
         others = [asyncio.create_task(cycle.run()) for cycle in self._others]
         settling = [asyncio.create_task(cycle.run()) for cycle in self._settling]
         self._pulse.start()
@@ -123,6 +126,17 @@ class Process:
             self._gating = Cycle(self._gatekeeper, self._telemetry, entropy)
             self._others.append(self._gating)
             worker.settler.on_limited = worker.claimer.on_limited = self._gating.wake
+
+        if self._resolver is not None:
+            resolving = Cycle(self._resolver, self._telemetry, entropy)
+            self._others.append(resolving)
+            worker.settler.on_step = resolving.wake
+
+    async def _relieve(self) -> bool:
+        """Whether a job has just passed its limits, or a step was released."""
+        passed = self._gatekeeper is not None and await self._gatekeeper.relieve()
+        released = self._resolver is not None and await self._resolver.relieve()
+        return passed or released
 
     def _hinted(self) -> None:
         """Jobs may have come in."""

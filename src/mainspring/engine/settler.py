@@ -41,6 +41,8 @@ class Settler:
         self.on_written: Callable[[], None] = lambda: None
         self.on_limited: Callable[[], None] = lambda: None
         """Called when a job with limits has ended: the next in its line may pass."""
+        self.on_step: Callable[[], None] = lambda: None
+        """Called when a step of a workflow has ended, or a workflow has begun: it may go on."""
 
     @property
     def pending(self) -> int:
@@ -61,6 +63,8 @@ class Settler:
     def tell(self, claim: Claim, settlement: Settlement) -> None:
         """Say that this one is written: by the handler's own transaction."""
         self._tell(claim, settlement, refused=False)
+        if claim.workflow_id is not None:
+            self.on_step()
 
     async def tick(self) -> timedelta:
         room = BATCH - len(self._batch)
@@ -112,6 +116,8 @@ class Settler:
         self.on_written()
         if any(claim.limited for claim, _ in entries):
             self.on_limited()
+        if any(claim.workflow_id is not None or s.start is not None for claim, s in entries):
+            self.on_step()
 
     async def _write_singly(self) -> None:
         """One settlement that the store cannot take must not hold up the others, nor its own job."""

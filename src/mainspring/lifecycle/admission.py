@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
+
 from mainspring.model.limit import Gate
 
+LONGEST_KEY = 200
 _UNLIMITED = 1_000
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def gate_key(value: object) -> str:
+    """The key of a gate that is one for each value of a parameter."""
+    text = value if isinstance(value, str) else _encode(value).decode()
+    if len(text) <= LONGEST_KEY and text.isprintable():
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from mainspring.model.outcome import (
     Outcome,
     Settled,
     Snoozed,
+    Started,
     Stopped,
     Succeeded,
 )
@@ -61,14 +62,17 @@ def settle(
                 took=took,
                 ran=outcome.started,
             )
-        case Snoozed() | Discarded() | Crashed() | Expired():
+        case Snoozed() | Discarded() | Crashed() | Expired() | Started():
             return _settle_rarely(claim, outcome, took, backoff)
         case _:
             assert_never(outcome)
 
 
 def _settle_rarely(
-    claim: Claim, outcome: Snoozed | Discarded | Crashed | Expired, took: timedelta, backoff: timedelta
+    claim: Claim,
+    outcome: Snoozed | Discarded | Crashed | Expired | Started,
+    took: timedelta,
+    backoff: timedelta,
 ) -> Settlement:
     match outcome:
         case Snoozed():
@@ -85,6 +89,8 @@ def _settle_rarely(
             verdict, delay, failure = Verdict.CRASHED, _AT_ONCE if reason else backoff, outcome.failure
         case Expired():
             verdict, delay, failure, reason = Verdict.DEAD, _AT_ONCE, outcome.failure, Reason.EXPIRED
+        case Started():
+            verdict, delay, failure, reason = Verdict.STARTED, _AT_ONCE, None, None
         case _:
             assert_never(outcome)
     return Settlement(
@@ -97,6 +103,7 @@ def _settle_rarely(
         failure=failure,
         ran=not isinstance(outcome, Expired) or outcome.started,
         reason=reason,
+        start=outcome.workflow if isinstance(outcome, Started) else None,
     )
 
 

@@ -22,6 +22,9 @@ class Verb(StrEnum):
     RELEASE = "settle: released"
     SNOOZE = "settle: snoozed"
     DISCARD = "settle: discarded"
+    START = "settle: started"
+    """Its workflow begins, with which it ends."""
+    FINISH = "its workflow ends"
     CRASH = "settle: crashed"
     REAP = "reap"
     EXPIRE = "expire"
@@ -55,6 +58,10 @@ MOVES = (
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.READY),
     Move(JobState.RUNNING, Verb.DISCARD, JobState.DISCARDED),
+    Move(JobState.RUNNING, Verb.START, JobState.RUNNING),
+    Move(JobState.RUNNING, Verb.FINISH, JobState.SUCCEEDED),
+    Move(JobState.RUNNING, Verb.FINISH, JobState.DEAD),
+    Move(JobState.RUNNING, Verb.FINISH, JobState.CANCELLED),
     Move(JobState.RUNNING, Verb.CRASH, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.CRASH, JobState.READY),
     Move(JobState.RUNNING, Verb.CRASH, JobState.DEAD),
@@ -62,6 +69,7 @@ MOVES = (
     Move(JobState.RUNNING, Verb.REAP, JobState.DEAD),
     Move(JobState.DELAYED, Verb.EXPIRE, JobState.DEAD),
     Move(JobState.READY, Verb.EXPIRE, JobState.DEAD),
+    Move(JobState.RUNNING, Verb.EXPIRE, JobState.DEAD),
     Move(JobState.DELAYED, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.READY, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.RUNNING, Verb.CANCEL, JobState.CANCELLED),

@@ -48,6 +48,8 @@ class DeadJob(Value, frozen=True, kw_only=True):
     reason: str
     errors: tuple[Failure, ...]
     expires_at: datetime | None = None
+    workflow_id: int | None = None
+    """The workflow whose step it is, or that it is itself: it goes on with that, by a retry."""
 
     def as_job(self) -> Job:
         """The same, seen as a job among others."""
@@ -57,6 +59,7 @@ class DeadJob(Value, frozen=True, kw_only=True):
             queue=self.queue,
             priority=self.priority,
             state=JobState.DEAD,
+            workflow_id=self.workflow_id,
             run_at=self.run_at,
             enqueued_at=self.enqueued_at,
             payload=self.payload,

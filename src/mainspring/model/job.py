@@ -65,6 +65,8 @@ class Job(Value, frozen=True, kw_only=True):
     worker_id: int | None = None
     schedule_id: int | None = None
     slot_at: datetime | None = None
+    workflow_id: int | None = None
+    """The workflow whose step it is, while it is live or dead."""
     waits_for_limit: bool = False
     """It is before its gates; `run_at` is when it came there, or is to come."""
     finished_at: datetime | None = None
@@ -96,6 +98,8 @@ class Claim(Value, frozen=True, kw_only=True):
     """Whether it passed gates, whose next in line may pass once it has ended."""
     crashes: int = 0
     """How many workers were lost with it in hand: more than none makes it a suspect, which runs alone."""
+    workflow_id: int | None = None
+    """The workflow whose step it is."""
     expires_in: timedelta | None = None
     """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
 

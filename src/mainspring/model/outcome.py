@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from mainspring.model.failure import Failure
 from mainspring.model.value import Value
+from mainspring.model.workflow import NewWorkflow
 
 
 class Succeeded(Value, frozen=True, kw_only=True):
@@ -64,4 +65,10 @@ class Expired(Value, frozen=True, kw_only=True):
     started: bool = True
 
 
-Outcome = Succeeded | Settled | Failed | Stopped | Snoozed | Discarded | Crashed | Expired
+class Started(Value, frozen=True, kw_only=True):
+    """The job is a workflow, which begins: the job ends with it."""
+
+    workflow: NewWorkflow
+
+
+Outcome = Succeeded | Settled | Failed | Stopped | Snoozed | Discarded | Crashed | Expired | Started

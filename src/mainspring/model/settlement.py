@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from mainspring.model.failure import Failure
 from mainspring.model.value import Value
+from mainspring.model.workflow import NewWorkflow
 
 
 class Verdict(StrEnum):
@@ -27,6 +28,8 @@ class Verdict(StrEnum):
     """The handler asked to be called again later; no attempt used."""
     DISCARDED = "discarded"
     """The handler said that the job is of no use any more."""
+    STARTED = "started"
+    """Its workflow began, with which it ends."""
     EDITED = "edited"
     """No run: somebody changed the arguments of the dead letter."""
 
@@ -61,5 +64,7 @@ class Settlement(Value, frozen=True, kw_only=True):
     never started."""
     reason: Reason | None = None
     """Why the job dies of it (DEAD, CRASHED); a CRASHED one without a reason goes back to the queue."""
+    start: NewWorkflow | None = None
+    """The workflow that begins with it (STARTED)."""
     log: str | None = None
     """What was captured of its log; None when there is nothing to keep."""

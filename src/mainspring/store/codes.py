@@ -9,6 +9,7 @@ from mainspring.errors import Outdated
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule
 from mainspring.model.settlement import Verdict
+from mainspring.model.workflow import StepState, WorkflowState
 from mainspring.store.ports import Expected
 
 VERDICT_CODE = {
@@ -21,6 +22,7 @@ VERDICT_CODE = {
     Verdict.SNOOZED: 6,
     Verdict.DISCARDED: 7,
     Verdict.EDITED: 8,
+    Verdict.STARTED: 9,
 }
 VERDICT = {code: verdict for verdict, code in VERDICT_CODE.items()}
 
@@ -36,12 +38,38 @@ EDITED = VERDICT_CODE[Verdict.EDITED]
 DISPOSITION_CODE = {Disposition.FIRED: 0, Disposition.SKIPPED: 1, Disposition.BACKFILLED: 2}
 DISPOSITION = {code: disposition for disposition, code in DISPOSITION_CODE.items()}
 
+STEP_CODE = {
+    StepState.WAITING: 0,
+    StepState.LIVE: 1,
+    StepState.SUCCEEDED: 2,
+    StepState.FAILED: 3,
+    StepState.CANCELLED: 4,
+    StepState.SKIPPED: 5,
+}
+STEP = {code: state for state, code in STEP_CODE.items()}
+
+WORKFLOW_CODE = {
+    WorkflowState.RUNNING: 0,
+    WorkflowState.SUCCEEDED: 1,
+    WorkflowState.FAILED: 2,
+    WorkflowState.CANCELLED: 3,
+}
+WORKFLOW = {code: state for state, code in WORKFLOW_CODE.items()}
+ROOT_VERDICT = {
+    WorkflowState.SUCCEEDED: VERDICT_CODE[Verdict.SUCCEEDED],
+    WorkflowState.FAILED: VERDICT_CODE[Verdict.DEAD],
+    WorkflowState.CANCELLED: VERDICT_CODE[Verdict.CANCELLED],
+}
+"""How the job of a workflow ends with it."""
+
 CODE = "code"
 """The author of what an app declares."""
 COALESCE = timedelta(seconds=-1)
 """A spec's catch-up where the newest missed slot stands for all."""
 GATED = datetime(9998, 1, 1, tzinfo=UTC)
 """When a job is due that waits for its limits."""
+PARKED = datetime(9997, 1, 1, tzinfo=UTC)
+"""When the job of a workflow is due that has been started: it ends with the workflow."""
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """When a job is due that waits for the jobs before it."""
 

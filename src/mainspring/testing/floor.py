@@ -9,6 +9,7 @@ from concurrent.futures import Executor as Pool
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
 from mainspring.engine.heart import Heart
+from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import BATCH, Scheduler
 from mainspring.engine.worker import Worker
 from mainspring.model.fleet import Member, Role
@@ -58,6 +59,7 @@ class Floor:
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
+        self._resolver = Resolver(store, app.clock, app.entropy, watch.telemetry, poll=config.poll)
         self._freed = asyncio.Event()
         self._worker.crew.on_freed = self._freed.set
 
@@ -74,6 +76,8 @@ class Floor:
         """Claim the best job that is due, run it and write how it ended; None when there is none."""
         await self._heart.tick()
         while (await self._store.admit(at=self._clock.stamp())).admitted:
+            pass
+        while await self._resolver.relieve():
             pass
         self._freed.clear()
         await self._worker.claimer.tick()

@@ -18,6 +18,7 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
     "Admin",
@@ -40,6 +41,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WorkflowStore",
 ]
 
 
@@ -53,6 +55,7 @@ class Store(
     FleetStore,
     LeaseStore,
     ReportStore,
+    WorkflowStore,
     EffectStore,
     HistoryStore,
     Admin,

@@ -14,6 +14,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.postgres.admin import MIGRATIONS
 from mainspring.store.postgres.connection import TEXTS
 from mainspring.store.postgres.jobs import settle_batch
+from mainspring.waiting import at_once
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class PostgresErrand(Generic[T]):
                 _explain(error)
                 raise
 
-        return _at_once(self._work(fetch))
+        return at_once(self._work(fetch))
 
     async def arun(self, tx: object) -> T:
         guest = awaiting(tx)
@@ -126,12 +127,3 @@ def _explain(error: Exception) -> None:
         state = getattr(told, "sqlstate", None) or getattr(told, "pgcode", None)
         if state in _NO_SCHEMA and "mainspring" in str(told):
             raise SchemaMismatch(0, len(MIGRATIONS), "tx is a connection to a database without it") from error
-
-
-def _at_once(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        work.send(None)
-    except StopIteration as done:
-        answer: T = done.value
-        return answer
-    raise RuntimeError("a blocking connection was awaited")

@@ -30,6 +30,7 @@ FILES = (
     "calendars.sql",
     "leases.sql",
     "reports.sql",
+    "workflows.sql",
     "effects.sql",
     "history.sql",
     "admin.sql",

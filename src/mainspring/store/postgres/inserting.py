@@ -8,6 +8,7 @@ from typing import cast
 
 from mainspring.model.job import NewJob
 from mainspring.model.value import Value
+from mainspring.model.workflow import Step
 from mainspring.store.codes import GATED
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Transaction
@@ -29,6 +30,8 @@ class Batch(Value, frozen=True, kw_only=True):
     task_ids: list[int]
     line_ids: list[int | None] | None = None
     """None where no job has limits."""
+    steps: Sequence[Step] | None = None
+    """Those whose jobs these are, if they are."""
 
     def only(self, places: Sequence[int]) -> Batch:
         """Those at these places."""
@@ -45,6 +48,8 @@ class Batch(Value, frozen=True, kw_only=True):
     @property
     def statement(self) -> str:
         """What writes the rows."""
+        if self.steps is not None:
+            return "insert_workflow_jobs"
         return "insert_jobs" if self.line_ids is None else "insert_limited_jobs"
 
     @property
@@ -55,7 +60,11 @@ class Batch(Value, frozen=True, kw_only=True):
     def params(self, at: Stamp) -> dict[str, object]:
         """What the statement wants."""
         jobs, expiring = self.jobs, self.expiring
-        return {
+        of_steps = {
+            "workflow_ids": [step.workflow_id for step in self.steps or ()],
+            "fences": [step.fence for step in self.steps or ()],
+        }
+        return of_steps | {
             "expires_ats": [job.expires_at for job in jobs] if expiring else None,
             "expires": [job.expires for job in jobs] if expiring else None,
             "line_ids": self.line_ids,
@@ -80,6 +89,8 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
             columns, records = [*columns, "line_id", "due_at"], _with_lines(records, batch.line_ids)
         if batch.expiring:
             columns, records = [*columns, "expires_at"], _with_deadlines(records, batch.jobs)
+        if batch.steps is not None:
+            columns, records = [*columns, "workflow_id", "fence"], _with_steps(records, batch.steps)
         await transaction.copy("jobs", columns, records)
     elif batch.jobs:
         await transaction.fetch(batch.statement, **batch.params(at))
@@ -106,3 +117,8 @@ def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[
         # One that waits for its limits is due where it stands in line.
         due = cast("datetime", row[-1] if row[_RUN_AT] == GATED else row[_RUN_AT])
         yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
+
+
+def _with_steps(records: Iterator[Row], steps: Sequence[Step]) -> Iterator[Row]:
+    for row, step in zip(records, steps, strict=True):
+        yield *row, step.workflow_id, step.fence

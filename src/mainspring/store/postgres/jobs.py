@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -16,7 +16,8 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
@@ -26,6 +27,9 @@ from mainspring.store.postgres.rows import to_claim, written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
+from mainspring.store.postgres.workflow_session import PostgresWorkflowSession
+from mainspring.store.reporting import day_before
+from mainspring.store.workflows.start import start
 from mainspring.waiting import pause
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 ID_BLOCK = 100
 DROPPED_KEYS = 100_000
 PRUNE_BATCH = 5000
+PRUNED_WORKFLOWS = 100
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
@@ -60,6 +65,7 @@ class PostgresJobs:
         self._lines = lines
         self._notifier = notifier
         self._hints = hints
+        self._definitions = Definitions(database)
         self._clock = clock
         self._spare_ids: list[int] = []
         self._lost_sessions: list[object] = []
@@ -128,7 +134,8 @@ class PostgresJobs:
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
         logged = any(s.log is not None for s in settlements)
-        if len(groups) == 1 and not logged:
+        starts = [s for s in settlements if s.start is not None]
+        if len(groups) == 1 and not logged and not starts:
             [(verdict, batch)] = groups
             settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
@@ -136,12 +143,28 @@ class PostgresJobs:
             async with self._database.transaction("settle") as transaction:
                 for verdict, batch in groups:
                     settled |= await settle_batch(transaction.fetch, verdict, batch, at)
+                if starts:
+                    await self._start(transaction, starts, settled, at)
                 if logged:
                     await note_logs(transaction, settlements, settled, at)
         if any(verdict in GOES_BACK for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
+
+    async def _start(
+        self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
+    ) -> None:
+        """Begin the workflows of jobs that were settled as started."""
+        session = await self._workflow_session(transaction, at)
+        found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
+        await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
+
+    async def _workflow_session(self, transaction: Transaction, at: Stamp) -> PostgresWorkflowSession:
+        [row] = await transaction.fetch("now", at=at)
+        return PostgresWorkflowSession(
+            transaction, self._definitions, self._batch, self._take_ids, now=row["now"], at=at
+        )
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         return await recorded(self._database.fetch, settlements)
@@ -179,11 +202,21 @@ class PostgresJobs:
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
         await self._database.fetch("drop_keys", limit=DROPPED_KEYS, at=at)
         gone: int = row["gone"]
-        return gone + await self._prune_steps(keep, at)
+        return gone + await self._prune_steps(keep, at) + await self._prune_workflows(keep, at)
+
+    async def _prune_workflows(self, keep: timedelta, at: Stamp) -> int:
+        day = await self._day_before(keep, at)
+        gone = 0
+        while page := await self._database.fetch("old_workflows", before=day, limit=PRUNED_WORKFLOWS):
+            gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
+        return gone
+
+    async def _day_before(self, keep: timedelta, at: Stamp) -> datetime:
+        [row] = await self._database.fetch("now", at=at)
+        return day_before(row["now"], keep)
 
     async def _prune_steps(self, keep: timedelta, at: Stamp) -> int:
-        [row] = await self._database.fetch("now", at=at)
-        day = (row["now"] - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        day = await self._day_before(keep, at)
         gone = after = 0
         while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
             ids = [row["job_id"] for row in page]
@@ -199,8 +232,8 @@ class PostgresJobs:
         taken, self._spare_ids = self._spare_ids[:count], self._spare_ids[count:]
         return taken
 
-    async def _batch(self, jobs: Sequence[NewJob]) -> Batch:
-        ids = await self._take_ids(len(jobs))
+    async def _batch(self, jobs: Sequence[NewJob], ids: list[int] | None = None) -> Batch:
+        ids = ids or await self._take_ids(len(jobs))
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
         task_ids = await self._names.task_ids(job.task for job in jobs)
         await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
@@ -275,6 +308,8 @@ async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], 
             rows = await fetch("settle_released", **params, **back, verdict=VERDICT_CODE[verdict])
         case Verdict.DISCARDED:
             rows = await fetch("settle_discarded", **params, errors=_errors(batch))
+        case Verdict.STARTED:
+            rows = await fetch("settle_started", **params)
         case Verdict.CANCELLED | Verdict.EDITED:
             raise ValueError(f"{verdict} is the store's to write, not a worker's")
         case _:

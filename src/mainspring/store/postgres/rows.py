@@ -68,6 +68,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         line_id,
         crashes,
         expires_in,
+        workflow_id,
     ) = row
     return Claim(
         job_id=job_id,
@@ -85,6 +86,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         limited=line_id is not None,
         crashes=crashes,
         expires_in=expires_in,
+        workflow_id=workflow_id,
     )
 
 
@@ -106,6 +108,7 @@ def live_job(row: Record, names: Names) -> Job:
         worker_id=row["worker_id"] or None,
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
+        workflow_id=row["workflow_id"],
         waits_for_limit=row["run_at"] == GATED,
         expires_at=row["expires_at"],
         errors=errors(row["errors"]),
@@ -155,6 +158,7 @@ def dead_job(row: Record, names: Names) -> DeadJob:
         reason=row["reason"],
         errors=errors(row["errors"]),
         expires_at=row["expires_at"],
+        workflow_id=row["workflow_id"],
     )
 
 

@@ -52,9 +52,32 @@ CREATE TABLE mainspring.dead_jobs (
     errors jsonb NOT NULL,
     line_id integer,
     expires_at timestamp with time zone,
+    workflow_id bigint,
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
 CREATE INDEX dead_jobs_died ON mainspring.dead_jobs USING btree (died_at);
+CREATE TABLE mainspring.definitions (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    digest bytea NOT NULL,
+    definition text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT definitions_name_digest_key UNIQUE (name, digest),
+    CONSTRAINT definitions_name_version_key UNIQUE (name, version),
+    CONSTRAINT definitions_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.endings (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    workflow_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT endings_pkey PRIMARY KEY (id)
+) WITH (
+    autovacuum_vacuum_cost_delay=0,
+    autovacuum_vacuum_scale_factor=0,
+    autovacuum_vacuum_threshold=2000,
+    vacuum_truncate=off
+);
 CREATE TABLE mainspring.fires (
     spec_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,
@@ -102,6 +125,7 @@ CREATE TABLE mainspring.jobs (
     line_id integer,
     due_at timestamp with time zone,
     expires_at timestamp with time zone,
+    workflow_id bigint,
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -323,6 +347,55 @@ CREATE TABLE mainspring.unique_keys (
     until timestamp with time zone,
     CONSTRAINT unique_keys_pkey PRIMARY KEY (key)
 );
+CREATE TABLE mainspring.workflow_acts (
+    workflow_id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    act text NOT NULL,
+    author text NOT NULL,
+    note text
+);
+CREATE INDEX workflow_acts_workflow ON mainspring.workflow_acts USING btree (workflow_id, at);
+CREATE TABLE mainspring.workflow_steps (
+    id bigint NOT NULL,
+    workflow_id bigint NOT NULL,
+    ended_at timestamp with time zone,
+    place integer NOT NULL,
+    item integer,
+    waits integer NOT NULL,
+    items_failed integer DEFAULT 0 NOT NULL,
+    fence integer DEFAULT 0 NOT NULL,
+    state smallint DEFAULT 0 NOT NULL,
+    cause text,
+    result bytea,
+    error jsonb,
+    CONSTRAINT workflow_steps_pkey PRIMARY KEY (id)
+) WITH (
+    fillfactor=70
+);
+CREATE INDEX workflow_steps_place ON mainspring.workflow_steps USING btree (workflow_id, place, item);
+CREATE TABLE mainspring.workflows (
+    id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    paused_at timestamp with time zone,
+    parent_id bigint,
+    forked_from bigint,
+    definition_id integer NOT NULL,
+    nodes_left integer NOT NULL,
+    nodes_failed integer DEFAULT 0 NOT NULL,
+    state smallint DEFAULT 0 NOT NULL,
+    name text NOT NULL,
+    stopping text,
+    params bytea NOT NULL,
+    step_ids bigint[] NOT NULL,
+    CONSTRAINT workflows_pkey PRIMARY KEY (id)
+) WITH (
+    fillfactor=70
+);
+CREATE INDEX workflows_ended ON mainspring.workflows USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX workflows_name ON mainspring.workflows USING btree (name, id);
+CREATE INDEX workflows_running ON mainspring.workflows USING btree (id) WHERE (state = 0);
+CREATE TRIGGER jobs_ended AFTER DELETE ON mainspring.jobs FOR EACH ROW WHEN (((old.workflow_id IS NOT NULL) OR (old.run_at = '9997-01-01 00:00:00+00'::timestamp with time zone))) EXECUTE FUNCTION note_ending();
 CREATE FUNCTION mainspring.add_partitions(parent text, key text, first_day date, days integer) RETURNS integer
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$
 DECLARE
@@ -394,6 +467,18 @@ BEGIN
         RAISE EXCEPTION '%', wrong USING ERRCODE = 'invalid_parameter_value';
     END IF;
     RETURN mainspring.put_job(task, convert_to(payload::text, 'UTF8'), queue, priority, run_at, delay, max_attempts, NULL);
+END $$;
+CREATE FUNCTION mainspring.note_ending() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.workflow_id IS NOT NULL THEN
+        INSERT INTO mainspring.endings (workflow_id, job_id) VALUES (OLD.workflow_id, OLD.id);
+    END IF;
+    IF OLD.run_at = timestamptz '9997-01-01 00:00:00+00' THEN
+        INSERT INTO mainspring.endings (workflow_id, job_id)
+        SELECT w.id, w.id FROM mainspring.workflows w WHERE w.id = OLD.id AND w.state = 0;
+    END IF;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION mainspring.put_job(new_task text, new_payload bytea, new_queue text, new_priority integer, new_run_at timestamp with time zone, new_delay interval, new_max_attempts integer, stamp timestamp with time zone) RETURNS bigint
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$

@@ -24,13 +24,14 @@ from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
+from mainspring.store.postgres.workflows import PostgresWorkflows
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
 
 
 class PostgresStore(
-    PostgresJobs,
+    PostgresWorkflows,
     PostgresControl,
     PostgresFiring,
     PostgresBackfills,

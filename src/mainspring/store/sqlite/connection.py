@@ -25,6 +25,7 @@ FILES = (
     "calendars.sql",
     "leases.sql",
     "reports.sql",
+    "workflows.sql",
     "effects.sql",
     "history.sql",
     "admin.sql",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mainspring.model.job import NewJob
+from mainspring.model.workflow import Step
 from mainspring.store.codes import GATED
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.limits import line_ids
@@ -30,6 +31,24 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
         others = {job_id for job_id, _ in bound}
         jobs = [each for each in jobs if each[0] not in others]
     session.each("insert_jobs", _records(jobs, now))
+    session.hint()
+
+
+def insert_step_jobs(session: Session, jobs: Sequence[tuple[Step, NewJob]], now: int) -> None:
+    """Write the jobs of steps, which have their ids."""
+    session.each(
+        "add_lanes",
+        ({"queue": queue, "priority": p} for queue, p in {(j.queue, j.priority) for _, j in jobs}),
+    )
+    lines = line_ids(session, (job.gates for _, job in jobs if job.gates))
+    numbered = [(step.id, job) for step, job in jobs]
+    session.each(
+        "insert_workflow_jobs",
+        (
+            (*_limited(row, job, lines[job.gates] if job.gates else None), step.workflow_id, step.fence)
+            for row, (step, job) in zip(_records(numbered, now), jobs, strict=True)
+        ),
+    )
     session.hint()
 
 

@@ -24,6 +24,8 @@ from mainspring.store.sqlite.unique import insert_unique
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
+PRUNED_WORKFLOWS = 10
+"""The same for workflows, which may have thousands of steps."""
 PRUNE_BATCH = 5000
 """Rows a pruning transaction deletes, so that it has the write lock for milliseconds only."""
 
@@ -135,7 +137,7 @@ class SQLiteJobs:
         statements = ("prune_runs", "prune_logs", "prune_slots")
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
-        return gone + await self._prune_steps(before)
+        return gone + await self._prune_steps(before) + await self._prune_workflows(before)
 
     async def _prune_steps(self, before: int) -> int:
         gone = after = 0
@@ -147,6 +149,21 @@ class SQLiteJobs:
                 partial(Session.change, statement="prune_steps", job_ids=listed(ids))
             )
             after = ids[-1]
+        return gone
+
+    async def _prune_workflows(self, before: int) -> int:
+        gone = 0
+        while page := await self._database.read(
+            partial(Session.rows, statement="old_workflows", before=before, limit=PRUNED_WORKFLOWS)
+        ):
+            ids = listed(row["id"] for row in page)
+
+            def work(session: Session, ids: str = ids) -> int:
+                session.change("prune_workflow_steps", ids=ids)
+                session.change("prune_acts", ids=ids)
+                return len(session.rows("prune_workflows", ids=ids))
+
+            gone += await self._database.write(work)
         return gone
 
     async def _prune(self, statement: str, **params: object) -> int:

@@ -112,6 +112,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         line_id,
         crashes,
         expires_in,
+        workflow_id,
     ) = row
     due = moment(run_at)
     return Claim(
@@ -130,6 +131,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         limited=line_id is not None,
         crashes=crashes,
         expires_in=None if expires_in is None else length(expires_in),
+        workflow_id=workflow_id,
     )
 
 
@@ -151,6 +153,7 @@ def live_job(row: sqlite3.Row) -> Job:
         worker_id=row["worker_id"] or None,
         schedule_id=row["schedule_id"],
         slot_at=maybe_moment(row["slot_at"]),
+        workflow_id=row["workflow_id"],
         waits_for_limit=moment(row["run_at"]) == GATED,
         expires_at=maybe_moment(row["expires_at"]),
         errors=errors(row["errors"]),
@@ -200,6 +203,7 @@ def dead_job(row: sqlite3.Row) -> DeadJob:
         reason=row["reason"],
         errors=errors(row["errors"]),
         expires_at=maybe_moment(row["expires_at"]),
+        workflow_id=row["workflow_id"],
     )
 
 

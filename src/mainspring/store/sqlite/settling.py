@@ -14,6 +14,9 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.rows import errors, listed, moment, span, written
+from mainspring.store.sqlite.workflow_session import SQLiteWorkflowSession
+from mainspring.store.workflows.start import start
+from mainspring.waiting import at_once
 
 Standing = list[tuple[Settlement, sqlite3.Row]]
 """Settlements whose claim is still the job's, with what the job says of itself."""
@@ -54,6 +57,8 @@ def _settle(session: Session, verdict: Verdict, batch: list[Settlement], now: in
             return _released(session, _standing(session, batch), now)
         case Verdict.DISCARDED:
             return _discarded(session, _standing(session, batch), now)
+        case Verdict.STARTED:
+            return _started(session, _standing(session, batch), now)
         case Verdict.CANCELLED | Verdict.EDITED:
             raise ValueError(f"{verdict} is the store's to write, not a worker's")
         case _:
@@ -120,6 +125,15 @@ def _released(session: Session, standing: Standing, now: int) -> set[int]:
         "settle_released",
         [{"id": s.job_id, "run_at": now + span(s.delay) if s.delay else None} for s, _ in standing],
     )
+    return _ids(standing)
+
+
+def _started(session: Session, standing: Standing, now: int) -> set[int]:
+    session.each("note_run", [_run(s, None, now) for s, _ in standing])
+    parked = session.rows("settle_started", ids=listed(_ids(standing)))
+    parents = {row["id"]: row["workflow_id"] for row in parked}
+    at_once(start(SQLiteWorkflowSession(session, now, {}), [s for s, _ in standing], parents))
+    session.hint()
     return _ids(standing)
 
 

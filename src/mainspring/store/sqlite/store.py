@@ -21,6 +21,7 @@ from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
+from mainspring.store.sqlite.workflows import SQLiteWorkflows
 
 
 class SQLiteStore(
@@ -34,6 +35,7 @@ class SQLiteStore(
     SQLiteFleet,
     SQLiteLeases,
     SQLiteReports,
+    SQLiteWorkflows,
     SQLiteEffects,
     SQLiteHistory,
     SQLiteAdmin,
@@ -41,7 +43,8 @@ class SQLiteStore(
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
 
     def __init__(self, path: str, clock: Clock) -> None:
-        super().__init__(Database(path, clock))
+        database = Database(path, clock)
+        SQLiteWorkflows.__init__(self, database)
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return SQLiteWaker(self._database, on_hint)

@@ -1,5 +1,5 @@
 -- name: live_job
-SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
 FROM mainspring.jobs WHERE id = :id;
 
 -- name: dead_job
@@ -7,12 +7,12 @@ SELECT * FROM mainspring.dead_jobs WHERE id = :id;
 
 -- name: ended_job
 -- The run that ended it: succeeded, cancelled or discarded. The newest, should an operator have replayed it.
-SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC LIMIT 1;
+SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC, fence DESC LIMIT 1;
 
 -- name: job_states
 -- The last word wins: a job that was replayed after it had been cancelled is what it is now.
 SELECT DISTINCT ON (id) id, state FROM (
-    SELECT id, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END
+    SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END
                AS state, 0 AS place, now() AS finished_at
     FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
     UNION ALL
@@ -26,7 +26,7 @@ ORDER BY id, place, finished_at DESC;
 -- name: live_jobs
 -- Pages are ranges of the key: with `:before IS NULL OR …` each would walk over all those before it.
 SELECT * FROM (
-    SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+    SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
     FROM mainspring.jobs
 ) j
 WHERE (:state::text IS NULL OR state = :state) AND (:task_id::int IS NULL OR task_id = :task_id)
@@ -105,7 +105,7 @@ ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 -- name: depth
 SELECT queue_id, task_id,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()))::int AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0)::int AS running,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00')::int AS delayed,
+       count(*) FILTER (WHERE worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00')::int AS running,
        min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at
 FROM mainspring.jobs GROUP BY queue_id, task_id;

@@ -26,6 +26,19 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
             :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[])
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires);
 
+-- name: insert_workflow_jobs
+-- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, workflow_id, fence)
+SELECT n.id, n.queue_id, n.task_id, n.priority,
+       CASE WHEN n.line_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
+       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
+       CASE WHEN n.line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + n.delay END,
+       coalesce(:at::timestamptz, now()) + n.delay + n.expires, n.workflow_id, n.fence
+FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :delays::interval[],
+            :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires::interval[], :workflow_ids::bigint[],
+            :fences::int[])
+  AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, line_id, expires, workflow_id, fence);
+
 -- name: lock_keys
 -- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
 INSERT INTO mainspring.unique_keys AS k (key, name, job_id)
@@ -104,7 +117,7 @@ WHERE ctid = ANY (ARRAY(
     LIMIT :limit
 ))
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in;
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -121,7 +134,7 @@ WITH me AS MATERIALIZED (
     ) j
 )
 SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in
+       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id
 FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
@@ -154,10 +167,10 @@ WITH ended AS (
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + (:verdict = 2 AND (:rans::bool[])[place])::int, crashes + (:verdict = 4)::int,
-           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id
+           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id, workflow_id
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -238,6 +251,30 @@ WITH ended AS MATERIALIZED (
 )
 SELECT id AS job_id FROM ended;
 
+-- name: settle_started
+-- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended.
+WITH ended AS MATERIALIZED (
+    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
+    FROM mainspring.jobs
+    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
+      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+    FOR UPDATE
+), parked AS (
+    UPDATE mainspring.jobs SET worker_id = 0, due_at = run_at, run_at = timestamptz '9997-01-01 00:00:00+00'
+    WHERE id = ANY (ARRAY(SELECT id FROM ended))
+), noted AS (
+    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                                 task_id, fence, priority, max_attempts, failures, crashes, verdict)
+    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 9
+    FROM ended
+)
+SELECT id AS job_id FROM ended;
+
+-- name: parents_of
+-- The workflows whose steps these jobs are.
+SELECT id, workflow_id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
+
 -- name: recorded_runs
 -- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
 -- reports has an error, the reaper's has none.
@@ -255,7 +292,7 @@ WITH gone AS (
            schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 5, payload
     FROM gone
 )
-SELECT id, worker_id <> 0 AS running, coalesce(due_at, run_at) > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
+SELECT id, worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' AS running, coalesce(due_at, run_at) > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
 
 -- name: hasten_jobs
 WITH named AS MATERIALIZED (
@@ -264,7 +301,8 @@ WITH named AS MATERIALIZED (
 UPDATE mainspring.jobs
 SET run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
     due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
-WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())))
+WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())
+                                           AND run_at <> timestamptz '9997-01-01 00:00:00+00'))
 RETURNING id, queue_id;
 
 -- name: expire_jobs
@@ -278,9 +316,10 @@ WITH late AS MATERIALIZED (
     RETURNING *, :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
-           max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, line_id
+           max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, line_id,
+           CASE WHEN run_at = timestamptz '9997-01-01 00:00:00+00' THEN coalesce(workflow_id, id) ELSE workflow_id END
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -304,9 +343,9 @@ FROM edited
 RETURNING job_id;
 
 -- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run.
+-- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
 WITH back AS (
-    DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
+    DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) AND workflow_id IS NULL RETURNING *
 )
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
                              line_id, due_at)

@@ -158,7 +158,7 @@ WITH f AS MATERIALIZED (
                      OR (t.overlap = 'allow' AND l.live >= t.overlap_limit) THEN 'overlap'
            END AS reason
     FROM taken t CROSS JOIN LATERAL (
-        SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0) AS waiting, min(j.id) AS blocker
+        SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0 AND j.run_at <> timestamptz '9997-01-01 00:00:00+00') AS waiting, min(j.id) AS blocker
         FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
     ) l
     WHERE t.active_from < t.slot_at

@@ -1,5 +1,5 @@
 -- name: live_job
-SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
 FROM jobs WHERE id = :id;
 
 -- name: dead_job
@@ -7,7 +7,7 @@ SELECT * FROM dead_jobs WHERE id = :id;
 
 -- name: ended_job
 -- The run that ended it: succeeded, cancelled or discarded. The newest, should an operator have replayed it.
-SELECT * FROM runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC LIMIT 1;
+SELECT * FROM runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC, fence DESC LIMIT 1;
 
 -- name: job_states
 -- Later rows win where they are gathered, so the last word comes last.
@@ -16,14 +16,14 @@ FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict IN (0,
 UNION ALL
 SELECT id, 'dead', 9223372036854775806 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 UNION ALL
-SELECT id, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END, 9223372036854775807
+SELECT id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END, 9223372036854775807
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY 3;
 
 -- name: live_jobs
 -- Pages are ranges of the key: with `:before IS NULL OR …` each would walk over all those before it.
 SELECT * FROM (
-    SELECT *, CASE WHEN worker_id <> 0 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+    SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
     FROM jobs
 )
 WHERE (:state IS NULL OR state = :state) AND (:task IS NULL OR task = :task)
@@ -108,7 +108,7 @@ ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 -- name: depth
 SELECT queue, task,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > :now) AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0) AS running,
+       count(*) FILTER (WHERE worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000) AS delayed,
+       count(*) FILTER (WHERE worker_id <> 0 OR run_at = 253307692800000000) AS running,
        min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS oldest_ready_at
 FROM jobs GROUP BY queue, task ORDER BY queue, task;

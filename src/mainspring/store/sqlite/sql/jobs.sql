@@ -15,6 +15,11 @@ INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, 
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: insert_workflow_jobs
+-- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims.
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, workflow_id, fence)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: lock_keys
 INSERT INTO unique_keys (key, name, job_id) VALUES (:key, :name, :job_id)
 ON CONFLICT (key) DO UPDATE SET key = excluded.key
@@ -55,11 +60,11 @@ WHERE id IN (
     LIMIT :limit
 )
 RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now;
+          expires_at - :now, workflow_id;
 
 -- name: held_jobs
 SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now
+       expires_at - :now, workflow_id
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
@@ -96,9 +101,9 @@ RETURNING job_id;
 -- name: settle_dead
 -- Of a failure, which counts one unless the handler never ran, or of a crash.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id
+       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id, workflow_id
 FROM jobs WHERE id = :id;
 
 -- name: settle_failed
@@ -113,6 +118,11 @@ UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WH
                 due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
+-- name: settle_started
+-- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended.
+UPDATE jobs SET worker_id = 0, due_at = run_at, run_at = 253307692800000000 WHERE id IN (SELECT value FROM json_each(:ids))
+RETURNING id, workflow_id;
+
 -- name: recorded_runs
 -- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
 -- reports has an error, the reaper's has none.
@@ -126,20 +136,21 @@ INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_i
 SELECT id, :now, CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, coalesce(due_at, run_at), worker_id, schedule_id, slot_at, queue,
        task, fence, priority, max_attempts, failures, crashes, 5, payload
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
-RETURNING job_id AS id, worker_id <> 0 AS running, run_at > :now AS delayed;
+RETURNING job_id AS id, worker_id <> 0 OR (SELECT j.run_at = 253307692800000000 FROM jobs j WHERE j.id = runs.job_id) AS running, run_at > :now AS delayed;
 
 -- name: hasten_jobs
 UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :now END
-WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now
+WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000
 RETURNING id;
 
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures, crashes, 'expired', payload,
-       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
+       CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END
 FROM jobs INDEXED BY jobs_expiring WHERE expires_at <= :now AND worker_id = 0
 ORDER BY expires_at LIMIT :limit
 RETURNING id;
@@ -163,11 +174,11 @@ FROM dead_jobs WHERE id = :id AND payload = :expected;
 UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected;
 
 -- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run.
+-- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at)
 SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END
-FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND workflow_id IS NULL
 RETURNING id;
 
 -- name: purge_dead

@@ -118,7 +118,7 @@ FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER 
 -- name: write_ledger
 -- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap.
 WITH taken AS MATERIALIZED (
-    SELECT s.*, count(j.id) AS live, count(j.id) FILTER (WHERE j.worker_id = 0) AS waiting, min(j.id) AS blocker
+    SELECT s.*, count(j.id) AS live, count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting, min(j.id) AS blocker
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
     GROUP BY s.id

@@ -1,0 +1,164 @@
+"""Workflows that are gone over again: failed steps retried, or a fork from one step on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+import msgspec
+
+from mainspring.errors import UsageError
+from mainspring.lifecycle.graph import FAILED_STATES, Graph
+from mainspring.model.value import Value
+from mainspring.model.workflow import (
+    LIVE_STEPS,
+    Cause,
+    Kind,
+    Step,
+    StepState,
+    Workflow,
+    WorkflowState,
+)
+
+_CUT_OFF = (Cause.FAILURE, Cause.STOPPED)
+
+
+class Revival(Value, frozen=True, kw_only=True):
+    """What a retry does."""
+
+    workflow: Workflow
+    steps: tuple[Step, ...]
+    """Rows that change."""
+    revived: tuple[int, ...]
+    """Steps and items whose own job goes on: from its dead letter, or from when it was cancelled."""
+    anew: tuple[int, ...]
+    """Steps that ended, and whose job is made anew when they are due."""
+    emptied: tuple[int, ...]
+    """Places of maps that are spread out anew."""
+
+    def changed(self, fences: Mapping[int, int]) -> list[Step]:
+        """Rows to be written, with how often the jobs of those that run anew had been claimed."""
+        return [msgspec.structs.replace(each, fence=fences.get(each.id, each.fence)) for each in self.steps]
+
+
+def failed_places(steps: Mapping[int, Step]) -> frozenset[int]:
+    """Where the nodes are that failed or were cancelled."""
+    return frozenset(place for place, step in steps.items() if step.state in FAILED_STATES)
+
+
+def retry(
+    graph: Graph,
+    workflow: Workflow,
+    steps: Mapping[int, Step],
+    items: Mapping[int, Sequence[Step]],
+    chosen: frozenset[int],
+    *,
+    revivable: Set[int],
+) -> Revival | None:
+    """Run these steps, which failed, again, and everything that came after them. `items` has those of
+    each map among them; `revivable` are the jobs of both that can go on. None when there is nothing to do."""
+    cut_off = frozenset(place for place, step in steps.items() if step.cause in _CUT_OFF)
+    again = graph.descendants(chosen | (cut_off if chosen >= failed_places(steps) else frozenset()))
+    if not again:
+        return None
+    _refuse_what_was_undone(graph, steps)
+    changed = dict(steps)
+    revived: list[int] = []
+    extra: list[Step] = []
+    for place in again:
+        step = steps[place]
+        lost = [item for item in items.get(place, ()) if item.state in FAILED_STATES]
+        if place in chosen and lost:
+            _refuse_lost_items(graph.nodes[place].name, lost, revivable)
+            revived += [item.id for item in lost]
+            extra += [_live(item) for item in lost]
+            changed[place] = _live(step, waits=len(lost))
+        elif place in chosen and step.state is StepState.FAILED and step.id in revivable:
+            revived.append(step.id)
+            changed[place] = _live(step)
+        elif step.state is not StepState.LIVE:
+            changed[place] = _waiting(step)
+    counted = _counted(graph, changed)
+    return Revival(
+        workflow=_running(workflow, counted.values()),
+        steps=(*(each for place, each in counted.items() if each != steps[place]), *extra),
+        revived=tuple(sorted(revived)),
+        anew=tuple(
+            sorted(
+                step.id
+                for place, step in counted.items()
+                if step.state is StepState.WAITING and steps[place].state is not StepState.WAITING
+            )
+        ),
+        emptied=tuple(
+            sorted(
+                place
+                for place, step in counted.items()
+                if graph.nodes[place].kind is Kind.MAP and step.state is StepState.WAITING
+            )
+        ),
+    )
+
+
+def fork(graph: Graph, steps: Mapping[int, Step], place: int) -> dict[int, Step]:
+    """The steps of a new workflow that runs again from this one on, and has what the others made."""
+    lost = {
+        each
+        for each, step in steps.items()
+        if step.state in (*LIVE_STEPS, *FAILED_STATES) or step.cause in _CUT_OFF
+    }
+    again = graph.descendants(frozenset({place} | lost))
+    kept = {each: _waiting(step) if each in again else step for each, step in steps.items()}
+    return {each: msgspec.structs.replace(step, fence=0) for each, step in _counted(graph, kept).items()}
+
+
+def _refuse_what_was_undone(graph: Graph, steps: Mapping[int, Step]) -> None:
+    done = [
+        graph.nodes[place].name
+        for place, step in steps.items()
+        if graph.nodes[place].kind is Kind.UNDO and step.state not in (StepState.WAITING, StepState.SKIPPED)
+    ]
+    if done:
+        raise UsageError(
+            f"it has begun to undo what it did ({', '.join(done[:5])}): start it anew, or fork it"
+        )
+
+
+def _refuse_lost_items(name: str, items: Sequence[Step], revivable: Set[int]) -> None:
+    lost = [str(item.item) for item in items if item.id not in revivable]
+    if lost:
+        told = ", ".join(lost[:5])
+        raise UsageError(f"{name}: what items {told} were given is not on record any more: fork from it")
+
+
+def _running(workflow: Workflow, steps: Iterable[Step]) -> Workflow:
+    nodes = list(steps)
+    return msgspec.structs.replace(
+        workflow,
+        state=WorkflowState.RUNNING,
+        stopping=None,
+        ended_at=None,
+        left=sum(step.state in LIVE_STEPS for step in nodes),
+        failed=sum(step.state in FAILED_STATES for step in nodes),
+    )
+
+
+def _counted(graph: Graph, steps: Mapping[int, Step]) -> dict[int, Step]:
+    """With the parents of those that wait counted."""
+    return {
+        place: msgspec.structs.replace(
+            step, waits=sum(steps[each].state in LIVE_STEPS for each in set(graph.nodes[place].parents))
+        )
+        if step.state is StepState.WAITING
+        else step
+        for place, step in steps.items()
+    }
+
+
+def _waiting(step: Step) -> Step:
+    return msgspec.structs.replace(
+        step, state=StepState.WAITING, cause=None, result=None, error=None, ended_at=None, failed=0
+    )
+
+
+def _live(step: Step, *, waits: int = 0) -> Step:
+    return msgspec.structs.replace(_waiting(step), state=StepState.LIVE, waits=waits)

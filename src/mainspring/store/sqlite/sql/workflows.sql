@@ -1,0 +1,209 @@
+-- name: put_definition
+-- A definition that differs in anything is a new version of its name.
+INSERT INTO definitions (name, version, digest, definition, created_at)
+SELECT :name, coalesce(max(d.version), 0) + 1, :digest, :definition, :now FROM definitions d WHERE d.name = :name
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: definition_id
+SELECT id FROM definitions WHERE name = :name AND digest = :digest;
+
+-- name: definitions
+SELECT id, version, definition FROM definitions WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: start_workflows
+-- One that is there already was started by an earlier claim of its job.
+INSERT INTO workflows (id, name, definition_id, started_at, parent_id, forked_from, params, step_ids, nodes_left)
+VALUES (:id, :name, :definition_id, :now, :parent_id, :forked_from, :params, :step_ids, :nodes_left)
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: insert_steps
+INSERT INTO workflow_steps (id, workflow_id, place, item, state, waits, items_failed, fence, cause, result, error, ended_at)
+VALUES (:id, :workflow_id, :place, :item, :state, :waits, :failed, :fence, :cause, :result, :error, :ended_at);
+
+-- name: nudge
+INSERT INTO endings (workflow_id, job_id) SELECT value, 0 FROM json_each(:ids);
+
+-- name: take_endings
+-- The oldest. Only one transaction writes at a time, so nobody else has their workflows in hand.
+DELETE FROM endings WHERE id IN (SELECT id FROM endings ORDER BY id LIMIT :limit)
+RETURNING id, workflow_id, job_id;
+
+-- name: any_endings
+SELECT EXISTS (SELECT 1 FROM endings) AS there;
+
+-- name: workflows_by_id
+SELECT w.*, (SELECT d.version FROM definitions d WHERE d.id = w.definition_id) AS version
+FROM workflows w WHERE w.id IN (SELECT value FROM json_each(:ids)) ORDER BY w.id;
+
+-- name: lock_workflow
+-- Nothing to lock: only one transaction writes at a time.
+SELECT id FROM workflows WHERE id = :id;
+
+-- name: final_runs
+-- The last word on each job comes last: of several runs that ended it, as after a retry, the newest.
+SELECT job_id, verdict, result, finished_at, fence FROM runs
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict IN (0, 2, 5, 7)
+UNION ALL
+SELECT id, 2, NULL, died_at, fence FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY 4, 5;
+
+-- name: steps_by_id
+SELECT * FROM workflow_steps WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: items_of
+SELECT * FROM workflow_steps WHERE workflow_id = :workflow_id AND place = :place AND item IS NOT NULL ORDER BY item;
+
+-- name: live_steps
+SELECT * FROM workflow_steps WHERE workflow_id = :workflow_id AND state = 1;
+
+-- name: put_steps
+UPDATE workflow_steps SET state = :state, fence = :fence, waits = :waits, items_failed = :failed, cause = :cause, result = :result,
+                          error = :error, ended_at = :ended_at
+WHERE id = :id;
+
+-- name: put_workflows
+UPDATE workflows SET state = :state, nodes_left = :nodes_left, nodes_failed = :nodes_failed, stopping = :stopping, paused_at = :paused_at,
+                     ended_at = :ended_at
+WHERE id = :id;
+
+-- name: finish_roots
+-- The job of a workflow that has ended; its row goes with `remove_jobs`.
+INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
+                  task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
+SELECT id, :now, :started_at, enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at, queue,
+       task, fence, priority, max_attempts, failures, crashes, :verdict, CASE WHEN :verdict <> 2 THEN payload END, :result,
+       CASE WHEN :error IS NOT NULL THEN json_set(json(:error), '$.attempt', failures + 1) END
+FROM jobs WHERE id = :id;
+
+-- name: bury_root
+-- Of a workflow that failed, a dead letter.
+INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, failures + 1, crashes, 'failed', payload,
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
+       coalesce(workflow_id, id)
+FROM jobs WHERE id = :id;
+
+-- name: add_act
+INSERT INTO workflow_acts (workflow_id, at, act, author, note) VALUES (:workflow_id, :now, :act, :author, :note);
+
+-- name: acts
+SELECT workflow_id, at, act, author, note FROM workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, rowid;
+
+-- name: pause_workflow
+UPDATE workflows SET paused_at = :now WHERE id = :id AND state = 0 AND stopping IS NULL AND paused_at IS NULL RETURNING id;
+
+-- name: resume_workflow
+UPDATE workflows SET paused_at = NULL WHERE id = :id AND paused_at IS NOT NULL RETURNING id;
+
+-- name: stop_workflow
+UPDATE workflows SET stopping = :stopping, paused_at = NULL
+WHERE id = :id AND state = 0 AND (stopping IS NULL OR stopping <> 'killed') RETURNING id;
+
+-- name: steps_of
+-- Of every node, and of items up to a bound.
+SELECT * FROM workflow_steps
+WHERE workflow_id = :workflow_id AND (:place IS NULL OR place = :place) AND (item IS NULL OR (item >= :first AND item < :first + :most))
+ORDER BY place, item NULLS FIRST;
+
+-- name: step_counts
+-- How the items of each map stand.
+SELECT place, state, count(*) AS steps FROM workflow_steps
+WHERE workflow_id = :workflow_id AND item IS NOT NULL GROUP BY place, state ORDER BY place, state;
+
+-- name: list_workflows
+SELECT w.*, (SELECT d.version FROM definitions d WHERE d.id = w.definition_id) AS version
+FROM workflows w
+WHERE (:name IS NULL OR w.name = :name) AND (:state IS NULL OR w.state = :state) AND w.id < coalesce(:before, 9223372036854775807)
+ORDER BY w.id DESC LIMIT :limit;
+
+-- name: workflow_of_job
+SELECT workflow_id FROM workflow_steps WHERE id = :id;
+
+-- name: revive_dead
+-- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
+INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at,
+                  workflow_id)
+SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, workflow_id
+FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+RETURNING id;
+
+-- name: revivable
+-- Jobs of which it is on record what they were given.
+SELECT id FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+UNION SELECT job_id FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict = 5 AND payload IS NOT NULL;
+
+-- name: revive_cancelled
+-- Those that were cancelled, as they were then; without limits, which are not on record.
+INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id)
+SELECT r.job_id, :now, r.enqueued_at, r.schedule_id, r.slot_at, r.queue, r.task, max(r.fence), r.priority, r.max_attempts, r.payload,
+       (SELECT s.workflow_id FROM workflow_steps s WHERE s.id = r.job_id)
+FROM runs r WHERE r.job_id IN (SELECT value FROM json_each(:ids)) AND r.verdict = 5 AND r.payload IS NOT NULL
+GROUP BY r.job_id
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: renumber_step
+UPDATE workflow_steps SET id = :new_id WHERE id = :id;
+
+-- name: put_step_ids
+UPDATE workflows SET step_ids = :step_ids WHERE id = :id;
+
+-- name: revive_root
+-- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow whose step it is. Its fence rises,
+-- so that what ends it next is known to be newer.
+INSERT INTO jobs (id, run_at, due_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id)
+SELECT :id, 253307692800000000, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence + 1, priority, max_attempts, payload, :parent_id
+FROM (
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, 0 AS place, died_at AS at
+    FROM dead_jobs WHERE id = :id
+    UNION ALL
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, 1, finished_at
+    FROM runs WHERE job_id = :id AND payload IS NOT NULL
+)
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id)
+ORDER BY place, at DESC LIMIT 1
+RETURNING id;
+
+-- name: fork_root
+-- A new job beside the one whose workflow is forked, in its queue and with its arguments; no schedule's.
+INSERT INTO jobs (id, run_at, due_at, enqueued_at, queue, task, priority, max_attempts, payload)
+SELECT :id, 253307692800000000, :now, :now, queue, task, priority, max_attempts, payload FROM (
+    SELECT queue, task, priority, max_attempts, payload, 0 AS place, :now AS at FROM jobs WHERE id = :source_id
+    UNION ALL
+    SELECT queue, task, priority, max_attempts, payload, 1, died_at FROM dead_jobs WHERE id = :source_id
+    UNION ALL
+    SELECT queue, task, priority, max_attempts, payload, 2, finished_at FROM runs WHERE job_id = :source_id AND payload IS NOT NULL
+)
+ORDER BY place, at DESC LIMIT 1
+RETURNING id;
+
+-- name: last_fences
+-- How often each job was claimed, so that a job that is made anew goes on counting.
+SELECT job_id, max(fence) AS fence FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids)) GROUP BY job_id;
+
+-- name: forget_checkpoints
+DELETE FROM steps WHERE job_id IN (SELECT value FROM json_each(:job_ids));
+
+-- name: drop_items
+DELETE FROM workflow_steps WHERE workflow_id = :workflow_id AND place IN (SELECT value FROM json_each(:places)) AND item IS NOT NULL;
+
+-- name: old_workflows
+SELECT id FROM workflows WHERE ended_at < :before ORDER BY ended_at LIMIT :limit;
+
+-- name: prune_workflows
+DELETE FROM workflows WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING id;
+
+-- name: prune_workflow_steps
+DELETE FROM workflow_steps WHERE workflow_id IN (SELECT value FROM json_each(:ids));
+
+-- name: prune_acts
+DELETE FROM workflow_acts WHERE workflow_id IN (SELECT value FROM json_each(:ids));
+
+-- name: bump_ids
+-- Ids that are taken before their jobs are made.
+UPDATE sqlite_sequence SET seq = seq + :count WHERE name = 'jobs' RETURNING seq;

@@ -1,0 +1,1 @@
+"""Workflows in a store: written once, over the named statements that both dialects have."""

@@ -1,0 +1,104 @@
+"""What the endings of steps do to their workflows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mainspring.lifecycle.resolution import Ending, Resolution
+from mainspring.model.settlement import Verdict
+from mainspring.model.workflow import Resolved, Stopping, Workflow, WorkflowEnd, WorkflowState
+from mainspring.store.codes import VERDICT
+from mainspring.store.workflows.session import WorkflowSession
+
+LOOK = 0
+"""Instead of a job's id: nothing has ended, but something may be due."""
+
+
+async def resolve(session: WorkflowSession, limit: int) -> Resolved:
+    """Deal with endings of workflows that nobody else has in hand."""
+    taken: dict[int, list[int]] = defaultdict(list)
+    rows = await session.fetch("take_endings", limit=limit)
+    for row in rows:
+        taken[row["workflow_id"]].append(row["job_id"])
+    workflows = await session.workflows("workflows_by_id", ids=sorted(taken))
+    endings = await _endings(session, sorted({row["job_id"] for row in rows} - {LOOK}))
+    passes = [
+        await _begun(session, workflow, taken[workflow.id], endings)
+        for workflow in workflows
+        if workflow.state is WorkflowState.RUNNING  # whatever ends after it changes nothing
+    ]
+    await _go(session, passes)
+    await _write(session, passes)
+    return Resolved(
+        taken=len(rows),
+        released=sum(len(each.jobs) + len(each.items) for each in passes),
+        ended=tuple(
+            WorkflowEnd(workflow_id=each.workflow.id, name=each.workflow.name, state=each.workflow.state)
+            for each in passes
+            if each.workflow.state is not WorkflowState.RUNNING
+        ),
+    )
+
+
+async def _endings(session: WorkflowSession, job_ids: Sequence[int]) -> dict[int, Ending]:
+    """How each job left the queue. The last word on it comes last."""
+    endings = {job_id: Ending(job_id=job_id) for job_id in job_ids}
+    for row in await session.fetch("final_runs", ids=job_ids):
+        endings[row["job_id"]] = Ending(
+            job_id=row["job_id"], verdict=VERDICT[row["verdict"]], result=row["result"]
+        )
+    return endings
+
+
+async def _begun(
+    session: WorkflowSession, workflow: Workflow, job_ids: Sequence[int], endings: Mapping[int, Ending]
+) -> Resolution:
+    resolution = Resolution(workflow, await session.graph(workflow.definition_id), session.now)
+    for job_id in job_ids:
+        if job_id == LOOK:
+            resolution.look()
+        elif job_id == workflow.id:
+            late = endings[job_id].verdict is Verdict.DEAD
+            resolution.stop(Stopping.EXPIRED if late else Stopping.CANCELLED)
+        else:
+            resolution.end([endings[job_id]])
+    return resolution
+
+
+async def _go(session: WorkflowSession, passes: Sequence[Resolution]) -> None:
+    """Read what they need, for all of them at once, until none needs more."""
+    going = list(passes)
+    while going := [each for each in going if each.need()]:
+        ids = sorted({step_id for each in going for step_id in each.needed.ids})
+        found = defaultdict(list)
+        for step in await session.steps("steps_by_id", ids=ids) if ids else ():
+            found[step.workflow_id].append(step)
+        for each in going:
+            each.supply(found[each.workflow.id])
+            for place in each.needed.items:
+                items = await session.steps("items_of", workflow_id=each.workflow.id, place=place)
+                each.supply_items(place, items)
+            if each.needed.live:
+                each.supply_live(await session.steps("live_steps", workflow_id=each.workflow.id))
+
+
+async def _write(session: WorkflowSession, passes: Sequence[Resolution]) -> None:
+    await session.put_steps([step for each in passes for step in each.changed])
+    jobs = [made for each in passes for made in each.jobs]
+    count = sum(len(each.items) for each in passes)
+    if count:
+        ids = await session.take_ids(count)
+        for each in passes:
+            own, ids = ids[: len(each.items)], ids[len(each.items) :]
+            items = each.numbered(own)
+            await session.insert_steps([step for step, _ in items])
+            jobs += items
+    if jobs:
+        await session.insert_jobs(jobs)
+    cancelled = sorted(job_id for each in passes for job_id in each.cancelled)
+    if cancelled:
+        await session.cancel(cancelled)
+    # Before the jobs of those that have ended go: that would look as if somebody had cancelled them.
+    await session.put_workflows([each.workflow for each in passes])
+    await session.finish([each for each in passes if each.workflow.state is not WorkflowState.RUNNING])

@@ -1,0 +1,78 @@
+"""How workflows begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from mainspring.model.settlement import Settlement
+from mainspring.model.workflow import LIVE_STEPS, Step, Workflow, WorkflowState
+from mainspring.store.workflows.session import WorkflowSession, nudge
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+async def start(
+    session: WorkflowSession, settlements: Iterable[Settlement], parents: Mapping[int, int | None]
+) -> None:
+    """Begin the workflows whose jobs have been settled as started: those in `parents`, which tells the
+    workflow whose step each is. One that is there already was begun by an earlier claim of its job."""
+    begun = [(each.job_id, each.start) for each in settlements if each.start and each.job_id in parents]
+    ids = await session.take_ids(sum(len(new.definition.nodes) for _, new in begun))
+    workflows, steps = [], []
+    for workflow_id, new in begun:
+        own, ids = ids[: len(new.definition.nodes)], ids[len(new.definition.nodes) :]
+        first = [
+            Step(id=step_id, workflow_id=workflow_id, place=place, waits=len(set(node.parents)))
+            for place, (step_id, node) in enumerate(zip(own, new.definition.nodes, strict=True))
+        ]
+        definition_id = await session.definition_id(new.definition)
+        workflows.append(
+            begun_workflow(
+                session,
+                workflow_id,
+                new.definition.name,
+                definition_id,
+                _encode(new.params),
+                first,
+                parent_id=parents[workflow_id],
+            )
+        )
+        steps += first
+    await put(session, workflows, steps)
+
+
+def begun_workflow(
+    session: WorkflowSession,
+    workflow_id: int,
+    name: str,
+    definition_id: int,
+    params: bytes,
+    steps: Sequence[Step],
+    *,
+    parent_id: int | None = None,
+    forked_from: int | None = None,
+) -> Workflow:
+    """A workflow at its beginning, with a row for each node."""
+    return Workflow(
+        id=workflow_id,
+        name=name,
+        definition_id=definition_id,
+        version=0,  # that of the definition
+        state=WorkflowState.RUNNING,
+        params=params,
+        left=sum(step.state in LIVE_STEPS for step in steps),
+        failed=0,
+        started_at=session.now,
+        parent_id=parent_id,
+        forked_from=forked_from,
+        step_ids=tuple(step.id for step in steps),
+    )
+
+
+async def put(session: WorkflowSession, workflows: Sequence[Workflow], steps: Sequence[Step]) -> None:
+    """Write workflows and their steps, and have those that are new looked at."""
+    made = await session.begin(workflows)
+    await session.insert_steps([step for step in steps if step.workflow_id in made])
+    await nudge(session, made)
