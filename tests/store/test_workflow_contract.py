@@ -117,7 +117,9 @@ def test_a_map_spreads_out_over_a_result_and_its_join_gets_the_list(desk: Desk) 
 
 def test_a_map_over_nothing_succeeds_at_once_and_over_no_list_fails(desk: Desk) -> None:
     drawn = definition(
-        raw={}, parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"]}, total={"takes": ["parts"]}
+        raw={},
+        parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"]},
+        total={"takes": ["parts"]},
     )
     story = Story(desk, drawn)
     story.end("raw", result=b"[]")
@@ -359,9 +361,7 @@ def test_workflows_are_listed_newest_first_and_pruned_with_history(desk: Desk) -
     ended.end("a")
     listed = desk.run(desk.store.workflows(name=None, state=None, before=None, limit=10))
     assert [each.id for each in listed] == [live.id, ended.id]
-    only = desk.run(
-        desk.store.workflows(name="flow", state=WorkflowState.SUCCEEDED, before=None, limit=10)
-    )
+    only = desk.run(desk.store.workflows(name="flow", state=WorkflowState.SUCCEEDED, before=None, limit=10))
     assert [each.id for each in only] == [ended.id]
     assert desk.run(desk.store.workflow_of(live.step("a").id)) == live.id
     desk.advance(timedelta(days=40))

@@ -13,7 +13,11 @@ from tests.support.flows import WORKER, Story, definition
 
 DEAD = Verdict.DEAD
 CHAIN = definition(
-    a={}, b={"takes": ["a"]}, c={"takes": ["b"]}, tidy={"parents": ["c"], "when": When.ALWAYS}, returns=Result(step=2)
+    a={},
+    b={"takes": ["a"]},
+    c={"takes": ["b"]},
+    tidy={"parents": ["c"], "when": When.ALWAYS},
+    returns=Result(step=2),
 )
 
 

@@ -103,7 +103,9 @@ class Story:
     def states(self) -> dict[str, str]:
         """The state of each node, and why it was skipped."""
         return {
-            self.drawn.nodes[each.place].name: f"{each.state}:{each.cause}" if each.cause else each.state.value
+            self.drawn.nodes[each.place].name: f"{each.state}:{each.cause}"
+            if each.cause
+            else each.state.value
             for each in self.steps()
             if each.item is None
         }

@@ -33,6 +33,7 @@ class Verb(StrEnum):
     EDIT = "edit"
     REPLAY = "replay"
     PURGE = "purge"
+    RETRY = "its workflow is retried"
 
 
 class Move(NamedTuple):
@@ -76,6 +77,13 @@ MOVES = (
     Move(JobState.DEAD, Verb.EDIT, JobState.DEAD),
     Move(JobState.DEAD, Verb.REPLAY, JobState.READY),
     Move(JobState.DEAD, Verb.PURGE, None),
+    *(
+        Move(source, Verb.RETRY, target)
+        for source in (JobState.DEAD, JobState.CANCELLED, JobState.SUCCEEDED, JobState.DISCARDED)
+        for target in (JobState.READY, JobState.DELAYED)
+    ),
+    Move(JobState.DEAD, Verb.RETRY, JobState.RUNNING),
+    Move(JobState.CANCELLED, Verb.RETRY, JobState.RUNNING),
 )
 
 
