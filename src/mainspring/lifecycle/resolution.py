@@ -150,6 +150,10 @@ class Resolution:
             for (step, job), step_id in zip(self.items, ids, strict=True)
         ]
 
+    def reopen(self) -> None:
+        """It has not ended after all."""
+        self._change(state=WorkflowState.RUNNING, ended_at=None)
+
     def _look(self) -> None:
         if self._missing(self.workflow.step_ids):
             return

@@ -94,11 +94,9 @@ class PostgresWorkflowSession:
     async def cancel(self, job_ids: Sequence[int]) -> None:
         await self.fetch("cancel_jobs", ids=list(job_ids))
 
-    async def finish(self, ended: Sequence[Resolution]) -> None:
-        if not ended:
-            return
+    async def finish(self, ended: Sequence[Resolution]) -> set[int]:
         ended = sorted(ended, key=lambda each: each.workflow.id)
-        await self.fetch(
+        rows = await self.fetch(
             "finish_roots",
             ids=[each.workflow.id for each in ended],
             verdicts=[ROOT_VERDICT[each.workflow.state] for each in ended],
@@ -106,10 +104,12 @@ class PostgresWorkflowSession:
             results=[each.result for each in ended],
             errors=[None if each.failure is None else written(each.failure) for each in ended],
         )
+        return {row["job_id"] for row in rows}
 
     async def revive(self, job_ids: Sequence[int]) -> None:
         back = {row["id"] for row in await self.fetch("revive_dead", ids=list(job_ids))}
         await self.fetch("revive_cancelled", ids=sorted(set(job_ids) - back))
 
-    async def revive_root(self, workflow: Workflow) -> None:
-        await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id)
+    async def revive_root(self, workflow: Workflow) -> bool:
+        there = await self.fetch("live_holders", ids=[workflow.id])
+        return bool(there or await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id))

@@ -87,11 +87,12 @@ class SQLiteWorkflowSession:
         await self.fetch("cancel_jobs", ids=job_ids)
         self._session.change("remove_jobs", ids=listed(job_ids))
 
-    async def finish(self, ended: Sequence[Resolution]) -> None:
+    async def finish(self, ended: Sequence[Resolution]) -> set[int]:
+        settled: set[int] = set()
         for each in ended:
             workflow = each.workflow
             error = None if each.failure is None else noted(each.failure, self._now)
-            await self.fetch(
+            found = await self.fetch(
                 "finish_roots",
                 id=workflow.id,
                 error=error,
@@ -99,18 +100,22 @@ class SQLiteWorkflowSession:
                 verdict=ROOT_VERDICT[workflow.state],
                 result=each.result,
             )
+            settled |= {row["job_id"] for row in found}
             if workflow.state is WorkflowState.FAILED:
                 await self.fetch("bury_root", id=workflow.id, error=error)
-        self._session.change("remove_jobs", ids=listed(each.workflow.id for each in ended))
+        self._session.change("remove_jobs", ids=listed(settled))
+        return settled
 
     async def revive(self, job_ids: Sequence[int]) -> None:
         back = {row["id"] for row in await self.fetch("revive_dead", ids=job_ids)}
         await self.fetch("purge_dead", ids=sorted(back))
         await self.fetch("revive_cancelled", ids=sorted(set(job_ids) - back))
 
-    async def revive_root(self, workflow: Workflow) -> None:
-        await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id)
+    async def revive_root(self, workflow: Workflow) -> bool:
+        there = await self.fetch("live_holders", ids=[workflow.id])
+        there = there or await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id)
         await self.fetch("purge_dead", ids=[workflow.id])
+        return bool(there)
 
 
 def _bound(value: object) -> object:

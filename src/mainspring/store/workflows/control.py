@@ -83,7 +83,10 @@ async def retry_steps(
     await session.fetch("drop_items", workflow_id=workflow_id, places=list(plan.emptied))
     await session.fetch("forget_checkpoints", job_ids=list(plan.anew))
     await _renumber(session, plan.workflow, plan.anew)
-    await session.revive_root(workflow)
+    if not await session.revive_root(workflow):
+        raise UsageError(
+            f"what workflow {workflow_id} was started with is not on record any more: start it anew"
+        )
     await session.put_workflows([plan.workflow])
     names = sorted(graph.nodes[place].name for place in chosen) or ["what was cut off"]
     await operator.sign(session, workflow_id, Act.RETRIED, ", ".join(names))

@@ -101,4 +101,16 @@ async def _write(session: WorkflowSession, passes: Sequence[Resolution]) -> None
         await session.cancel(cancelled)
     # Before the jobs of those that have ended go: that would look as if somebody had cancelled them.
     await session.put_workflows([each.workflow for each in passes])
-    await session.finish([each for each in passes if each.workflow.state is not WorkflowState.RUNNING])
+    await _finish(session, [each for each in passes if each.workflow.state is not WorkflowState.RUNNING])
+
+
+async def _finish(session: WorkflowSession, ended: Sequence[Resolution]) -> None:
+    if not ended:
+        return
+    settled = await session.finish(ended)
+    # Somebody took such a job away while we looked, by a cancel or a deadline, and that is how its workflow
+    # ends: the ending of it is noted, and the next pass will find it.
+    robbed = [each for each in ended if each.workflow.id not in settled and each.workflow.stopping is None]
+    for each in robbed:
+        each.reopen()
+    await session.put_workflows([each.workflow for each in robbed])

@@ -54,14 +54,15 @@ class WorkflowSession(Protocol):
     async def cancel(self, job_ids: Sequence[int]) -> None:
         """Take jobs out of the queue for good."""
 
-    async def finish(self, ended: Sequence[Resolution]) -> None:
-        """Settle the jobs of workflows that have ended."""
+    async def finish(self, ended: Sequence[Resolution]) -> set[int]:
+        """Settle the jobs of workflows that have ended; answer which were there."""
 
     async def revive(self, job_ids: Sequence[int]) -> None:
         """Put jobs back into their queues: from their dead letters, or as they were when cancelled."""
 
-    async def revive_root(self, workflow: Workflow) -> None:
-        """Put the job of a workflow back to where it waits for the workflow to end."""
+    async def revive_root(self, workflow: Workflow) -> bool:
+        """Put the job of a workflow back to where it waits for the workflow to end, unless it is there;
+        False when nothing of it is on record."""
 
 
 async def nudge(session: WorkflowSession, workflow_ids: Iterable[int]) -> None:

@@ -92,7 +92,8 @@ SET state = (:states::smallint[])[width_bucket(id, :ids::bigint[])], nodes_left 
 WHERE id = ANY (:ids::bigint[]);
 
 -- name: finish_roots
--- The jobs of workflows that have ended; of one that failed (verdict 2), a dead letter.
+-- The jobs of workflows that have ended; of one that failed (verdict 2), a dead letter. What each was given is kept even then:
+-- a retry makes it anew.
 WITH ended AS (
     DELETE FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
     RETURNING *, width_bucket(id, :ids::bigint[]) AS place
@@ -110,7 +111,7 @@ INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_a
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
 SELECT id, coalesce(:at::timestamptz, now()), (:started_ats::timestamptz[])[place], enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at,
        queue_id, task_id, fence, priority, max_attempts, failures, crashes, (:verdicts::smallint[])[place],
-       CASE WHEN (:verdicts::smallint[])[place] <> 2 THEN payload END, (:results::bytea[])[place],
+       payload, (:results::bytea[])[place],
        CASE WHEN (:errors::jsonb[])[place] IS NOT NULL
             THEN (:errors::jsonb[])[place] || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) END
 FROM ended

@@ -69,13 +69,15 @@ UPDATE workflows SET state = :state, nodes_left = :nodes_left, nodes_failed = :n
 WHERE id = :id;
 
 -- name: finish_roots
--- The job of a workflow that has ended; its row goes with `remove_jobs`.
+-- The job of a workflow that has ended; its row goes with `remove_jobs`. What it was given is kept even if it failed: a retry
+-- makes it anew.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
 SELECT id, :now, :started_at, enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at, queue,
-       task, fence, priority, max_attempts, failures, crashes, :verdict, CASE WHEN :verdict <> 2 THEN payload END, :result,
+       task, fence, priority, max_attempts, failures, crashes, :verdict, payload, :result,
        CASE WHEN :error IS NOT NULL THEN json_set(json(:error), '$.attempt', failures + 1) END
-FROM jobs WHERE id = :id;
+FROM jobs WHERE id = :id
+RETURNING job_id;
 
 -- name: bury_root
 -- Of a workflow that failed, a dead letter.
@@ -165,7 +167,6 @@ FROM (
     SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, 1, finished_at
     FROM runs WHERE job_id = :id AND payload IS NOT NULL
 )
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id)
 ORDER BY place, at DESC LIMIT 1
 RETURNING id;
 
