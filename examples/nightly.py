@@ -1,0 +1,52 @@
+"""A workflow to break: `mainspring worker examples/nightly.py`, then kill it with -9 and start it again.
+
+Each step says which process runs it, so that you can see what is run twice (a step that was cut off) and what
+is not (everything that had ended). docs/workflows.md walks through it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mainspring import Context, Mainspring
+
+app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
+
+PAUSE = float(os.environ.get("NIGHTLY_PAUSE", "1"))
+"""Seconds that a part takes: long enough to kill somebody in the middle of it."""
+
+
+@app.task
+def fetch(ctx: Context, day: str) -> list[str]:
+    ctx.log.info("fetch: process %d reads the sales of %s", os.getpid(), day)
+    return [f"{day}/shop-{number}" for number in range(1, 13)]
+
+
+@app.task
+def transform(ctx: Context, part: str) -> int:
+    ctx.log.info("transform: process %d begins %s", os.getpid(), part)
+    time.sleep(PAUSE)
+    ctx.log.info("transform: process %d has done %s", os.getpid(), part)
+    return len(part)
+
+
+@app.task
+def load(ctx: Context, sizes: list[int]) -> int:
+    ctx.log.info("load: process %d adds up %d parts", os.getpid(), len(sizes))
+    return sum(sizes)
+
+
+@app.task
+def notify(ctx: Context, total: int | None) -> None:
+    ctx.log.info("notify: %s", "it failed" if total is None else f"{total} rows are in")
+
+
+flow = app.workflow("nightly-load", deadline="1h")
+raw = flow.step(fetch, day=flow.param("day"))
+parts = flow.map(transform, over=raw)
+table = flow.step(load, parts)
+flow.step(notify, table, when="always")
+flow.returns(table)
+
+app.schedule("nightly", flow, cron="0 2 * * *", tz="Europe/Berlin")
