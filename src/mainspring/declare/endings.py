@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
+from mainspring.model.workflow import NewWorkflow
 
 _SHORTEST_SNOOZE = timedelta(seconds=1)
 """Below that a job that only waits would keep a worker busy."""
@@ -27,3 +28,12 @@ class Discard(Exception):
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidArgument("discard", reason, "a reason, for those who read the job's history")
         super().__init__(reason)
+
+
+class Begin(BaseException):
+    """The job goes on as a workflow: how the handler of one ends. Not for users, whose `except Exception`
+    must not catch it."""
+
+    def __init__(self, workflow: NewWorkflow) -> None:
+        self.workflow = workflow
+        super().__init__(workflow.definition.name)
