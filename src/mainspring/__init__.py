@@ -9,7 +9,9 @@ from mainspring.declare.handle import JobHandle
 from mainspring.declare.isolation import Isolation
 from mainspring.declare.limits import Limit
 from mainspring.declare.retry import On, Retry
+from mainspring.declare.steps import Step
 from mainspring.declare.unique import Unique
+from mainspring.declare.workflow import Workflow
 from mainspring.version import __version__
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "On",
     "Retry",
     "Snooze",
+    "Step",
     "Unique",
+    "Workflow",
     "__version__",
 ]

@@ -21,6 +21,7 @@ from mainspring.declare.limits import queue_rules
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.declare.task import Task
+from mainspring.declare.workflow import Workflow, Workflows
 from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
@@ -63,6 +64,7 @@ class Mainspring:
         self.target: str | None = None
         """`module:attr` or a file that another process can load this app by; the command line sets it."""
         self.task = TaskDecorator(self.registry, self)
+        self.workflow = Workflows(self.registry, self)
         self._targets = Targets(self.registry, self, self.clock)
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
@@ -95,7 +97,7 @@ class Mainspring:
     def schedule(
         self,
         name: str,
-        task: Task[..., Any],
+        task: Task[..., Any] | Workflow,
         *,
         cron: str | None = None,
         every: Duration | None = None,
@@ -124,7 +126,7 @@ class Mainspring:
         queue: str | None = None,
         priority: int | None = None,
     ) -> ScheduleDeclaration:
-        """Declare that a task runs by itself. It is written to the store when a scheduler starts.
+        """Declare that a task or workflow runs by itself. It is written to the store when a scheduler starts.
 
         On the nights the clocks change, a cron expression with a fixed hour follows `gap` ("shift",
         "skip") and `fold` ("first", "second", "both"). `anchor` goes with `every`; `dtstart`,
@@ -139,7 +141,7 @@ class Mainspring:
         """
         declared = declare_schedule(
             name,
-            task,
+            task.task if isinstance(task, Workflow) else task,
             cron=cron,
             every=every,
             rrule=rrule,

@@ -4,6 +4,7 @@ MainspringError
 ├── UsageError             fix the call, the code or the settings; retrying cannot help
 │   ├── InvalidConfig      a setting: field, value, what is allowed
 │   ├── InvalidArgument    an argument of a call: the same three facts
+│   │   └── InvalidWorkflow  a graph of steps: the field names the workflow and the step
 │   ├── UnknownTask        no task of that name is declared here
 │   └── TargetNotFound     `module:attr` or a file that holds no app
 ├── NotFound               no such job, schedule or dead letter
@@ -60,6 +61,10 @@ class InvalidArgument(UsageError):
     def __init__(self, field: str, got: object, expected: str) -> None:
         super().__init__(f"{field}: expected {expected}, got {shown(got)}")
         self.field, self.got, self.expected = field, got, expected
+
+
+class InvalidWorkflow(InvalidArgument):
+    """A workflow that cannot be run as it is declared."""
 
 
 class UnknownTask(UsageError):

@@ -20,7 +20,9 @@ PUBLIC = [
     "On",
     "Retry",
     "Snooze",
+    "Step",
     "Unique",
+    "Workflow",
     "__version__",
 ]
 

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
+from mainspring import Step, Workflow
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.decorator import TaskDecorator
@@ -16,6 +17,7 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.retry import On, Retry
 from mainspring.declare.schedule import declare_schedule
 from mainspring.declare.sender import Sender
+from mainspring.declare.unique import Unique
 from mainspring.model.job import NewJob
 from mainspring.targets import Kafka, Limits, RedisStream, TargetTask
 
@@ -191,6 +193,52 @@ async def targets_are_tasks(app: Mainspring, ctx: Context) -> None:
     app.shell("backup", ["true"], limits=5)  # type: ignore[arg-type]
     app.publish("orders", "redis://localhost")  # type: ignore[arg-type]
     app.http("notify", methods="POST")  # type: ignore[call-arg]
+
+
+async def workflows_are_written_in_python(app: Mainspring, task: TaskDecorator) -> None:
+    @task
+    async def fetch(ctx: Context, day: str) -> list[str]:
+        return [day]
+
+    @task
+    def transform(part: str, *, upper: bool = False) -> int:
+        return len(part)
+
+    @task
+    def load(sizes: list[int]) -> dict[str, int]:
+        return {"rows": sum(sizes)}
+
+    flow = app.workflow("nightly-load", deadline="2h", queue="loads", limits=[], unique=Unique(by=["day"]))
+    assert_type(flow, Workflow)
+    raw = flow.step(fetch, day=flow.param("day", slot="%Y"))
+    parts = flow.map(transform, over=raw, upper=True)
+    table = flow.step(load, parts, when="always", only_if="day != 'x'", after=[raw], name="table")
+    assert_type(raw, Step[list[str]])
+    assert_type(parts, Step[list[int]])
+    assert_type(table, Step[dict[str, int]])
+    assert_type(table.after(raw, parts), Step[dict[str, int]])
+    anything: Step[object] = table
+    flow.step(load, table["rows"][0], after=anything)
+    flow.undo(table, transform, "x", upper=False)
+    flow.returns({"table": table, "day": flow.param("day")})
+    outer = app.workflow("outer")
+    assert_type(outer.step(flow, day="2026-11-15"), Step[Any])
+    outer.step(flow.using(priority=5), day="2026-11-15")
+    app.schedule("nightly", flow, cron="0 2 * * *", tz="Europe/Berlin", kwargs={"day": "2026-11-15"})
+    assert_type(flow.start(day="2026-11-15"), JobHandle[Any])
+    assert_type(await flow.astart(day="2026-11-15"), JobHandle[Any])
+    assert_type(flow.job(day="2026-11-15"), NewJob)
+    assert_type(flow.using(key="one", delay="1m").start(day="x"), JobHandle[Any])
+
+    flow.step("fetch")  # type: ignore[call-overload]
+    flow.step(fetch, "x", when="never")  # type: ignore[call-overload]
+    flow.step(fetch, "x", only_if=5)  # type: ignore[call-overload]
+    flow.map(transform, raw)  # type: ignore[call-arg]
+    flow.map(flow, over=raw)  # type: ignore[arg-type]
+    flow.undo("table", transform, "x")  # type: ignore[arg-type]
+    table.after("raw")  # type: ignore[arg-type]
+    app.workflow("x", deadline=[])  # type: ignore[arg-type]
+    flow.using(delays="1m")  # type: ignore[call-arg]
 
 
 class NotASender:

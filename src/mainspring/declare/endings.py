@@ -31,7 +31,8 @@ class Discard(Exception):
 
 
 class Begin(BaseException):
-    """What the handler of a workflow's own job raises: the workflow begins."""
+    """The job goes on as a workflow: how the handler of one ends. Not for users, whose `except Exception`
+    must not catch it."""
 
     def __init__(self, workflow: NewWorkflow) -> None:
         self.workflow = workflow

@@ -14,6 +14,7 @@ from mainspring.declare.options import valid_priority
 from mainspring.declare.policies import Policies, PolicyOptions
 from mainspring.declare.task import Task
 from mainspring.declare.when import WHEN_OPTIONS, When
+from mainspring.declare.workflow_task import WorkflowTask
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import NewSchedule
 from mainspring.trigger.base import Trigger
@@ -72,16 +73,19 @@ def declare_schedule(
     **options: Any,
 ) -> ScheduleDeclaration:
     """Check a schedule. The options are those of `When` and of `PolicyOptions`; `app.schedule` says
-    what each means. The arguments must fit the task."""
+    what each means. The arguments must fit the task; of a workflow, what they leave out is filled from
+    each slot."""
     if not isinstance(task, Task):
         raise InvalidArgument("schedule.task", task, "a task: a function declared with @app.task")
     if task.expires_at is not None:
         raise InvalidArgument(
             "schedule.task", task.expires_at, "expires as a duration: each slot has its own deadline"
         )
-    named = dict(kwargs or {})
-    task.check(args, named)
     when = When(**{each: options.pop(each) for each in WHEN_OPTIONS if each in options})
+    named = dict(kwargs or {})
+    if isinstance(task, WorkflowTask):
+        named = task.marked(named, when.local_tz)
+    task.check(args, named)
     return ScheduleDeclaration(
         name=valid_name(name, "schedule.name"),
         task=task,

@@ -209,8 +209,13 @@ def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKin
 
 def hint_of(function: Callable[..., object], parameter: Parameter) -> object:
     """The annotation's meaning; None if its names lead nowhere."""
+    return meaning_of(function, parameter.annotation)
+
+
+def meaning_of(function: Callable[..., object], annotation: object) -> object:
+    """The same for any annotation of the function."""
     # One annotation at a time, so that one that cannot be resolved does not hide the others.
-    holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
     scope = getattr(inspect.unwrap(function), "__globals__", {})
     try:
         return typing.cast("object", typing.get_type_hints(holder, globalns=scope)["it"])

@@ -111,9 +111,13 @@ class Task(Generic[P, R_co]):
 
     def gates(self, queue: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Gate, ...]:
         """The limits of one call in a queue: the task's own, and the queue's."""
-        rules = self._queues.get(queue)
-        limits = self.limits if rules is None else (*self.limits, *rules.limits)
+        limits = self.limits_in(queue)
         return gates(limits, self.signature, args, kwargs) if limits else ()
+
+    def limits_in(self, queue: str) -> tuple[Limit, ...]:
+        """The task's own limits, and the queue's."""
+        rules = self._queues.get(queue)
+        return self.limits if rules is None else (*self.limits, *rules.limits)
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
@@ -180,6 +184,17 @@ class Task(Generic[P, R_co]):
     def expires_at(self) -> datetime | None:
         """The instant that `using(expires=…)` gave as its jobs' deadline."""
         return self._expires_at
+
+    @property
+    def delay(self) -> timedelta:
+        """How long after it is put in a job may run, as `using(delay=…)` says."""
+        return self._delay
+
+    @property
+    def single(self) -> dict[str, object]:
+        """Options that `using` gave and that fit one job alone, by name."""
+        given = {"run_at": self._run_at, "key": self._key, "expires": self._expires_at, "tx": self._tx}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _unique_key(self, unique: Unique, args: Sequence[object], kwargs: Mapping[str, object]) -> Key:
         return unique.key(self.name, self.signature, args, kwargs, named=self._key)

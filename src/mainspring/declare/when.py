@@ -91,9 +91,15 @@ class When:
             return trigger
         if not isinstance(self.calendar, Calendar):
             raise InvalidArgument("calendar", self.calendar, "a Calendar")
-        # Intervals and instants have no zone of their own: there the calendar's says what date it is.
-        tz = self.tz if self.cron is not None or self.rrule is not None else self.calendar.tz
-        return Rolled(trigger, self.calendar, Roll.SKIP if self.on_holiday is None else self.on_holiday, tz)  # type: ignore[arg-type]  # checked there
+        roll = Roll.SKIP if self.on_holiday is None else self.on_holiday
+        return Rolled(trigger, self.calendar, roll, self.local_tz)  # type: ignore[arg-type]  # checked there
+
+    @property
+    def local_tz(self) -> str:
+        """The zone that says what date it is. Intervals and instants have none of their own: there it is the
+        calendar's."""
+        zoned = self.cron is not None or self.rrule is not None
+        return self.tz if zoned or not isinstance(self.calendar, Calendar) else self.calendar.tz
 
 
 WHEN_OPTIONS = tuple(each.name for each in fields(When))
