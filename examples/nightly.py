@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 
-from mainspring import Context, Mainspring
+from mainspring import Context, Limit, Mainspring
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
 
-PAUSE = float(os.environ.get("NIGHTLY_PAUSE", "1"))
+PAUSE = float(os.environ.get("NIGHTLY_PAUSE", "2"))
 """Seconds that a part takes: long enough to kill somebody in the middle of it."""
 
 
@@ -23,7 +23,7 @@ def fetch(ctx: Context, day: str) -> list[str]:
     return [f"{day}/shop-{number}" for number in range(1, 13)]
 
 
-@app.task
+@app.task(limits=[Limit("parts", concurrency=3)])
 def transform(ctx: Context, part: str) -> int:
     ctx.log.info("transform: process %d begins %s", os.getpid(), part)
     time.sleep(PAUSE)

@@ -210,8 +210,8 @@ def test_a_retry_that_is_not_the_last_ends_nothing(desk: Desk) -> None:
 
 
 def test_a_claim_that_was_lost_begins_no_workflow_and_the_next_one_does(desk: Desk) -> None:
-    from mainspring.model.workflow import NewWorkflow  # noqa: PLC0415
-    from tests.support.desk import settlement  # noqa: PLC0415
+    from mainspring.model.workflow import NewWorkflow
+    from tests.support.desk import settlement
 
     drawn = definition(a={})
     job_id = desk.put(task="root")

@@ -42,6 +42,8 @@ class Task(Generic[P, R_co]):
 
     needs_shell: bool = False
     """Whether only a worker that starts programs may take it."""
+    runs_user_code: bool = True
+    """Whether it may take its worker with it: what cannot is no suspect after a crash."""
 
     def __init__(
         self,

@@ -47,6 +47,8 @@ class Plan(Protocol):
 class WorkflowTask(AsyncContextTask[..., Any]):
     """Enqueued, scheduled, delayed and limited like any other task."""
 
+    runs_user_code = False
+
     def __init__(
         self,
         plan: Plan,

@@ -82,7 +82,9 @@ class Executor:
         died the last time and it may be the reason."""
         if task.isolation is not None:
             return True
-        return claim.crashes > 0 and self._make_children is not None and self._pool().reaches(task)
+        if not claim.crashes or not task.runs_user_code:
+            return False
+        return self._make_children is not None and self._pool().reaches(task)
 
     def run(self, task: AnyTask, claim: Claim, stop: Stop) -> Coroutine[Any, Any, Outcome]:
         """Call the handler and answer how it ended; not beyond the job's deadline, if it has one."""

@@ -38,9 +38,9 @@ from mainspring.telemetry import (
     StoreRecovered,
     StoreTrouble,
     TriggerRefused,
-    WorkflowEnded,
     WorkerEnded,
     WorkerStarted,
+    WorkflowEnded,
 )
 
 _log = logging.getLogger("mainspring")
@@ -67,11 +67,8 @@ def log_event(event: Event) -> None:
             _process(event)
         case SettlementRefused() | ClaimsLost() | LeaseEnded() | MembersReaped():
             _fleet(event)
-        case JobsQuarantined() | JobsExpired() | DeadLettersCounted():
-            _deaths(event)
-        case WorkflowEnded():
-            level = logging.ERROR if event.state is WorkflowState.FAILED else logging.INFO
-            _runs.log(level, "workflow %d %s: %s", event.workflow_id, event.name, event.state)
+        case JobsQuarantined() | JobsExpired() | DeadLettersCounted() | WorkflowEnded():
+            _endings(event)
         case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
         case LagMeasured():
@@ -122,8 +119,11 @@ def _level(event: RunEnded) -> int:
     return logging.INFO if asked_for else logging.WARNING
 
 
-def _deaths(event: JobsQuarantined | JobsExpired | DeadLettersCounted) -> None:
+def _endings(event: JobsQuarantined | JobsExpired | DeadLettersCounted | WorkflowEnded) -> None:
     match event:
+        case WorkflowEnded():
+            level = logging.ERROR if event.state is WorkflowState.FAILED else logging.INFO
+            _log.log(level, "workflow %d %s: %s", event.workflow_id, event.name, event.state)
         case JobsQuarantined():
             jobs = ", ".join(map(str, event.job_ids))
             _log.error("quarantined, for they crashed too often: jobs %s; see `mainspring dead show`", jobs)

@@ -18,7 +18,7 @@ from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.outcome import Failed
+from mainspring.model.outcome import Failed, Started
 from mainspring.store.ports import ReportStore
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
@@ -107,6 +107,8 @@ class _Eager:
             executor.close()
         if isinstance(outcome, Failed):
             raise watch.error_of(outcome.failure)
+        if isinstance(outcome, Started):
+            raise UsageError(f"{job.task}: no workflows in eager mode, which stores nothing; use a Harness")
         return JobHandle(id=job_id, task=job.task, queue=job.queue)
 
     def _effects(self, claim: Claim, run: Stop) -> RunEffects:
