@@ -6,16 +6,12 @@ is not (everything that had ended). docs/workflows.md walks through it.
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
 
 from mainspring import Context, Limit, Mainspring
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
-
-PAUSE = float(os.environ.get("NIGHTLY_PAUSE", "2"))
-"""Seconds that a part takes: long enough to kill somebody in the middle of it."""
-
 
 @app.task
 def fetch(ctx: Context, day: str) -> list[str]:
@@ -24,9 +20,9 @@ def fetch(ctx: Context, day: str) -> list[str]:
 
 
 @app.task(limits=[Limit("parts", concurrency=3)])
-def transform(ctx: Context, part: str) -> int:
+async def transform(ctx: Context, part: str, seconds: float) -> int:
     ctx.log.info("transform: process %d begins %s", os.getpid(), part)
-    time.sleep(PAUSE)
+    await asyncio.sleep(seconds)  # noqa: TID251 - long enough to kill somebody in the middle of it
     ctx.log.info("transform: process %d has done %s", os.getpid(), part)
     return len(part)
 
@@ -44,7 +40,7 @@ def notify(ctx: Context, total: int | None) -> None:
 
 flow = app.workflow("nightly-load", deadline="1h")
 raw = flow.step(fetch, day=flow.param("day"))
-parts = flow.map(transform, over=raw)
+parts = flow.map(transform, over=raw, seconds=flow.param("seconds", default=2))
 table = flow.step(load, parts)
 flow.step(notify, table, when="always")
 flow.returns(table)
