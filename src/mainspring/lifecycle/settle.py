@@ -97,6 +97,7 @@ def _settle_rarely(
         failure=failure,
         ran=not isinstance(outcome, Expired) or outcome.started,
         reason=reason,
+        awaits=outcome.awaits if isinstance(outcome, Snoozed) else None,
     )
 
 

@@ -8,6 +8,9 @@ from enum import StrEnum
 from mainspring.model.failure import Failure
 from mainspring.model.value import Value
 
+FOREVER = timedelta(days=3_000_000)
+"""A delay without an end: the job waits until something happens. The store writes it as its end of time."""
+
 
 class Verdict(StrEnum):
     """How a run is recorded in history."""
@@ -54,6 +57,8 @@ class Settlement(Value, frozen=True, kw_only=True):
     took: timedelta = timedelta()
     delay: timedelta = timedelta()
     """How long the job waits before its next run (FAILED, CRASHED, SNOOZED, RELEASED)."""
+    awaits: str | None = None
+    """The event that ends the wait before its time (SNOOZED)."""
     failure: Failure | None = None
     result: bytes | None = None
     ran: bool = True

@@ -31,6 +31,7 @@ FILES = (
     "leases.sql",
     "reports.sql",
     "effects.sql",
+    "events.sql",
     "history.sql",
     "admin.sql",
 )

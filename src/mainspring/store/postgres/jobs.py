@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -16,7 +16,8 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.events import meet, prune_events, put_waits
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
@@ -26,6 +27,7 @@ from mainspring.store.postgres.rows import to_claim, written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
+from mainspring.store.reporting import day_before
 from mainspring.waiting import pause
 
 if TYPE_CHECKING:
@@ -127,17 +129,13 @@ class PostgresJobs:
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
-        logged = any(s.log is not None for s in settlements)
-        if len(groups) == 1 and not logged:
+        plain = all(s.log is None and s.awaits is None for s in settlements)
+        if len(groups) == 1 and plain:
             [(verdict, batch)] = groups
             settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
-            settled = set()
             async with self._database.transaction("settle") as transaction:
-                for verdict, batch in groups:
-                    settled |= await settle_batch(transaction.fetch, verdict, batch, at)
-                if logged:
-                    await note_logs(transaction, settlements, settled, at)
+                settled = await _settle(transaction, settlements, at)
         if any(verdict in GOES_BACK for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
@@ -179,11 +177,12 @@ class PostgresJobs:
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
         await self._database.fetch("drop_keys", limit=DROPPED_KEYS, at=at)
         gone: int = row["gone"]
-        return gone + await self._prune_steps(keep, at)
-
-    async def _prune_steps(self, keep: timedelta, at: Stamp) -> int:
         [row] = await self._database.fetch("now", at=at)
-        day = (row["now"] - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        day = day_before(row["now"], keep)
+        gone += await self._prune_steps(day)
+        return gone + await prune_events(self._database, day, limit=PRUNE_BATCH)
+
+    async def _prune_steps(self, day: datetime) -> int:
         gone = after = 0
         while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
             ids = [row["job_id"] for row in page]
@@ -280,6 +279,21 @@ async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], 
         case _:
             assert_never(verdict)
     return {row["job_id"] for row in rows}
+
+
+async def _settle(transaction: Transaction, settlements: Sequence[Settlement], at: Stamp) -> set[int]:
+    """Several groups, logs, or jobs that wait for events, which are locked before any job."""
+    settled: set[int] = set()
+    awaiting = any(s.awaits is not None for s in settlements)
+    if awaiting:
+        settlements = await meet(transaction.fetch, settlements)
+    for verdict, batch in _groups(settlements):
+        settled |= await settle_batch(transaction.fetch, verdict, batch, at)
+    if awaiting:
+        await put_waits(transaction.fetch, settlements, settled)
+    if any(s.log is not None for s in settlements):
+        await note_logs(transaction, settlements, settled, at)
+    return settled
 
 
 async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]:

@@ -55,6 +55,20 @@ CREATE TABLE mainspring.dead_jobs (
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
 CREATE INDEX dead_jobs_died ON mainspring.dead_jobs USING btree (died_at);
+CREATE TABLE mainspring.event_waits (
+    job_id bigint NOT NULL,
+    name text NOT NULL,
+    fence integer NOT NULL,
+    CONSTRAINT event_waits_pkey PRIMARY KEY (job_id)
+);
+CREATE INDEX event_waits_name ON mainspring.event_waits USING btree (name);
+CREATE TABLE mainspring.events (
+    job_id bigint NOT NULL,
+    name text NOT NULL,
+    payload bytea,
+    sent_at timestamp with time zone,
+    CONSTRAINT events_pkey PRIMARY KEY (job_id, name)
+);
 CREATE TABLE mainspring.fires (
     spec_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,

@@ -26,6 +26,7 @@ FILES = (
     "leases.sql",
     "reports.sql",
     "effects.sql",
+    "events.sql",
     "history.sql",
     "admin.sql",
 )
