@@ -16,6 +16,7 @@ from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
 from mainspring.declare.batch import batch, plain
 from mainspring.declare.decorator import TaskDecorator
+from mainspring.declare.events import new_event, valid_job_id
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.limits import queue_rules
 from mainspring.declare.registry import Registry
@@ -238,9 +239,21 @@ class Mainspring:
 
     def job(self, job_id: int) -> JobHandle[Any]:
         """A handle for a job known by its id. The store is not asked before it is waited for."""
-        if isinstance(job_id, bool) or not isinstance(job_id, int) or not 0 < job_id < 2**63:
-            raise InvalidArgument("job_id", job_id, "the id of a job, a whole number from 1")
-        return JobHandle(id=job_id, results=self)
+        return JobHandle(id=valid_job_id(job_id, "job_id"), results=self)
+
+    def send_event(
+        self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
+    ) -> bool:
+        """What `ctx.wait_event(name)` waits for: in this job, or else in every job, now or later. The first
+        one counts; False when it had been sent before. Kept when it returns."""
+        return self._portal.call(lambda: self.asend_event(name, payload, job=job), instead="asend_event")
+
+    async def asend_event(
+        self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
+    ) -> bool:
+        """The same on an event loop."""
+        event = new_event(name, payload, job)
+        return await (await self.store()).send_event(event, at=self.clock.stamp())
 
     def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
         """Wait until the job has ended and answer what its handler returned: what `job.wait()` does."""

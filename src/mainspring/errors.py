@@ -13,6 +13,7 @@ MainspringError
 ├── JobFailed              the job that was waited for is dead
 ├── JobCancelled           the job that was waited for was cancelled
 ├── WaitTimeout            it has not ended in the time given; it goes on (a TimeoutError too)
+├── EventTimeout           what a handler waited for did not come in time (a TimeoutError too)
 ├── ResultGone             it succeeded, but its result is no longer kept
 ├── StoreError             the database said no
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
@@ -136,6 +137,17 @@ class WaitTimeout(MainspringError, TimeoutError):
     def __init__(self, job_id: int, seconds: float) -> None:
         super().__init__(f"job {job_id} has not ended within {seconds:g} s; it goes on")
         self.job_id, self.seconds = job_id, seconds
+
+
+class EventTimeout(MainspringError, TimeoutError):
+    """The event that a handler waited for did not come in time. That is on record: the same wait ends the
+    same way in every later run, so a job that does not catch this is not tried again."""
+
+    permanent = True
+
+    def __init__(self, name: str, job_id: int) -> None:
+        super().__init__(f"event {shown(name)} did not come in time for job {job_id}")
+        self.name, self.job_id = name, job_id
 
 
 class ResultGone(MainspringError):

@@ -6,6 +6,7 @@ import asyncio
 
 from mainspring.clock import SystemClock
 from mainspring.config import MEMORY
+from mainspring.engine.durable import RunSteps
 from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.once import Once
 from mainspring.engine.transaction import RunTransaction
@@ -21,11 +22,15 @@ class ChildEffects:
     """One run's. Nothing is opened before the handler asks, and what was opened is closed with the run:
     on the handler's own event loop, or for a plain function on one beside it."""
 
-    def __init__(self, claim: Claim, run: Settling, url: str | None) -> None:
-        self._claim, self._run, self._url = claim, run, url
+    def __init__(self, claim: Claim, run: Settling, url: str | None, result_bytes: int) -> None:
+        self._claim, self._run, self._url, self._result_bytes = claim, run, url, result_bytes
         self._store: Store | None = None
         self._effects: RunEffects | None = None
         self._portal = Portal(goodbye=self._close)
+
+    @property
+    def durable(self) -> RunSteps:
+        return self._made().durable
 
     def transaction(self, result: object) -> RunTransaction:
         return self._made().transaction(result)
@@ -76,7 +81,7 @@ class ChildEffects:
             raise UsageError("a child process has no database to settle its job in: it is in memory")
         clock = SystemClock()
         self._store = open_store(self._url, clock=clock)
-        return RunEffects(self._claim, self._run, self._store, clock)
+        return RunEffects(self._claim, self._run, self._store, clock, self._result_bytes)
 
     async def _close(self) -> None:
         if self._store is not None:

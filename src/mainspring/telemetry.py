@@ -72,6 +72,8 @@ class RunEnded(Value, frozen=True, kw_only=True):
     failure: Failure | None
     reason: Reason | None = None
     """Why the job died of it, if it did."""
+    awaits: str | None = None
+    """The event that the job waits for now."""
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):

@@ -73,7 +73,9 @@ def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
     assert len(re.findall(r"^\d+ +(?:ready|delayed) +invoice ", listed.stdout, re.MULTILINE)) == 5
 
 
-@pytest.mark.parametrize(("name", "says"), [("api", "1 add default\n"), ("limits", "")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("api", "1 add default\n"), ("limits", ""), ("durable", "parcel-7, approved by ann\n")]
+)
 def test_a_page_runs_from_top_to_bottom(tmp_path: Path, name: str, says: str) -> None:
     page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
     (tmp_path / "shop.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "utf-8")

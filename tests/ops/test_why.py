@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from mainspring.errors import NotFound
+from mainspring.model.checkpoint import Checkpoint
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import Run
@@ -24,12 +25,13 @@ from mainspring.model.schedule import (
     Skipped,
     Slot,
 )
-from mainspring.model.settlement import Verdict
+from mainspring.model.settlement import FOREVER, Verdict
 from mainspring.ops.answer import Because
 from mainspring.ops.records import Records
 from mainspring.ops.why import Why
 from mainspring.ops.why_job import JobFacts, why_job
 from mainspring.ops.why_slot import why_next, why_slot
+from mainspring.store.codes import AWAITING
 from mainspring.testing.clock import START
 from mainspring.trigger.interval import Every
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
@@ -379,6 +381,51 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
         ),
         (
             JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + HOUR),
+                now=NOW,
+                runs=(run_of(Verdict.SNOOZED),),
+                checkpoints=(Checkpoint(name="sleep sleep", value=b"3601.0", done_at=NOW - SECOND),),
+            ),
+            Because.SLEEPING,
+            "Job 7 sleeps until 2030-01-01 11:01:00Z, in 1h.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + HOUR),
+                now=NOW,
+                runs=(run_of(Verdict.SNOOZED),),
+                checkpoints=(
+                    Checkpoint(name="sleep sleep", value=b"60.0", done_at=NOW - MINUTE),
+                    Checkpoint(name="sleep", value=None, done_at=NOW),
+                    Checkpoint(name="step sleep", value=b"[1]", done_at=NOW),
+                ),
+            ),
+            Because.SNOOZED,
+            "was snoozed by its handler until 2030-01-01 11:01:00Z, in 1h.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=NOW + HOUR, expires_at=NOW + 2 * HOUR),
+                now=NOW,
+                runs=(run_of(Verdict.SNOOZED),),
+                awaits="approved",
+            ),
+            Because.AWAITING,
+            "waits for event approved, until 2030-01-01 11:01:00Z, in 1h. It expires at 2030-01-01 12:01:00Z,"
+            " in 2h. Send it with `mainspring events send approved --job 7`.",
+        ),
+        (
+            JobFacts(
+                job=job(JobState.DELAYED, run_at=AWAITING),
+                now=NOW,
+                runs=(run_of(Verdict.SNOOZED),),
+                awaits="approved",
+            ),
+            Because.AWAITING,
+            "Job 7 waits for event approved, for however long it takes. Send it with",
+        ),
+        (
+            JobFacts(
                 job=job(JobState.DELAYED, run_at=NOW + HOUR, crashes=2),
                 now=NOW,
                 runs=(run_of(Verdict.CRASHED),),
@@ -560,6 +607,19 @@ def test_every_answer_is_plain_json(desk: Desk, why: Why) -> None:
 
     for each in (both.last, both.next, desk.run(why.job(desk.bury(task="u")))):
         assert msgspec.json.decode(msgspec.json.encode(each.facts)) == each.facts
+
+
+def test_a_job_that_sleeps_or_waits_says_so(desk: Desk, why: Why) -> None:
+    sleeping, waiting = desk.started(), desk.started()
+    record = desk.store.record_step(sleeping, "sleep sleep", value=b"3600.0", at=desk.clock.stamp())
+    assert desk.run(record)
+    desk.end(sleeping, Verdict.SNOOZED, delay=HOUR)
+    desk.end(waiting, Verdict.SNOOZED, delay=FOREVER, awaits="approved")
+    answers = [desk.run(why.job(each.job_id)) for each in (sleeping, waiting)]
+
+    assert [each.because for each in answers] == [Because.SLEEPING, Because.AWAITING]
+    assert answers[1].facts["event"] == "approved"
+    assert "seconds" not in answers[1].facts
 
 
 def test_a_running_job_says_how_far_it_is(desk: Desk) -> None:

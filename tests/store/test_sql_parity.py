@@ -47,6 +47,11 @@ ONLY_POSTGRES = {
         "claims_under_way",
         "server_now",
     },
+    "events.sql": {
+        # One transaction writes at a time in SQLite: those who send and those who begin to wait cannot meet.
+        "add_events",
+        "meet_events",
+    },
     "admin.sql": {
         # Sessions of a server, and its notifications.
         "notify",

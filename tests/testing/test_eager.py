@@ -105,3 +105,83 @@ def test_afterwards_jobs_are_stored_again(app: Mainspring, tmp_path: Path) -> No
         assert plain.enqueue().id == 1
 
     assert (tmp_path / "real.db").exists()
+
+
+# Steps, sleeps and waits.
+
+
+def stories(app: Mainspring, seen: list[object]) -> None:
+    @app.task
+    async def order(ctx: Context) -> None:
+        seen.append(await ctx.step("charge", lambda: {"paid": 9}))
+        await ctx.sleep("3d")
+        seen.append(await ctx.wait_event("approved", timeout="7d", default="nobody"))
+
+    @app.task
+    def order_plain(ctx: Context) -> None:
+        seen.append(ctx.blocking.step("charge", lambda: {"paid": 9}))
+        ctx.blocking.sleep("3d")
+        seen.append(ctx.blocking.wait_event("approved", timeout="7d", default="nobody"))
+
+    @app.task
+    async def endless(ctx: Context) -> None:
+        seen.append(await ctx.wait_event("approved"))
+
+
+@pytest.mark.parametrize("name", ["order", "order_plain"])
+def test_steps_are_called_sleeps_are_over_and_events_are_what_the_test_says(
+    app: Mainspring, name: str
+) -> None:
+    seen: list[object] = []
+    stories(app, seen)
+    task = app.registry.get(name)
+
+    with eager(app, events={"approved": {"by": "ann"}}):
+        task.enqueue()
+    with eager(app):
+        task.enqueue()
+        assert app.send_event("approved", 1, job=2) is True
+        assert app.send_event("approved", 2, job=2) is False
+        task.enqueue()
+
+    paid = {"paid": 9}
+    assert seen == [paid, {"by": "ann"}, paid, "nobody", paid, 1]
+
+
+def test_a_wait_that_could_never_end_says_what_to_do(app: Mainspring) -> None:
+    seen: list[object] = []
+    stories(app, seen)
+    endless = app.registry.get("endless")
+
+    with eager(app):
+        with pytest.raises(UsageError, match=r"eager mode cannot wait; give eager\(app, events"):
+            endless.enqueue()
+        asyncio.run(app.asend_event("approved", 5))
+        asyncio.run(endless.aenqueue())
+
+    assert seen == [5]
+
+
+def test_a_step_follows_the_same_rules(app: Mainspring) -> None:
+    @app.task
+    async def order(ctx: Context) -> None:
+        await ctx.step("charge", int)
+        await ctx.step("charge", int)
+
+    @app.task
+    async def odd(ctx: Context) -> None:
+        await ctx.step("charge", object)
+
+    with eager(app):
+        with pytest.raises(InvalidArgument, match="a name of its own"):
+            order.enqueue()
+        with pytest.raises(InvalidArgument, match="a JSON value"):
+            odd.enqueue()
+
+
+def test_events_are_checked_like_everywhere(app: Mainspring) -> None:
+    with pytest.raises(InvalidArgument, match="name"), eager(app, events={"a b": 1}):
+        pass
+    with eager(app), pytest.raises(InvalidArgument, match="payload"):
+        app.send_event("a", object())
+    assert "send_event" not in vars(app)

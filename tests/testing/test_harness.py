@@ -370,3 +370,50 @@ def test_a_cancelled_run_is_told_as_refused(shop: Shop) -> None:
     with Harness(shop.app) as mainspring:
         suicidal.enqueue()
         assert [each.verdict for each in mainspring.run_until_idle()] == ["refused"]
+
+
+# Steps, sleeps and waits.
+
+
+@pytest.mark.parametrize("colour", ["async", "plain"])
+def test_a_job_that_takes_days_takes_no_time(shop: Shop, colour: str) -> None:
+    @shop.app.task(name="order" if colour == "async" else "other")
+    async def order(ctx: Context) -> list[Any]:
+        first = await ctx.step("first", lambda: len(shop.log))
+        await ctx.sleep("3d")
+        return [first, await ctx.wait_event("approved")]
+
+    @shop.app.task(name="order" if colour == "plain" else "another")
+    def order_plain(ctx: Context) -> list[Any]:
+        first = ctx.blocking.step("first", lambda: len(shop.log))
+        ctx.blocking.sleep("3d")
+        return [first, ctx.blocking.wait_event("approved")]
+
+    with Harness(shop.app) as mainspring:
+        job = shop.app.registry.get("order").enqueue()
+        began = mainspring.clock.now()
+        mainspring.run_until_idle(advance=True)
+        waited = mainspring.clock.now() - began
+        assert mainspring.run_until_idle(advance=True) == [], "nothing comes of waiting for an event"
+        shop.app.send_event("approved", "yes", job=job)
+        ran = mainspring.run_until_idle()
+        answer = job.wait(timeout=5)
+
+    assert waited == timedelta(days=3)
+    assert [each.verdict for each in ran] == ["succeeded"]
+    assert answer == [0, "yes"]
+
+
+def test_a_plain_handler_may_ask_its_context_for_everything(shop: Shop) -> None:
+    @shop.app.task
+    def order(ctx: Context) -> None:
+        with ctx.once("a") as first:
+            shop.log.append(first)
+        with ctx.once("a") as first:
+            shop.log.append(first)
+
+    with Harness(shop.app) as mainspring:
+        order.enqueue()
+        mainspring.run_until_idle()
+
+    assert shop.log == [True, False]

@@ -131,6 +131,45 @@ async def effects_of_a_run(ctx: Context, task: TaskDecorator) -> None:
     ctx.transaction(1)  # type: ignore[call-arg]
 
 
+async def steps_of_a_run(ctx: Context, task: TaskDecorator, app: Mainspring) -> None:
+    def charge(order: int, *, cents: int = 0) -> list[str]:
+        return [str(order + cents)]
+
+    async def ship(order: int) -> float:
+        return float(order)
+
+    @task
+    def plain(order: int) -> str:
+        return str(order)
+
+    @task
+    async def coro(ctx: Context, order: int) -> bytes:
+        return b""
+
+    assert_type(await ctx.step("charge", charge, 7, cents=5), list[str])
+    assert_type(await ctx.step("ship", ship, 7), float)
+    assert_type(await ctx.step("plain", plain, 7), str)
+    assert_type(await ctx.step("coro", coro, 7), bytes)
+    assert_type(ctx.blocking.step("charge", charge, 7, cents=5), list[str])
+    assert_type(ctx.blocking.step("ship", ship, 7), float)
+    assert_type(ctx.blocking.step("plain", plain, order=7), str)
+    assert_type(ctx.blocking.step("coro", coro, 7), bytes)
+    assert_type(await ctx.wait_event("approved", timeout="7d", default=None), Any)
+    assert_type(ctx.blocking.wait_event("approved"), Any)
+    await ctx.sleep("3d", name="cool-off")
+    ctx.blocking.sleep(5)
+    assert_type(app.send_event("approved", {"by": "ann"}, job=plain.enqueue(1)), bool)
+    assert_type(await app.asend_event("approved", job=7), bool)
+
+    await ctx.step("charge", charge, "7")  # type: ignore[call-overload]
+    await ctx.step("ship", ship)  # type: ignore[call-overload]
+    await ctx.step(charge, 7)  # type: ignore[call-overload]
+    ctx.blocking.step("plain", plain, "7")  # type: ignore[call-overload]
+    await ctx.sleep()  # type: ignore[call-arg]
+    await ctx.sleep([])  # type: ignore[arg-type]
+    app.send_event("approved", job="7")  # type: ignore[arg-type]
+
+
 def options_of_one_call(task: TaskDecorator) -> None:
     @task
     def send(address: str) -> None: ...

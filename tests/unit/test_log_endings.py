@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from mainspring.engine.log import log_event
 from mainspring.model.failure import Failure
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.telemetry import DeadLettersCounted, Event, JobsExpired, JobsQuarantined, RunEnded
 
 MINUTE = timedelta(minutes=1)
@@ -37,6 +38,16 @@ def counted(count: int, grown: int) -> DeadLettersCounted:
     ("event", "level", "line"),
     [
         (ended(Verdict.SNOOZED), logging.INFO, "job 7 t: attempt 2 snoozed, again in 60.0 s"),
+        (
+            msgspec.structs.replace(ended(Verdict.SNOOZED), awaits="paid"),
+            logging.INFO,
+            "job 7 t: attempt 2 snoozed, until event paid comes, at most 60.0 s",
+        ),
+        (
+            msgspec.structs.replace(ended(Verdict.SNOOZED), awaits="paid", delay=FOREVER),
+            logging.INFO,
+            "job 7 t: attempt 2 snoozed, until event paid comes",
+        ),
         (
             ended(Verdict.DISCARDED, failure=BOOM),
             logging.INFO,

@@ -45,7 +45,7 @@ def _run(channel: socket.socket) -> None:
     except BaseException as error:  # noqa: BLE001 - whatever it was, the worker should know
         line.send(Ready(failure=failure_of(error)))
         return
-    Runner(line, find, lambda claim, run: ChildEffects(claim, run, hello.database_url)).serve()
+    Runner(line, find, lambda claim, run, size: ChildEffects(claim, run, hello.database_url, size)).serve()
     sys.stdout.flush()
 
 

@@ -74,10 +74,10 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
     found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
     if as_json:
-        progress = {"progress": progress_view(found.progress)}
-        document({**job_view(found.job), **progress, "runs": [run_view(each) for each in found.runs]})
+        now = {"progress": progress_view(found.progress), "awaits": found.awaits}
+        document({**job_view(found.job), **now, "runs": [run_view(each) for each in found.runs]})
         return
-    show_job({**job_view(found.job), "progress": _progress(found.progress)})
+    show_job({**job_view(found.job), "progress": _progress(found.progress), "awaits": found.awaits})
     if found.runs:
         click.echo()
         titles = ["RUN", "ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]

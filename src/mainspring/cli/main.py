@@ -13,6 +13,7 @@ from mainspring.cli.dead import dead
 from mainspring.cli.doctor import doctor
 from mainspring.cli.enqueue import enqueue
 from mainspring.cli.errors import ExitingGroup
+from mainspring.cli.events import events
 from mainspring.cli.jobs import jobs
 from mainspring.cli.next import next_
 from mainspring.cli.queues import limits, queues
@@ -40,6 +41,7 @@ for command in (
     enqueue,
     jobs,
     dead,
+    events,
     queues,
     limits,
     schedules,

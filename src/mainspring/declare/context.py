@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
+from mainspring.declare.durable import RAISE, Blocking, Declared, valid_length, valid_step, valid_wait
 from mainspring.declare.effects import Effects, Step, Transaction
 from mainspring.declare.names import valid_name
+from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, UsageError
 from mainspring.model.value import Value
 
 LONGEST_NOTE = 200
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Log(Protocol):
@@ -99,6 +103,43 @@ class Context(Value, frozen=True, kw_only=True):
         this step yet, and records it when the body ends without an error. Inside `ctx.transaction()`, or
         with `tx=`, the record is part of that transaction."""
         return self._effects().once(valid_name(name, "name"), tx)
+
+    @overload
+    async def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    async def step(
+        self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    @overload
+    async def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    async def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`paid = await ctx.step("charge", charge, order)`: call the function and record what it answers,
+        as JSON, under this name; a run of this job that comes after is given the record instead. A plain
+        function runs in a thread. May be a task: then its function is called, here and now."""
+        valid_step(name, function)
+        return await self._effects().durable.step(self, name, function, args, kwargs)
+
+    async def sleep(self, length: Duration, *, name: str | None = None) -> None:
+        """`await ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed
+        since the first call. Nothing waits meanwhile. Unnamed ones are told apart by their order."""
+        await self._effects().durable.sleep(*valid_length(length, name))
+
+    async def wait_event(
+        self,
+        name: str,
+        *,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - as users say it
+        default: object = RAISE,
+    ) -> Any:
+        """`answer = await ctx.wait_event("approved", timeout="7d")`: what `app.send_event` was given for this
+        job, or for everybody, sooner or later. Nothing waits meanwhile. After the timeout, which counts
+        from the first call, it answers the default, or raises EventTimeout where none is given."""
+        return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
+
+    @property
+    def blocking(self) -> Blocking:
+        """The same three for plain functions: `ctx.blocking.step("charge", charge, order)`."""
+        return Blocking(self, self._effects().durable)
 
     def _effects(self) -> Effects:
         if self.effects is None:

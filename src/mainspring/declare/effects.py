@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Connection(Protocol):
@@ -47,8 +50,36 @@ class Step(Protocol):
     ) -> None: ...
 
 
+class Durable(Protocol):
+    """What is behind `ctx.step()`, `ctx.sleep()` and `ctx.wait_event()`, once what was asked is known to be
+    sound. A handler in a thread has its step called right there, by `step_here`."""
+
+    async def step(
+        self,
+        context: object,
+        name: str,
+        function: Callable[..., object],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any: ...
+    def step_here(
+        self,
+        context: object,
+        name: str,
+        function: Callable[..., object],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any: ...
+    async def sleep(self, length: timedelta, name: str | None) -> None: ...
+    async def wait_event(self, name: str, limit: timedelta | None, default: object) -> Any: ...
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T: ...
+
+
 class Effects(Protocol):
     """One run's."""
+
+    @property
+    def durable(self) -> Durable: ...
 
     def transaction(self, result: object) -> Transaction: ...
     def complete(self, tx: object, result: object) -> None: ...

@@ -20,6 +20,15 @@ class Snooze(Exception):
         super().__init__(delay)
 
 
+class Suspended(BaseException):
+    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, at
+    no cost of an attempt. No Exception, so that a handler's `except Exception` lets it pass."""
+
+    def __init__(self, delay: timedelta, *, awaits: str | None = None) -> None:
+        super().__init__("the run is suspended: let this pass")
+        self.delay, self.awaits = delay, awaits
+
+
 class Discard(Exception):
     """`raise Discard("the order was withdrawn")`: the job is of no use any more. It ends for good, without
     more attempts and without a dead letter; the reason is in its history."""

@@ -65,11 +65,20 @@ def decode(payload: bytes) -> tuple[list[object], dict[str, object]]:
 
 def encode_result(value: object, largest: int = LARGEST_RESULT) -> bytes | None:
     """A handler's result, under the same rules; None is kept as nothing. `largest` is results.max_bytes."""
-    if value is None:
-        return None
+    return None if value is None else encode_value(value, "result", largest, " (results.max_bytes)")
+
+
+def encode_value(value: object, field: str, largest: int, setting: str = "") -> bytes:
+    """Any value, under the same rules; `setting` says, in brackets, where `largest` comes from."""
     if type(value) in _SIZED:
-        _refuse_bulk([value], "result", DEEPEST, largest, " (results.max_bytes)")
-    return _written(value, "result", DEEPEST, largest, " (results.max_bytes)")
+        _refuse_bulk([value], field, DEEPEST, largest, setting)
+    return _written(value, field, DEEPEST, largest, setting)
+
+
+def decode_value(text: bytes) -> object:
+    """The value that `encode_value` was given."""
+    value: object = _decode(text)
+    return value
 
 
 def _written(value: object, path: str, levels: int, largest: int, setting: str = "") -> bytes:

@@ -51,7 +51,7 @@ class Signature:
         self.parameters = tuple(parameters)
         self._bindable = inspect.Signature(parameters)
         self._text = {each.name: _text_kind(function, each) for each in parameters}
-        self.is_async = _is_async(function)
+        self.is_async = is_async(function)
         self._context = context
         self._place = every.index(context) if context and context.kind in _BY_POSITION else None
         self._least = sum(
@@ -223,6 +223,7 @@ def meaning_of(function: Callable[..., object], annotation: object) -> object:
         return None
 
 
-def _is_async(function: Callable[..., object]) -> bool:
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether to call it is to be given something to await."""
     call = getattr(function, "__call__", None)  # noqa: B004  an object may be called through a coroutine method
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

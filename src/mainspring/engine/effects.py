@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.declare.payload import encode_result
+from mainspring.declare.payload import LARGEST_RESULT, encode_result
+from mainspring.engine.durable import RunSteps
 from mainspring.engine.once import Once
 from mainspring.engine.transaction import RunTransaction
 from mainspring.errors import AnswerLost, ClaimLost, StoreUnavailable, UsageError
@@ -17,7 +19,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Settled, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.store.ports import EffectStore, JobQueue, Loan
+from mainspring.store.ports import EffectStore, EventStore, JobQueue, Loan
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")
@@ -27,8 +29,8 @@ LOOK_EVERY = timedelta(milliseconds=250)
 _log = logging.getLogger("mainspring.job")
 
 
-class SettlingStore(JobQueue, EffectStore, Protocol):
-    """What settles a run from inside it."""
+class SettlingStore(JobQueue, EffectStore, EventStore, Protocol):
+    """What settles a run from inside it, and keeps what it got done."""
 
 
 class Settling(Protocol):
@@ -45,14 +47,30 @@ class RunEffects:
     settled: Settled | None = None
     open: object | None = None
     """The connection of the transaction that is open, if one is: steps join it."""
+    _steps: RunSteps | None = None
 
-    def __init__(self, claim: Claim, run: Settling, store: SettlingStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        run: Settling,
+        store: SettlingStore,
+        clock: Clock,
+        result_bytes: int = LARGEST_RESULT,
+    ) -> None:
         self.claim = claim
+        self._result_bytes = result_bytes
         self._run = run
         self._store = store
         self._clock = clock
         self._began = clock.monotonic()
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    @property
+    def durable(self) -> RunSteps:
+        if self._steps is None:
+            self._steps = RunSteps(self, self._store, self._clock, result_bytes=self._result_bytes)
+        return self._steps
 
     def transaction(self, result: object) -> RunTransaction:
         return RunTransaction(self, result)
@@ -70,7 +88,7 @@ class RunEffects:
 
     async def lend(self) -> Loan:
         """Begin a transaction for the handler."""
-        self._require_nothing_settled()
+        self.require_unsettled()
         if self.open is not None:
             raise UsageError("a transaction of this run is open already")
         return await self._store.lend()
@@ -99,7 +117,8 @@ class RunEffects:
                 if isinstance(outcome, Succeeded):
                     return Failed(failure=_NOT_COMMITTED)
         if self.settled is None:
-            return outcome
+            swallowed = self._steps is not None and self._steps.suspended is not None
+            return Failed(failure=_SWALLOWED) if swallowed and isinstance(outcome, Succeeded) else outcome
         if isinstance(outcome, Failed):
             _log.error(
                 "job %d (%s) raised %s after its transaction had settled it: %s",
@@ -110,10 +129,18 @@ class RunEffects:
             )
         return self.settled
 
-    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def call(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        instead: str = "`async with` instead of `with`",
+    ) -> T:
         """For a plain function in its thread: run this on the worker's event loop, and wait for it."""
         if _in_event_loop():
-            raise UsageError("this would block the running event loop; use `async with` instead of `with`")
+            raise UsageError(f"this would block the running event loop; use {instead}")
+        if threading.get_ident() == self._thread and not self._loop.is_running():
+            # A test harness stops the loop while a plain function runs on the loop's own thread.
+            return self._loop.run_until_complete(work())
         return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
 
     async def _committed(self, loan: Loan, settlement: Settlement) -> bool:
@@ -145,7 +172,7 @@ class RunEffects:
                 await pause(LOOK_EVERY)
 
     def _promise(self, result: object) -> Settlement:
-        self._require_nothing_settled()
+        self.require_unsettled()
         settlement = self._settlement(result)
         # From now on the store may say that the claim is gone, because the caller has committed.
         self._completed, self._run.settling = settlement, True
@@ -156,7 +183,8 @@ class RunEffects:
             self._completed, self._run.settling = None, False
             raise ClaimLost(self.claim.job_id, self.claim.fence, "it cannot be completed: roll back")
 
-    def _require_nothing_settled(self) -> None:
+    def require_unsettled(self) -> None:
+        """Raise unless the job is still to be settled."""
         if self.settled is not None or self._completed is not None:
             raise UsageError("this run has settled its job already")
 
@@ -167,12 +195,17 @@ class RunEffects:
             fence=self.claim.fence,
             verdict=Verdict.SUCCEEDED,
             took=timedelta(seconds=self._clock.monotonic() - self._began),
-            result=encode_result(result),
+            result=encode_result(result, self._result_bytes),
         )
 
 
 _NOT_COMMITTED = Failure(
     type="UsageError", message="ctx.complete(): completed in a transaction that was not committed"
+)
+_SWALLOWED = Failure(
+    type="UsageError",
+    message="the handler caught what ctx.sleep() or ctx.wait_event() raises to end the run, and went on; "
+    "let every BaseException pass that is no Exception",
 )
 
 

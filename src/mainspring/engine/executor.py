@@ -16,6 +16,7 @@ from mainspring.declare.context import Context, Log, StopSignal
 from mainspring.declare.effects import Effects
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
+from mainspring.engine.aside import LINGER, as_a_future_can_carry
 from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import expired_failure, timeout_failure
 from mainspring.engine.journal import Journal
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from mainspring.engine.isolate.pool import Pool
 
 AnyTask = Task[..., Any]
-
-LINGER = timedelta(seconds=2)
-"""How long a plain function gets to notice that it should end, before its job goes back."""
 
 
 class Release(Protocol):
@@ -180,7 +178,7 @@ class Executor:
         within = contextvars.copy_context().run
         ended = asyncio.Event()
         try:
-            future = self._threads.submit(within, _as_a_future_can_carry, call)
+            future = self._threads.submit(within, as_a_future_can_carry, call)
         except RuntimeError:  # the pool has been closed
             thread()
             raise
@@ -222,14 +220,6 @@ class Executor:
                     loop.call_soon_threadsafe(ended.set)
 
         return release
-
-
-def _as_a_future_can_carry(call: partial[object]) -> object:
-    # A future can carry neither of these; they would hang the job instead of failing it.
-    try:
-        return call()
-    except (StopIteration, GeneratorExit) as error:
-        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
 
 
 def _current_task() -> asyncio.Task[Any] | None:

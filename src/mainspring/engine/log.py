@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.duration import written
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.model.workflow import WorkflowState
 from mainspring.telemetry import (
     BreakerTripped,
@@ -97,7 +97,7 @@ def _run_ended(event: RunEnded) -> None:
         return
     why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
     again = event.reason is None and event.verdict in (Verdict.FAILED, Verdict.CRASHED, Verdict.SNOOZED)
-    after = f", again in {_short(event.delay)}" if again else ""
+    after = f", {_again(event)}" if again else ""
     if event.reason not in (None, Reason.FAILED, Reason.CRASHED):
         after = f" ({event.reason})"  # of the other two, the verdict says it
     _log.log(
@@ -110,6 +110,13 @@ def _run_ended(event: RunEnded) -> None:
         after,
         why,
     )
+
+
+def _again(event: RunEnded) -> str:
+    if event.awaits is None:
+        return f"again in {_short(event.delay)}"
+    most = "" if event.delay >= FOREVER else f", at most {_short(event.delay)}"
+    return f"until event {event.awaits} comes{most}"
 
 
 def _level(event: RunEnded) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mainspring.declare.endings import Begin, Discard, Snooze
+from mainspring.declare.endings import Begin, Discard, Snooze, Suspended
 from mainspring.declare.retry import Retry
 from mainspring.engine.failures import failure_of
 from mainspring.model.failure import Failure
@@ -20,10 +20,22 @@ def outcome_of(error: BaseException, retry: Retry, *, frames_to_hide: int = 0) -
         return Snoozed(delay=error.delay)
     if isinstance(error, Begin):
         return Started(workflow=error.workflow)
+    if (suspended := suspension(error)) is not None:
+        return Snoozed(delay=suspended.delay, awaits=suspended.awaits)
     failure = failure_of(error, frames_to_hide=frames_to_hide)
     if isinstance(error, Discard):
         return Discarded(failure=Failure(type="Discard", message=failure.message))
     return failed(failure, error, retry)
+
+
+def suspension(error: BaseException) -> Suspended | None:
+    """What suspends the run: the error itself, or all that is in a group of a `TaskGroup`'s making."""
+    if isinstance(error, Suspended):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    _, rest = error.split(Suspended)
+    return suspension(error.exceptions[0]) if rest is None else None
 
 
 def failed(failure: Failure, error: BaseException, retry: Retry) -> Failed:

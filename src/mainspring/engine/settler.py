@@ -158,6 +158,7 @@ class Settler:
                 delay=settlement.delay,
                 failure=settlement.failure,
                 reason=settlement.reason,
+                awaits=settlement.awaits,
             )
         )
         if settlement.reason is not None and settlement.reason is Reason.CRASHED:

@@ -19,14 +19,14 @@ from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
-from mainspring.store.ports import EffectStore, JobQueue, ReportStore
+from mainspring.store.ports import EffectStore, EventStore, JobQueue, ReportStore
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.pool import Pool
 
 
-class WorkerStore(JobQueue, EffectStore, ReportStore, Protocol):
+class WorkerStore(JobQueue, EffectStore, EventStore, ReportStore, Protocol):
     """What a worker asks of a store."""
 
 
@@ -51,11 +51,12 @@ class Worker:
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
         self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        result_bytes = (results or ResultsConfig()).max_bytes
         self.executor = Executor(
             config.threads,
             self.journal,
-            lambda claim, run: RunEffects(claim, run, queue, clock),
-            result_bytes=(results or ResultsConfig()).max_bytes,
+            lambda claim, run: RunEffects(claim, run, queue, clock, result_bytes),
+            result_bytes=result_bytes,
             pool=threads,
             children=children,
         )

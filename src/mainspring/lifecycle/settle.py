@@ -104,6 +104,7 @@ def _settle_rarely(
         ran=not isinstance(outcome, Expired) or outcome.started,
         reason=reason,
         start=outcome.workflow if isinstance(outcome, Started) else None,
+        awaits=outcome.awaits if isinstance(outcome, Snoozed) else None,
     )
 
 

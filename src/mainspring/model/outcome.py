@@ -44,6 +44,8 @@ class Snoozed(Value, frozen=True, kw_only=True):
     """The handler asked to be called again later: it costs no attempt."""
 
     delay: timedelta
+    awaits: str | None = None
+    """The event that it waits for, at most for the delay."""
 
 
 class Discarded(Value, frozen=True, kw_only=True):

@@ -9,6 +9,9 @@ from mainspring.model.failure import Failure
 from mainspring.model.value import Value
 from mainspring.model.workflow import NewWorkflow
 
+FOREVER = timedelta(days=3_000_000)
+"""A delay without an end: the job waits until something happens. The store writes it as its end of time."""
+
 
 class Verdict(StrEnum):
     """How a run is recorded in history."""
@@ -57,6 +60,8 @@ class Settlement(Value, frozen=True, kw_only=True):
     took: timedelta = timedelta()
     delay: timedelta = timedelta()
     """How long the job waits before its next run (FAILED, CRASHED, SNOOZED, RELEASED)."""
+    awaits: str | None = None
+    """The event that ends the wait before its time (SNOOZED)."""
     failure: Failure | None = None
     result: bytes | None = None
     ran: bool = True

@@ -33,6 +33,8 @@ class Because(StrEnum):
     QUEUE_PAUSED = "queue_paused"
     RETRYING = "retrying"
     SNOOZED = "snoozed"
+    SLEEPING = "sleeping"
+    AWAITING = "awaiting"
     CRASHED = "crashed"
     QUEUE_UNSERVED = "queue_unserved"
     TASK_UNKNOWN = "task_unknown"

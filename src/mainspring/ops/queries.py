@@ -28,6 +28,8 @@ class JobHistory(Value, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
     progress: Progress | None = None
     """How far a running one said it was."""
+    awaits: str | None = None
+    """The event that it waits for."""
 
 
 class LoggedRun(Value, frozen=True, kw_only=True):
@@ -62,7 +64,13 @@ class Queries:
         if job is None:
             raise NotFound("job", job_id)
         progress = await self._store.progress(job_id) if job.state is JobState.RUNNING else None
-        return JobHistory(job=job, runs=tuple(await self._store.runs(job_id)), progress=progress)
+        awaited = await self._store.awaited([job_id]) if job.state is JobState.DELAYED else {}
+        return JobHistory(
+            job=job,
+            runs=tuple(await self._store.runs(job_id)),
+            progress=progress,
+            awaits=awaited.get(job_id),
+        )
 
     async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:
         """What was captured of a job's runs, oldest first, or of one of them."""
@@ -102,11 +110,14 @@ class Queries:
 
     async def hints(self, jobs: Sequence[Job]) -> dict[int, str]:
         """What keeps jobs of a list from being claimed, by id; most have nothing in their way."""
+        delayed = [each.id for each in jobs if each.state is JobState.DELAYED]
+        awaited = await self._store.awaited(delayed) if delayed else {}
+        waits = {job_id: f"waits for event {name}" for job_id, name in awaited.items()}
         if not any(each.state is JobState.READY for each in jobs):
-            return {}
+            return waits
         members = await self.members()
         found = {each.id: hint(each, members) for each in jobs}
-        return {job_id: said for job_id, said in found.items() if said is not None}
+        return waits | {job_id: said for job_id, said in found.items() if said is not None}
 
     async def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""

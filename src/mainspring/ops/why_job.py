@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import assert_never
 
+import msgspec
+
 from mainspring.lifecycle.burial import CRASHES_ALLOWED
+from mainspring.model.checkpoint import Checkpoint, Kind
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
@@ -20,7 +24,7 @@ from mainspring.ops.obstacle import obstacle
 from mainspring.ops.views import iso, member_id
 from mainspring.ops.words import error, length, moment
 
-_END_OF_TIME = 9999
+_FOR_EVER, _END_OF_TIME = 9996, 9999
 
 
 class JobFacts(Value, frozen=True, kw_only=True):
@@ -43,6 +47,10 @@ class JobFacts(Value, frozen=True, kw_only=True):
     """Its queue's."""
     progress: Progress | None = None
     """How far a running one said it was."""
+    awaits: str | None = None
+    """The event that it waits for."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """What its runs have recorded."""
 
 
 def why_job(facts: JobFacts) -> Answer:
@@ -88,7 +96,11 @@ def _delayed(facts: JobFacts) -> Answer:
     wait = f"{moment(job.run_at)}, in {length(job.run_at - facts.now)}"
     due = {"run_at": iso(job.run_at), "seconds": (job.run_at - facts.now).total_seconds()}
     last = facts.runs[-1].verdict if facts.runs else None
-    if last is Verdict.SNOOZED:
+    if facts.awaits is not None:
+        return _awaiting(facts, facts.awaits, wait, due)
+    if last is Verdict.SNOOZED and _sleeps(facts):
+        because, said = Because.SLEEPING, f"sleeps until {wait}"
+    elif last is Verdict.SNOOZED:
         because, said = Because.SNOOZED, f"was snoozed by its handler until {wait}"
     elif last is Verdict.CRASHED:
         because, said = Because.CRASHED, f"waits until {wait}, after crash {job.crashes} of {CRASHES_ALLOWED}"
@@ -97,6 +109,22 @@ def _delayed(facts: JobFacts) -> Answer:
     else:
         because, said = Because.DUE_LATER, f"is waiting for its time: {wait}"
     return _answer(because, facts, f"Job {job.id} {said}.{_deadline(facts)}", **due)
+
+
+def _awaiting(facts: JobFacts, name: str, wait: str, due: Mapping[str, object]) -> Answer:
+    job = facts.job
+    endless = job.run_at.year >= _FOR_EVER
+    until = "for however long it takes" if endless else f"until {wait}"
+    send = f"mainspring events send {name} --job {job.id}"
+    sentence = f"Job {job.id} waits for event {name}, {until}.{_deadline(facts)} Send it with `{send}`."
+    return _answer(Because.AWAITING, facts, sentence, event=name, **({} if endless else due))
+
+
+def _sleeps(facts: JobFacts) -> bool:
+    """Whether a sleep that it put on record is not over."""
+    sleeps = [each for each in facts.checkpoints if each.name.startswith(Kind.SLEEP.key(""))]
+    ends = [each.done_at + timedelta(seconds=msgspec.json.decode(each.value or b"0")) for each in sleeps]
+    return any(end > facts.now for end in ends)
 
 
 def _ready(facts: JobFacts) -> Answer:

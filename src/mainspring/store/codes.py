@@ -66,6 +66,8 @@ CODE = "code"
 """The author of what an app declares."""
 COALESCE = timedelta(seconds=-1)
 """A spec's catch-up where the newest missed slot stands for all."""
+AWAITING = datetime(9996, 1, 1, tzinfo=UTC)
+"""When a job is due that waits for an event, for however long."""
 GATED = datetime(9998, 1, 1, tzinfo=UTC)
 """When a job is due that waits for its limits."""
 PARKED = datetime(9997, 1, 1, tzinfo=UTC)

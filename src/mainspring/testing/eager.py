@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Pool
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
@@ -12,6 +12,7 @@ from typing import Any, NoReturn, cast
 from mainspring.app import Mainspring
 from mainspring.config import CAPTURE_NONE
 from mainspring.declare.batch import batch
+from mainspring.declare.events import new_event
 from mainspring.declare.handle import JobHandle
 from mainspring.engine.effects import RunEffects, SettlingStore
 from mainspring.engine.executor import Executor, Stop
@@ -22,30 +23,39 @@ from mainspring.model.outcome import Failed, Started
 from mainspring.store.ports import ReportStore
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
+from mainspring.testing.eager_steps import EagerEvents, EagerSteps
 from mainspring.testing.watch import Watch
 
 __tracebackhide__ = True  # see harness.py
 
 
 @contextmanager
-def eager(app: Mainspring) -> Iterator[None]:
+def eager(app: Mainspring, *, events: Mapping[str, object] | None = None) -> Iterator[None]:
     """While this lasts, nothing of the app is stored: `enqueue` and its kin call the handler with
-    arguments that have been to JSON and back, and return when it has returned.
+    arguments that have been to JSON and back, and return when it has returned. Steps are called each time, a
+    sleep takes no time, and a wait finds what is among the `events` or was sent before; if nothing was, its
+    timeout is over at once.
 
     That tests handlers and what is passed to them. It tests no retry, delay, queue, priority,
     schedule or transaction, and not that the caller can go on before the job has run.
     """
-    mode = _Eager(app)
+    mode = _Eager(app, EagerEvents(events or {}))
     # In the way of the methods: an app that is not in this mode does not even ask.
-    vars(app).update(enqueue=mode.enqueue, aenqueue=mode.aenqueue)
+    names = ("enqueue", "aenqueue", "send_event", "asend_event")
+    vars(app).update({name: getattr(mode, name) for name in names})
     try:
         yield
     finally:
-        del vars(app)["enqueue"], vars(app)["aenqueue"]
+        for name in names:
+            del vars(app)[name]
 
 
 class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
+
+    def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
+        super().__init__(claim, run, cast("SettlingStore", None), app.clock)
+        self._steps = EagerSteps(self, app.clock, events)
 
     def transaction(self, result: object) -> NoReturn:
         raise UsageError("ctx.transaction(): not in eager mode, which stores nothing; use a Harness")
@@ -73,9 +83,19 @@ class _NeverStopped:
 class _Eager:
     """A sender that keeps nothing."""
 
-    def __init__(self, app: Mainspring) -> None:
-        self._app = app
+    def __init__(self, app: Mainspring, events: EagerEvents) -> None:
+        self._app, self._events = app, events
         self._ids = itertools.count(1)
+
+    def send_event(
+        self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
+    ) -> bool:
+        return self._events.send(new_event(name, payload, job))
+
+    async def asend_event(
+        self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
+    ) -> bool:
+        return self._events.send(new_event(name, payload, job))
 
     def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         try:
@@ -112,7 +132,7 @@ class _Eager:
         return JobHandle(id=job_id, task=job.task, queue=job.queue)
 
     def _effects(self, claim: Claim, run: Stop) -> RunEffects:
-        return _NoEffects(claim, run, cast("SettlingStore", None), self._app.clock)
+        return _NoEffects(claim, run, self._app, self._events)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:
         now = self._app.clock.now()

@@ -12,8 +12,8 @@ from mainspring.model.job import Job, JobState
 from mainspring.store.ports import Store
 
 PAGE = 1000
-_END_OF_TIME = 9999
-"""The year in which jobs are due that wait for others of their schedule."""
+_FOR_EVER = 9996
+"""From this year on jobs are due that wait for an event, or for others of their schedule."""
 
 
 async def every_job(
@@ -41,7 +41,7 @@ async def next_moment(store: Store, clock: Clock, *, end: datetime | None) -> da
     schedules alone would go on for ever."""
     now = clock.now()
     jobs = await every_job(store, clock, state=JobState.DELAYED)
-    moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _END_OF_TIME]
+    moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _FOR_EVER]
     if end is None and not moments:
         return None
     wait = await store.next_due(at=clock.stamp())

@@ -100,6 +100,7 @@ class Ended(Value, frozen=True, kw_only=True, tag=True):
     settled: bool = False
     """Its own transaction has written that it succeeded."""
     snoozed: timedelta | None = None
+    awaits: str | None = None
     clean: bool = True
     """Whether the child may run another job: it has not run out of memory, and no process is left."""
 

@@ -146,7 +146,7 @@ class Pool:
 
 def _outcome(ended: Ended) -> Outcome:
     if ended.snoozed is not None:
-        return Snoozed(delay=ended.snoozed)
+        return Snoozed(delay=ended.snoozed, awaits=ended.awaits)
     if ended.settled:
         return Settled(result=ended.result)
     if ended.failure is None:

@@ -15,6 +15,7 @@ import msgspec
 from mainspring.clock import SystemClock
 from mainspring.declare.context import Context
 from mainspring.declare.effects import Effects
+from mainspring.declare.endings import Suspended
 from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.retry import Retry
 from mainspring.declare.signature import Signature
@@ -42,7 +43,8 @@ class RunsEffects(Effects, Protocol):
     async def aend(self, outcome: Outcome) -> Outcome: ...
 
 
-MakeEffects = Callable[[Claim, Settling], RunsEffects]
+MakeEffects = Callable[[Claim, Settling, int], RunsEffects]
+"""Of a claim, its run, and the bytes that a result may have."""
 
 
 class Runner:
@@ -76,7 +78,9 @@ class Runner:
     def _ran(
         self, run: Run, function: Callable[..., object], signature: Signature, retry: Retry
     ) -> tuple[Outcome, bool]:
-        effects = self._effects(run.claim, _Settling(self._line)) if signature.wants_context else None
+        effects = None
+        if signature.wants_context:
+            effects = self._effects(run.claim, _Settling(self._line), run.result_bytes)
         context = None if effects is None else self._context(run, effects)
 
         def call() -> object:
@@ -162,7 +166,7 @@ def _outcome(work: Callable[[], bytes | None], retry: Retry) -> tuple[Outcome, b
 
 
 def _raised(error: BaseException, retry: Retry) -> tuple[Outcome, bool]:
-    clean = isinstance(error, Exception) and not isinstance(error, MemoryError)
+    clean = isinstance(error, Exception | Suspended) and not isinstance(error, MemoryError)
     return outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), clean
 
 
@@ -173,7 +177,7 @@ def _frame(outcome: Outcome, *, clean: bool) -> Ended:
         case Settled():
             return Ended(result=outcome.result, settled=True, clean=clean)
         case Snoozed():
-            return Ended(snoozed=outcome.delay, clean=clean)
+            return Ended(snoozed=outcome.delay, awaits=outcome.awaits, clean=clean)
         case Discarded():
             return Ended(failure=outcome.failure, discarded=True, clean=clean)
         case Failed():

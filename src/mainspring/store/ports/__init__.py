@@ -11,6 +11,7 @@ from typing import Protocol
 
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
+from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
@@ -28,6 +29,7 @@ __all__ = [
     "DeadLetters",
     "EffectStore",
     "Errand",
+    "EventStore",
     "Expected",
     "FleetStore",
     "HistoryStore",
@@ -57,6 +59,7 @@ class Store(
     ReportStore,
     WorkflowStore,
     EffectStore,
+    EventStore,
     HistoryStore,
     Admin,
     Wakeups,

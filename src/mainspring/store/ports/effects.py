@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from mainspring.errors import AnswerLost
+from mainspring.model.checkpoint import Recorded
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports.stamp import Stamp
@@ -73,6 +74,9 @@ class EffectStore(Protocol):
     async def step(self, job_id: int, name: str) -> bool:
         """Whether a run of this job has recorded this step."""
 
-    async def record_step(self, claim: Claim, name: str, *, at: Stamp) -> bool:
-        """Record a step as done; False, and nothing changes, when the claim is no longer the job's, or
-        the step is on record already. Durable on return."""
+    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
+        """Every step that runs of this job have recorded."""
+
+    async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
+        """Record a step as done, with what it answered; False, and nothing changes, when the claim is no
+        longer the job's, or the step is on record already. Durable on return."""

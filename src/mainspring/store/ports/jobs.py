@@ -45,7 +45,8 @@ class JobQueue(Protocol):
         because the claim named is no longer the job's. Durable on return. SUCCEEDED, DISCARDED and DEAD
         take the job out of the queue; FAILED counts one failure, keeps the error and waits `delay`;
         CRASHED does the same with one crash, or with a reason buries the job; SNOOZED and RELEASED cost
-        nothing. DEAD counts a failure unless the handler never ran.
+        nothing. SNOOZED with `awaits` waits no longer than until that event comes, and not at all if it has.
+        DEAD counts a failure unless the handler never ran.
         """
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
@@ -65,9 +66,9 @@ class JobQueue(Protocol):
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
-        earlier, and steps of that age whose job nobody knows any more, and see to it that there is room
-        for the days ahead. Dead letters are never touched. Answers how many rows or partitions went:
-        zero means there was nothing."""
+        earlier, steps and events of that age whose job nobody knows any more, and everybody's events of
+        that age, and see to it that there is room for the days ahead. Dead letters are never touched.
+        Answers how many rows or partitions went: zero means there was nothing."""
 
 
 class DeadLetters(Protocol):

@@ -101,14 +101,14 @@ class PostgresBorrower:
         return PostgresErrand(work)
 
 
-def step_of(claim: Claim, name: str, at: Stamp) -> dict[str, object]:
+def step_of(claim: Claim, name: str, at: Stamp, value: bytes | None = None) -> dict[str, object]:
     """The parameters of `record_step`."""
     return {
         "job_id": claim.job_id,
         "worker_id": claim.worker_id,
         "fence": claim.fence,
         "name": name,
-        "value": None,
+        "value": value,
         "at": at,
     }
 

@@ -32,6 +32,7 @@ FILES = (
     "reports.sql",
     "workflows.sql",
     "effects.sql",
+    "events.sql",
     "history.sql",
     "admin.sql",
 )

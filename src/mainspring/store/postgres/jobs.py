@@ -18,6 +18,7 @@ from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
+from mainspring.store.postgres.events import meet, prune_events, put_waits
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
@@ -133,20 +134,16 @@ class PostgresJobs:
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
-        logged = any(s.log is not None for s in settlements)
         starts = [s for s in settlements if s.start is not None]
-        if len(groups) == 1 and not logged and not starts:
+        plain = not starts and all(s.log is None and s.awaits is None for s in settlements)
+        if len(groups) == 1 and plain:
             [(verdict, batch)] = groups
             settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
-            settled = set()
             async with self._database.transaction("settle") as transaction:
-                for verdict, batch in groups:
-                    settled |= await settle_batch(transaction.fetch, verdict, batch, at)
+                settled = await _settle(transaction, settlements, at)
                 if starts:
                     await self._start(transaction, starts, settled, at)
-                if logged:
-                    await note_logs(transaction, settlements, settled, at)
         if any(verdict in GOES_BACK for verdict, _ in groups):
             self._hints.forget()
             self._notifier.poke()
@@ -202,21 +199,18 @@ class PostgresJobs:
             [row] = await transaction.fetch("drop_partitions", keep=keep, at=at)
         await self._database.fetch("drop_keys", limit=DROPPED_KEYS, at=at)
         gone: int = row["gone"]
-        return gone + await self._prune_steps(keep, at) + await self._prune_workflows(keep, at)
+        [row] = await self._database.fetch("now", at=at)
+        day = day_before(row["now"], keep)
+        gone += await self._prune_steps(day) + await self._prune_workflows(day)
+        return gone + await prune_events(self._database, day, limit=PRUNE_BATCH)
 
-    async def _prune_workflows(self, keep: timedelta, at: Stamp) -> int:
-        day = await self._day_before(keep, at)
+    async def _prune_workflows(self, day: datetime) -> int:
         gone = 0
         while page := await self._database.fetch("old_workflows", before=day, limit=PRUNED_WORKFLOWS):
             gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
         return gone
 
-    async def _day_before(self, keep: timedelta, at: Stamp) -> datetime:
-        [row] = await self._database.fetch("now", at=at)
-        return day_before(row["now"], keep)
-
-    async def _prune_steps(self, keep: timedelta, at: Stamp) -> int:
-        day = await self._day_before(keep, at)
+    async def _prune_steps(self, day: datetime) -> int:
         gone = after = 0
         while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
             ids = [row["job_id"] for row in page]
@@ -315,6 +309,21 @@ async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], 
         case _:
             assert_never(verdict)
     return {row["job_id"] for row in rows}
+
+
+async def _settle(transaction: Transaction, settlements: Sequence[Settlement], at: Stamp) -> set[int]:
+    """Several groups, logs, or jobs that wait for events, which are locked before any job."""
+    settled: set[int] = set()
+    awaiting = any(s.awaits is not None for s in settlements)
+    if awaiting:
+        settlements = await meet(transaction.fetch, settlements)
+    for verdict, batch in _groups(settlements):
+        settled |= await settle_batch(transaction.fetch, verdict, batch, at)
+    if awaiting:
+        await put_waits(transaction.fetch, settlements, settled)
+    if any(s.log is not None for s in settlements):
+        await note_logs(transaction, settlements, settled, at)
+    return settled
 
 
 async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]:

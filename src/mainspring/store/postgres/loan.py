@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
+from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
@@ -87,5 +88,16 @@ class PostgresEffects:
     async def step(self, job_id: int, name: str) -> bool:
         return bool(await self._database.fetch("step", job_id=job_id, name=name))
 
-    async def record_step(self, claim: Claim, name: str, *, at: Stamp) -> bool:
-        return bool(await self._database.fetch("record_step", **step_of(claim, name, at)))
+    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
+        rows = await self._database.fetch("steps", job_id=job_id, at=at)
+        return Recorded(
+            now=rows[0]["now"],
+            checkpoints=tuple(
+                Checkpoint(name=row["name"], value=row["value"], done_at=row["done_at"])
+                for row in rows
+                if row["name"] is not None
+            ),
+        )
+
+    async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
+        return bool(await self._database.fetch("record_step", **step_of(claim, name, at, value)))

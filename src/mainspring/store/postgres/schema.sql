@@ -78,6 +78,20 @@ CREATE TABLE mainspring.endings (
     autovacuum_vacuum_threshold=2000,
     vacuum_truncate=off
 );
+CREATE TABLE mainspring.event_waits (
+    job_id bigint NOT NULL,
+    name text NOT NULL,
+    fence integer NOT NULL,
+    CONSTRAINT event_waits_pkey PRIMARY KEY (job_id)
+);
+CREATE INDEX event_waits_name ON mainspring.event_waits USING btree (name);
+CREATE TABLE mainspring.events (
+    job_id bigint NOT NULL,
+    name text NOT NULL,
+    payload bytea,
+    sent_at timestamp with time zone,
+    CONSTRAINT events_pkey PRIMARY KEY (job_id, name)
+);
 CREATE TABLE mainspring.fires (
     spec_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,

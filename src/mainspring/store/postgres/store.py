@@ -12,6 +12,7 @@ from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
+from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.fleet import PostgresFleet
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
@@ -41,6 +42,7 @@ class PostgresStore(
     PostgresLeases,
     PostgresReports,
     PostgresEffects,
+    PostgresEvents,
     PostgresHistory,
     PostgresAdmin,
 ):

@@ -110,7 +110,7 @@ class Answer:
         return self._result.rows
 
 
-def record_step(session: Session, claim: Claim, name: str, at: Stamp) -> bool:
+def record_step(session: Session, claim: Claim, name: str, at: Stamp, value: bytes | None = None) -> bool:
     """Write one step, fenced."""
     written = session.rows(
         "record_step",
@@ -118,7 +118,7 @@ def record_step(session: Session, claim: Claim, name: str, at: Stamp) -> bool:
         worker_id=claim.worker_id,
         fence=claim.fence,
         name=name,
-        value=None,
+        value=value,
         now=session.now(at),
     )
     return bool(written)

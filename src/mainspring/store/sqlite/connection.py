@@ -27,6 +27,7 @@ FILES = (
     "reports.sql",
     "workflows.sql",
     "effects.sql",
+    "events.sql",
     "history.sql",
     "admin.sql",
 )

@@ -16,6 +16,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.reporting import day_before
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.events import prune_events
 from mainspring.store.sqlite.inserting import insert
 from mainspring.store.sqlite.reports import note_logs
 from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
@@ -137,7 +138,8 @@ class SQLiteJobs:
         statements = ("prune_runs", "prune_logs", "prune_slots")
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
-        return gone + await self._prune_steps(before) + await self._prune_workflows(before)
+        gone += await self._prune_steps(before) + await self._prune_workflows(before)
+        return gone + await prune_events(self._database, before, limit=PRUNE_BATCH)
 
     async def _prune_steps(self, before: int) -> int:
         gone = after = 0

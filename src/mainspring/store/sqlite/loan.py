@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
+from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.guest import Awaiting, Blocking, Lent
@@ -22,7 +23,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.borrower import SQLiteBorrower, record_step
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed
+from mainspring.store.sqlite.rows import listed, moment
 from mainspring.store.sqlite.settling import named, settle
 
 T = TypeVar("T")
@@ -202,5 +203,18 @@ class SQLiteEffects:
     async def step(self, job_id: int, name: str) -> bool:
         return await self._database.read(lambda session: bool(session.rows("step", job_id=job_id, name=name)))
 
-    async def record_step(self, claim: Claim, name: str, *, at: Stamp) -> bool:
-        return await self._database.write(lambda session: record_step(session, claim, name, at))
+    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
+        def work(session: Session) -> Recorded:
+            found = session.rows("steps", job_id=job_id)
+            return Recorded(
+                now=moment(session.now(at)),
+                checkpoints=tuple(
+                    Checkpoint(name=row["name"], value=row["value"], done_at=moment(row["done_at"]))
+                    for row in found
+                ),
+            )
+
+        return await self._database.read(work)
+
+    async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
+        return await self._database.write(lambda session: record_step(session, claim, name, at, value))

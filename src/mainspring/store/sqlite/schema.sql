@@ -65,6 +65,19 @@ CREATE TABLE endings (
     workflow_id INTEGER NOT NULL,
     job_id      INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE event_waits (
+    job_id INTEGER NOT NULL PRIMARY KEY,
+    name   TEXT    NOT NULL,
+    fence  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX event_waits_name ON event_waits (name);
+CREATE TABLE events (
+    job_id  INTEGER NOT NULL,               -- whose; 0: everybody's
+    name    TEXT    NOT NULL,
+    payload BLOB    NOT NULL,
+    sent_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, name)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,

@@ -11,12 +11,15 @@ import msgspec
 
 from mainspring.model.failure import Failure
 from mainspring.model.settlement import Reason, Settlement, Verdict
-from mainspring.store.codes import VERDICT_CODE
+from mainspring.store.codes import AWAITING, VERDICT_CODE
 from mainspring.store.sqlite.connection import Session
-from mainspring.store.sqlite.rows import errors, listed, moment, span, written
+from mainspring.store.sqlite.events import begin_waits
+from mainspring.store.sqlite.rows import errors, listed, micros, moment, span, written
 from mainspring.store.sqlite.workflow_session import SQLiteWorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import at_once
+
+_AWAITING = micros(AWAITING)
 
 Standing = list[tuple[Settlement, sqlite3.Row]]
 """Settlements whose claim is still the job's, with what the job says of itself."""
@@ -121,9 +124,13 @@ def _discarded(session: Session, standing: Standing, now: int) -> set[int]:
 
 def _released(session: Session, standing: Standing, now: int) -> set[int]:
     session.each("note_run", [_run(s, None, now) for s, _ in standing if s.ran])
+    found = begin_waits(session, [s for s, _ in standing if s.awaits is not None])
     session.each(
         "settle_released",
-        [{"id": s.job_id, "run_at": now + span(s.delay) if s.delay else None} for s, _ in standing],
+        [
+            {"id": s.job_id, "run_at": _again(s, now) if s.delay and s.job_id not in found else None}
+            for s, _ in standing
+        ],
     )
     return _ids(standing)
 
@@ -135,6 +142,10 @@ def _started(session: Session, standing: Standing, now: int) -> set[int]:
     at_once(start(SQLiteWorkflowSession(session, now, {}), [s for s, _ in standing], parents))
     session.hint()
     return _ids(standing)
+
+
+def _again(settlement: Settlement, now: int) -> int:
+    return min(now + span(settlement.delay), _AWAITING)
 
 
 def _counts(settlement: Settlement) -> dict[str, object]:

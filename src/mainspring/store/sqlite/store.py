@@ -12,6 +12,7 @@ from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
+from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
@@ -37,6 +38,7 @@ class SQLiteStore(
     SQLiteReports,
     SQLiteWorkflows,
     SQLiteEffects,
+    SQLiteEvents,
     SQLiteHistory,
     SQLiteAdmin,
 ):

@@ -12,6 +12,11 @@ SELECT coalesce(max(version), 0) AS version FROM mainspring.migrations;
 -- name: step
 SELECT value FROM mainspring.steps WHERE job_id = :job_id AND name = :name;
 
+-- name: steps
+-- All of one job, and the moment; one row of nothing else where there is none.
+SELECT coalesce(:at::timestamptz, now()) AS now, s.name, s.value, s.done_at
+FROM (SELECT 1) AS one LEFT JOIN mainspring.steps s ON s.job_id = :job_id;
+
 -- name: record_step
 -- No row: the claim is no longer the job's, or another run has recorded the step meanwhile.
 INSERT INTO mainspring.steps (job_id, name, value, done_at)

@@ -226,7 +226,7 @@ FROM ended
 RETURNING job_id;
 
 -- name: settle_released
--- Given back (verdict 3) or snoozed (verdict 6).
+-- Given back (verdict 3) or snoozed (verdict 6), perhaps until an event comes: no delay ends after the year of those.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
     FROM mainspring.jobs
@@ -237,10 +237,10 @@ WITH ended AS MATERIALIZED (
     UPDATE mainspring.jobs
     SET worker_id = 0,
         run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] = interval '0' THEN run_at
-                      WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
+                      WHEN line_id IS NULL THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00')
                       ELSE timestamptz '9998-01-01 00:00:00+00' END,
         due_at = CASE WHEN line_id IS NOT NULL AND (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
-                      THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END
+                      THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00') END
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,

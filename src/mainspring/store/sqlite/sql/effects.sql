@@ -18,6 +18,10 @@ PRAGMA wal_autocheckpoint = 0;
 -- name: step
 SELECT value FROM steps WHERE job_id = :job_id AND name = :name;
 
+-- name: steps
+-- All of one job.
+SELECT name, value, done_at FROM steps WHERE job_id = :job_id;
+
 -- name: record_step
 -- No row: the claim is no longer the job's, or another run has recorded the step meanwhile.
 INSERT INTO steps (job_id, name, value, done_at)

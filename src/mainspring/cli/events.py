@@ -1,0 +1,33 @@
+"""`events`: tell jobs what they wait for."""
+
+from __future__ import annotations
+
+import click
+
+from mainspring.cli.options import JOB_ID, store_options
+from mainspring.cli.output import document, printable
+from mainspring.cli.session import Access
+from mainspring.declare.jsontext import read_json
+from mainspring.ops.events import Events, sent_view
+
+
+@click.group()
+def events() -> None:
+    """Send what jobs wait for."""
+
+
+@events.command()
+@click.argument("name")
+@click.argument("payload", metavar="[JSON]", required=False)
+@click.option("--job", "job_id", type=JOB_ID, metavar="ID", help="For this job alone.")
+@store_options
+def send(name: str, payload: str | None, job_id: int | None, access: Access, as_json: bool) -> None:
+    """Send an event to one job, or to all that wait or will wait for it; the first one counts."""
+    said = None if payload is None else read_json(payload, "JSON")
+    sent = access.ask(lambda store, clock: Events(store, clock).send(name, said, job_id=job_id))
+    if as_json:
+        document(sent_view(sent))
+        return
+    whose = "everybody" if job_id is None else f"job {job_id}"
+    done = "sent" if sent.first else "had been sent before; nothing was done"
+    click.echo(printable(f"event {name} for {whose} {done}"))

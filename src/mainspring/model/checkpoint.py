@@ -1,0 +1,40 @@
+"""What a job's runs have got done, for the runs that come after."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from mainspring.model.value import Value
+
+
+class Kind(StrEnum):
+    """What a checkpoint is of; each kind has names of its own."""
+
+    STEP = "step"
+    """A function has returned; its value is that, in JSON."""
+    SLEEP = "sleep"
+    """A sleep has begun; its value is its length in seconds."""
+    WAIT = "wait"
+    """A wait for an event has begun; its value is the timeout in seconds."""
+    EVENT = "event"
+    """A wait is over; its value is the event's payload, or nothing if the timeout came first."""
+
+    def key(self, name: str) -> str:
+        """How it is called in the store: no name has a space, so `ctx.once()` was never given this."""
+        return f"{self.value} {name}"
+
+
+class Checkpoint(Value, frozen=True, kw_only=True):
+    """Something that one run recorded, and no run records again."""
+
+    name: str
+    value: bytes | None
+    done_at: datetime
+
+
+class Recorded(Value, frozen=True, kw_only=True):
+    """Everything a job's runs have recorded, in no order, and the store's now."""
+
+    now: datetime
+    checkpoints: tuple[Checkpoint, ...] = ()
