@@ -8,10 +8,10 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema bench clean
+.PHONY: help run test check fmt schema bench bench-workflows clean
 
 help: ## Print this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(RUN_STAMP) ## Start the example on a SQLite file: needs nothing but python3
 	$(BIN)/mainspring dev examples/hello.py $(ARGS)
@@ -37,8 +37,11 @@ schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
 bench: $(DEV_STAMP) ## Run the benchmarks (ARGS passes through)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+bench-workflows: $(DEV_STAMP) ## Measure workflows beside DBOS and Celery, an hour (ARGS='--ours --wide 1000')
+	$(BIN)/python -m benchmarks.workflows $(ARGS)
+
 clean: ## Remove the environment and what tools left behind
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .bench dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
