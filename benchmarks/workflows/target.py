@@ -31,9 +31,10 @@ async def link(number: int) -> int:
 
 
 wide = app.workflow("wide")
-wide.step(total, wide.map(same, over=wide.step(numbers, n=wide.param("n"))))
+wide.returns(wide.step(total, wide.map(same, over=wide.step(numbers, n=wide.param("n")))))
 
 chain = app.workflow("chain")
 _last = chain.step(link, chain.param("n"))
 for _ in range(LENGTH - 1):
     _last = chain.step(link, _last)
+chain.returns(_last)
