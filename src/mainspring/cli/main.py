@@ -20,6 +20,7 @@ from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.why import why
+from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
 
 
@@ -40,6 +41,7 @@ for command in (
     enqueue,
     jobs,
     dead,
+    workflows,
     queues,
     limits,
     schedules,

@@ -13,6 +13,8 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
+from mainspring.model.workflow import Workflow
+from mainspring.ops.belonging import StepOf, step_of
 from mainspring.ops.obstacle import hint
 from mainspring.ops.triggers import calendars_of, readable
 from mainspring.store.ports import Store
@@ -28,6 +30,10 @@ class JobHistory(Value, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
     progress: Progress | None = None
     """How far a running one said it was."""
+    workflow: Workflow | None = None
+    """The workflow that it is."""
+    step: StepOf | None = None
+    """The step of a workflow that it is."""
 
 
 class LoggedRun(Value, frozen=True, kw_only=True):
@@ -62,7 +68,13 @@ class Queries:
         if job is None:
             raise NotFound("job", job_id)
         progress = await self._store.progress(job_id) if job.state is JobState.RUNNING else None
-        return JobHistory(job=job, runs=tuple(await self._store.runs(job_id)), progress=progress)
+        return JobHistory(
+            job=job,
+            runs=tuple(await self._store.runs(job_id)),
+            progress=progress,
+            workflow=await self._store.workflow(job_id),
+            step=await step_of(self._store, job_id),
+        )
 
     async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:
         """What was captured of a job's runs, oldest first, or of one of them."""
