@@ -20,6 +20,41 @@ def test_names_of_schedules_outlive_them(desk):
     assert desk.run(desk.store.schedule_names()) == ["a", "b"]
 
 
+def test_the_newest_runs_of_many_jobs_are_read_at_once(desk):
+    tried, done, unborn = desk.started(max_attempts=3), desk.put(task="u"), desk.put(task="v")
+    for _ in range(2):
+        desk.end(tried, Verdict.FAILED)
+        desk.advance(SECOND)
+        tried = desk.take()
+    desk.end(tried, Verdict.SUCCEEDED, result=b"7")
+    desk.end(desk.take(tasks=("u",)), Verdict.SUCCEEDED)
+
+    found = desk.run(desk.store.runs_of([tried.job_id, done, unborn], most=2))
+
+    assert [run.verdict for run in found[tried.job_id]] == [Verdict.FAILED, Verdict.SUCCEEDED]
+    assert found.keys() == {tried.job_id, done}
+    last = found[tried.job_id][-1]
+    assert (last.result, last.enqueued_at, last.attempt) == (None, desk.runs(tried.job_id)[0].enqueued_at, 3)
+    assert found[tried.job_id][0].failure.message == "boom"
+    assert desk.run(desk.store.runs_of([], most=2)) == {}
+
+
+def test_where_live_jobs_stand_is_read_at_once(desk):
+    delayed, ready, running = desk.put(delay=HOUR), desk.put(queue="a"), desk.started(queue="b")
+    dead, gone = desk.bury(queue="c"), 987_654
+
+    found = desk.run(desk.store.standings([delayed, ready, running.job_id, dead, gone], at=desk.now))
+
+    assert {job_id: each.state for job_id, each in found.items()} == {
+        delayed: JobState.DELAYED,
+        ready: JobState.READY,
+        running.job_id: JobState.RUNNING,
+    }
+    assert (found[running.job_id].worker_id, found[running.job_id].claimed_at) == (1, desk.now)
+    assert (found[ready].worker_id, found[ready].claimed_at) == (None, None)
+    assert (found[delayed].run_at, found[delayed].enqueued_at) == (desk.now + HOUR, desk.now)
+
+
 def test_a_job_that_never_was_is_none(desk):
     assert desk.find(987_654) is None
 

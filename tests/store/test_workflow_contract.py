@@ -369,3 +369,26 @@ def test_workflows_are_listed_newest_first_and_pruned_with_history(desk: Desk) -
     assert desk.run(desk.store.workflow(ended.id)) is None
     assert desk.run(desk.store.steps_of(ended.id, most=10)) == []
     assert live.workflow.state is WorkflowState.RUNNING
+
+
+def test_the_first_lost_items_of_each_map_are_told(desk: Desk) -> None:
+    over = {"kind": Kind.MAP, "over": Param(name="all")}
+    story = Story(desk, definition(one=dict(over), two=dict(over)), {"all": [1, 2, 3, 4]})
+    for item in (3, 1, 2):
+        story.end("one", DEAD, item=item)
+    story.end("two", item=0)
+    desk.cancel(story.step("two", 3).id)
+    story.resolve()
+    lost = desk.run(desk.store.lost_items(story.id, most=2))
+    assert [(each.place, each.item, each.state) for each in lost] == [
+        (0, 1, "failed"),
+        (0, 2, "failed"),
+        (1, 3, "cancelled"),
+    ]
+
+
+def test_a_step_is_found_by_the_id_of_its_job(desk: Desk) -> None:
+    story = Story(desk, definition(a={}, b={"parents": ["a"]}))
+    waiting = story.step("b")
+    assert desk.run(desk.store.workflow_step(waiting.id)) == waiting
+    assert desk.run(desk.store.workflow_step(story.id)) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -16,11 +17,13 @@ from mainspring.cli.session import Access
 from mainspring.clock import Clock
 from mainspring.errors import shown
 from mainspring.model.history import DeadFilter
+from mainspring.ops.belonging import retry_words
 from mainspring.ops.commands import Commands
 from mainspring.ops.replaying import Replay, Replayed
 from mainspring.store.ports import Store
 
 MOST_COUNTED = 1_000_000
+_NAMED = 10
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _RATE = re.compile(r"([0-9]{1,6})(?:/([smh]))?", re.ASCII)
 
@@ -72,6 +75,8 @@ class Bulk:
         self._which = which
         self._per_second = per_second
         self._ids: list[int] = []
+        self._left = 0
+        self._workflows: dict[int, None] = {}
         self._last: Replayed | None = None
         self._whole = False
 
@@ -85,6 +90,8 @@ class Bulk:
                 async for page in replay.pages():
                     self._last = page
                     self._ids += page.job_ids
+                    self._left += page.left
+                    self._workflows |= dict.fromkeys(page.workflows)
                     bar.update(page.looked_at)
                 self._whole = True
             except asyncio.CancelledError:
@@ -96,11 +103,23 @@ class Bulk:
         if self._last is None and not self._whole:
             return  # nothing began: the error says all there is to say
         if as_json:
-            document({"replayed": len(self._ids), "ids": self._ids, "complete": self._whole})
+            done = {"replayed": len(self._ids), "ids": self._ids, "complete": self._whole}
+            left = {"left": self._left, "workflows": list(self._workflows)} if self._left else {}
+            document({**done, **left})
         else:
             click.echo(f"{len(self._ids)} replayed")
+        if self._left:
+            say(_left(self._left, list(self._workflows)))
         if self._last is not None and not self._whole:
             say(f"cut short; go on with: mainspring dead replay {_rest(self._which, self._last.last_id)}")
+
+
+def _left(count: int, workflows: Sequence[int]) -> str:
+    named = ", ".join(map(str, workflows[:_NAMED]))
+    more = f" and {len(workflows) - _NAMED} more" if len(workflows) > _NAMED else ""
+    whose = f"workflow {named}" if len(workflows) == 1 else f"workflows {named}{more}"
+    one = workflows[0] if len(workflows) == 1 else "ID"
+    return f"{count} left, for they belong to {whose}: run them again with `{retry_words(one)}`"
 
 
 def _rest(which: DeadFilter, last_id: int) -> str:

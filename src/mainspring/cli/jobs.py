@@ -15,7 +15,7 @@ from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.ops.commands import Commands, Done, Effect
-from mainspring.ops.queries import LoggedRun, Queries
+from mainspring.ops.queries import JobHistory, LoggedRun, Queries
 from mainspring.ops.views import View, done_view, iso, job_view, member_id, progress_view, run_view
 from mainspring.store.ports import Store
 
@@ -74,10 +74,11 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
     found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
     if as_json:
-        now = {"progress": progress_view(found.progress), "awaits": found.awaits}
+        now = {"progress": progress_view(found.progress), "awaits": found.awaits, **_belongs(found)}
         document({**job_view(found.job), **now, "runs": [run_view(each) for each in found.runs]})
         return
-    show_job({**job_view(found.job), "progress": _progress(found.progress), "awaits": found.awaits})
+    now = {"progress": _progress(found.progress), "awaits": found.awaits, **_belongs_in_words(found)}
+    show_job({**job_view(found.job), **now})
     if found.runs:
         click.echo()
         titles = ["RUN", "ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]
@@ -140,6 +141,21 @@ def show_job(view: View) -> None:
         said = f"attempt {error['attempt']} at {error['at']}: {error['type']}: {error['message']}"
         click.echo(f"\n{printable(said)}")
         block(error["traceback"])
+
+
+def _belongs(found: JobHistory) -> View:
+    """Only for those that have to do with workflows."""
+    own: View = {} if found.workflow is None else {"workflow": found.workflow.name}
+    if found.step is None:
+        return own
+    place = found.step
+    return {**own, "workflow_id": place.workflow.id, "step": place.name, "item": place.step.item}
+
+
+def _belongs_in_words(found: JobHistory) -> View:
+    whole = found.workflow
+    own = None if whole is None else f"{whole.name}, {whole.state}: `mainspring workflows show {whole.id}`"
+    return {"workflow": own, "belongs to": None if found.step is None else str(found.step)}
 
 
 def _progress(progress: Progress | None) -> str | None:

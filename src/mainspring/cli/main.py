@@ -21,6 +21,7 @@ from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.why import why
+from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
 
 
@@ -42,6 +43,7 @@ for command in (
     jobs,
     dead,
     events,
+    workflows,
     queues,
     limits,
     schedules,

@@ -19,17 +19,21 @@ APP_VARIABLE = "MAINSPRING_APP"
 _MOMENT = "a moment such as 2026-03-01T09:00:00+01:00"
 
 
-class _JobId(click.IntRange):
+class _Id(click.IntRange):
     name = "id"
+
+    def __init__(self, noun: str) -> None:
+        super().__init__(1, LARGEST_ID)
+        self._noun = noun
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"expected the number of a job, such as 42, got {shown(value)}", param, ctx)
+            self.fail(f"expected the number of a {self._noun}, such as 42, got {shown(value)}", param, ctx)
 
 
-JOB_ID = _JobId(1, LARGEST_ID)
+JOB_ID, WORKFLOW_ID = _Id("job"), _Id("workflow")
 
 
 def seconds_or_text(text: str) -> int | str:

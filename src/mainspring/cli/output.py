@@ -15,6 +15,7 @@ import click
 
 _GAP = "  "
 _NARROWEST = 8
+_USUAL = 100
 
 
 def printable(value: object) -> str:
@@ -55,6 +56,18 @@ def fields(pairs: Iterable[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
         click.echo(f"{name.ljust(width)}{_GAP}{_cell(value)}")
+
+
+def line(text: str) -> None:
+    """One line of our own, cut to fit a terminal; signs that stdout cannot write become escapes."""
+    encoding = sys.stdout.encoding or "ascii"
+    click.echo(_fit(text.rstrip()).encode(encoding, "backslashreplace").decode(encoding))
+
+
+def width(*, most: int) -> int:
+    """How many columns there are to draw in: those of the terminal, or as many as most have."""
+    columns = shutil.get_terminal_size((_USUAL, 24)).columns if sys.stdout.isatty() else _USUAL
+    return max(_NARROWEST, min(columns, most))
 
 
 def when(moment: datetime | None) -> str | None:

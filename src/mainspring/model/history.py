@@ -26,6 +26,22 @@ class Run(Value, frozen=True, kw_only=True):
     result: bytes | None = None
     payload: bytes | None = None
     """Of an edit, the arguments as they were before."""
+    enqueued_at: datetime | None = None
+    """When its job was put into the queue."""
+
+
+class Standing(Value, frozen=True, kw_only=True):
+    """Where a live job stands, without what it was given."""
+
+    id: int
+    state: JobState
+    run_at: datetime
+    enqueued_at: datetime
+    failures: int
+    max_attempts: int
+    worker_id: int | None = None
+    claimed_at: datetime | None = None
+    """When the run that is under way began."""
 
 
 class DeadJob(Value, frozen=True, kw_only=True):

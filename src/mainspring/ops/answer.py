@@ -45,6 +45,8 @@ class Because(StrEnum):
     DEAD = "dead"
     CANCELLED = "cancelled"
     DISCARDED = "discarded"
+    WORKFLOW = "workflow"
+    STEP = "step"
 
 
 class Answer(Value, frozen=True, kw_only=True):

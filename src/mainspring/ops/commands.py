@@ -13,6 +13,7 @@ from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.model.job import Job, JobState
 from mainspring.model.value import Value
+from mainspring.ops.belonging import retry_words
 from mainspring.ops.replaying import Replay
 from mainspring.store.ports import Stamp, Store
 
@@ -115,7 +116,7 @@ class Commands:
         return [
             Done(job_id=job_id, effect=effect, was=state)
             if job_id in moved
-            else Done(job_id=job_id, effect=Effect.NONE, was=state, why="has moved on meanwhile")
+            else Done(job_id=job_id, effect=Effect.NONE, was=state, why=_why_left(found[job_id]))
             for job_id in ids
         ]
 
@@ -123,6 +124,12 @@ class Commands:
 def _in_order(found: Mapping[int, Job], done: Sequence[Done]) -> list[Done]:
     answers = {each.job_id: each for each in done}
     return [answers.get(job.id) or _refused(job) for job in found.values()]
+
+
+def _why_left(job: Job) -> str:
+    if job.state is JobState.DEAD and job.workflow_id is not None:
+        return f"belongs to workflow {job.workflow_id}, which `{retry_words(job.workflow_id)}` runs again"
+    return "has moved on meanwhile"
 
 
 def _refused(job: Job) -> Done:

@@ -13,6 +13,8 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
+from mainspring.model.workflow import Workflow
+from mainspring.ops.belonging import StepOf, step_of
 from mainspring.ops.obstacle import hint
 from mainspring.ops.triggers import calendars_of, readable
 from mainspring.store.ports import Store
@@ -30,6 +32,10 @@ class JobHistory(Value, frozen=True, kw_only=True):
     """How far a running one said it was."""
     awaits: str | None = None
     """The event that it waits for."""
+    workflow: Workflow | None = None
+    """The workflow that it is."""
+    step: StepOf | None = None
+    """The step of a workflow that it is."""
 
 
 class LoggedRun(Value, frozen=True, kw_only=True):
@@ -70,6 +76,8 @@ class Queries:
             runs=tuple(await self._store.runs(job_id)),
             progress=progress,
             awaits=awaited.get(job_id),
+            workflow=await self._store.workflow(job_id),
+            step=await step_of(self._store, job_id),
         )
 
     async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:

@@ -23,6 +23,10 @@ class Replayed(Value, frozen=True, kw_only=True):
     job_ids: tuple[int, ...]
     looked_at: int
     last_id: int
+    workflows: tuple[int, ...] = ()
+    """Those to which letters belong that were left: a retry of a workflow runs what failed in it."""
+    left: int = 0
+    """How many these letters are."""
 
 
 class Replay:
@@ -47,7 +51,14 @@ class Replay:
             began = self._clock.monotonic()
             ids = [each.id for each in letters]
             back = await self._store.replay(ids, at=self._clock.stamp())
-            yield Replayed(job_ids=tuple(back), looked_at=len(ids), last_id=ids[-1])
+            owners = [each.workflow_id for each in letters if each.workflow_id is not None]
+            yield Replayed(
+                job_ids=tuple(back),
+                looked_at=len(ids),
+                last_id=ids[-1],
+                workflows=tuple(dict.fromkeys(owners)),
+                left=len(owners),
+            )
             which = msgspec.structs.replace(which, before=ids[-1])
             await self._rest(len(back), began)
 

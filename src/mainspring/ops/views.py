@@ -99,7 +99,8 @@ def failure_view(failure: Failure) -> View:
 
 def dead_view(dead: DeadJob) -> View:
     """A dead letter: the job, and why it died."""
-    return {**job_view(dead.as_job()), "died_at": iso(dead.died_at), "reason": dead.reason}
+    belongs = {} if dead.workflow_id is None else {"workflow_id": dead.workflow_id}
+    return {**job_view(dead.as_job()), "died_at": iso(dead.died_at), "reason": dead.reason, **belongs}
 
 
 def dead_group_view(group: DeadGroup) -> View:

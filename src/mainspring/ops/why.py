@@ -14,11 +14,15 @@ from mainspring.model.queue import QueuePause
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer
+from mainspring.ops.belonging import step_of
 from mainspring.ops.ledger import ledger
 from mainspring.ops.records import Records, row_of
 from mainspring.ops.triggers import calendars_of
 from mainspring.ops.why_job import JobFacts, goes_before, is_held, why_job
 from mainspring.ops.why_slot import no_slot_yet, why_next, why_slot
+from mainspring.ops.why_workflow import why_running, why_unmade
+from mainspring.ops.workflow_queries import WorkflowQueries
+from mainspring.ops.workflow_views import WorkflowView
 from mainspring.store.ports import Store
 
 PAGE, MOST, HOLDERS = 1000, 100_000, 10
@@ -55,8 +59,13 @@ class Why:
     async def job(self, job_id: int) -> Answer:
         """What a job waits for, or how it ended."""
         job = await self._store.job(job_id, at=self._clock.stamp())
+        step = await step_of(self._store, job_id)
         if job is None:
-            raise NotFound("job", job_id)
+            if step is None:
+                raise NotFound("job", job_id)
+            return why_unmade(step, await self._workflow(step.workflow.id))
+        if job.state is JobState.RUNNING and job.worker_id is None:
+            return why_running(job_id, await self._workflow(job_id), step)
         ahead, counted_all = await self._ahead(job)
         letters = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
         return why_job(
@@ -74,8 +83,12 @@ class Why:
                 progress=await self._store.progress(job_id) if job.state is JobState.RUNNING else None,
                 awaits=(await self._store.awaited([job_id])).get(job_id),
                 checkpoints=(await self._store.steps(job_id, at=self._clock.stamp())).checkpoints,
+                step=step,
             )
         )
+
+    async def _workflow(self, workflow_id: int) -> WorkflowView:
+        return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)
 
     async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
         return tuple(await self._store.gates_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()

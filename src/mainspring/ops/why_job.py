@@ -19,6 +19,7 @@ from mainspring.model.report import Progress
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
 from mainspring.ops.answer import Answer, Because, answer
+from mainspring.ops.belonging import StepOf, retry_words
 from mainspring.ops.limits import gate_view, in_the_way
 from mainspring.ops.obstacle import obstacle
 from mainspring.ops.views import iso, member_id
@@ -51,6 +52,8 @@ class JobFacts(Value, frozen=True, kw_only=True):
     """The event that it waits for."""
     checkpoints: tuple[Checkpoint, ...] = ()
     """What its runs have recorded."""
+    step: StepOf | None = None
+    """The step of a workflow that it is."""
 
 
 def why_job(facts: JobFacts) -> Answer:
@@ -208,11 +211,13 @@ def _dead(facts: JobFacts) -> Answer:
     last = f" Its last error: {error(job.errors[-1])}." if job.errors else ""
     reason = f" ({facts.reason})" if facts.reason else ""
     replay = f"mainspring dead replay {job.id}"
+    if job.workflow_id is not None:
+        replay = retry_words(job.workflow_id)
     died = f"Job {job.id} died{_at(job)}{reason} {_died_of(facts)}."
     return _answer(
         Because.DEAD,
         facts,
-        f"{died}{last} Put it back with `{replay}`.",
+        f"{died}{last} {'Put it back' if job.workflow_id is None else 'Run it again'} with `{replay}`.",
         finished_at=iso(job.finished_at),
         reason=facts.reason,
         replay=replay,
@@ -286,11 +291,11 @@ def _history(job: Job) -> str:
 
 
 def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) -> Answer:
-    job = facts.job
+    job, step = facts.job, facts.step
     last = job.errors[-1] if job.errors else None
     return answer(
         because,
-        sentence,
+        sentence if step is None else f"{sentence} It is {step}.",
         job_id=job.id,
         state=job.state.value,
         task=job.task,
@@ -302,5 +307,8 @@ def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) 
         expires_at=iso(job.expires_at),
         last_error=None if last is None else error(last),
         last_error_at=None if last is None else iso(last.at),
+        workflow_id=None if step is None else step.workflow.id,
+        step=None if step is None else step.name,
+        item=None if step is None else step.step.item,
         **others,
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import (
     Schedule,
@@ -29,8 +29,15 @@ class HistoryStore(Protocol):
     async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
         """Where each of these jobs stands; one that nobody knows any more is left out."""
 
+    async def standings(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, Standing]:
+        """Those of these jobs that are live."""
+
     async def runs(self, job_id: int) -> list[Run]:
         """Every run of one job, oldest first."""
+
+    async def runs_of(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
+        """The newest runs of many jobs, at most so many of each, oldest first; without what they were
+        given and what they made, which may be large."""
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         """Dead letters, newest id first."""

@@ -72,8 +72,14 @@ class WorkflowStore(Protocol):
     async def step_counts(self, workflow_id: int) -> dict[int, dict[StepState, int]]:
         """How the items of each map stand, by place."""
 
+    async def lost_items(self, workflow_id: int, *, most: int) -> list[Step]:
+        """Items of its maps that failed or were cancelled, the first so many of each, in order."""
+
     async def acts(self, workflow_id: int) -> list[WorkflowAct]:
         """What was done to it, oldest first."""
+
+    async def workflow_step(self, step_id: int) -> Step | None:
+        """One step or item: that of the job with this id, whether it has been made or not."""
 
     async def workflow_of(self, job_id: int) -> int | None:
         """The workflow whose step a job is, whatever became of the job."""

@@ -9,7 +9,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadGroup, DeadJob, Run
+from mainspring.model.history import DeadGroup, DeadJob, Run, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -177,6 +177,21 @@ def run(row: Record, names: Names) -> Run:
         failure=failure(row["error"]),
         result=row["result"],
         payload=row["payload"] if row["verdict"] == EDITED else None,
+        enqueued_at=row["enqueued_at"],
+    )
+
+
+def standing(row: Record) -> Standing:
+    """A row of `jobs`, but for its arguments."""
+    return Standing(
+        id=row["id"],
+        state=JobState(row["state"]),
+        run_at=row["run_at"],
+        enqueued_at=row["enqueued_at"],
+        failures=row["failures"],
+        max_attempts=row["max_attempts"],
+        worker_id=row["worker_id"] or None,
+        claimed_at=row["claimed_at"] if row["worker_id"] else None,
     )
 
 

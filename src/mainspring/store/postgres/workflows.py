@@ -92,6 +92,14 @@ class PostgresWorkflows(PostgresJobs):
             counts.setdefault(row["place"], {})[STEP[row["state"]]] = row["steps"]
         return counts
 
+    async def lost_items(self, workflow_id: int, *, most: int) -> list[Step]:
+        found = await self._database.fetch("lost_items", workflow_id=workflow_id, most=most)
+        return list(map(to_step, found))
+
+    async def workflow_step(self, step_id: int) -> Step | None:
+        found = await self._database.fetch("steps_by_id", ids=[step_id])
+        return to_step(found[0]) if found else None
+
     async def acts(self, workflow_id: int) -> list[WorkflowAct]:
         return [
             WorkflowAct(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.codes import FINAL_CODE
@@ -58,6 +58,22 @@ class SQLiteHistory:
     async def runs(self, job_id: int) -> list[Run]:
         def work(session: Session) -> list[Run]:
             return [rows.run(row) for row in session.rows("runs", job_id=job_id)]
+
+        return await self._database.read(work)
+
+    async def runs_of(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
+        def work(session: Session) -> dict[int, list[Run]]:
+            found: dict[int, list[Run]] = {}
+            for row in session.rows("runs_of", ids=listed(job_ids), most=most):
+                found.setdefault(row["job_id"], []).append(rows.run(row))
+            return found
+
+        return await self._database.read(work)
+
+    async def standings(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, Standing]:
+        def work(session: Session) -> dict[int, Standing]:
+            found = session.rows("standings", ids=listed(job_ids), now=session.now(at))
+            return {row["id"]: rows.standing(row) for row in found}
 
         return await self._database.read(work)
 

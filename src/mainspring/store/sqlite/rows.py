@@ -12,7 +12,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
+from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -222,6 +222,21 @@ def run(row: sqlite3.Row) -> Run:
         failure=None if row["error"] is None else _failure.decode(row["error"]),
         result=row["result"],
         payload=row["payload"] if row["verdict"] == EDITED else None,
+        enqueued_at=moment(row["enqueued_at"]),
+    )
+
+
+def standing(row: sqlite3.Row) -> Standing:
+    """A row of `jobs`, but for its arguments."""
+    return Standing(
+        id=row["id"],
+        state=JobState(row["state"]),
+        run_at=moment(row["run_at"]),
+        enqueued_at=moment(row["enqueued_at"]),
+        failures=row["failures"],
+        max_attempts=row["max_attempts"],
+        worker_id=row["worker_id"] or None,
+        claimed_at=moment(row["claimed_at"]) if row["worker_id"] else None,
     )
 
 

@@ -96,6 +96,13 @@ class SQLiteWorkflows:
             counts.setdefault(row["place"], {})[STEP[row["state"]]] = row["steps"]
         return counts
 
+    async def lost_items(self, workflow_id: int, *, most: int) -> list[Step]:
+        return await self._read(lambda s: s.steps("lost_items", workflow_id=workflow_id, most=most))
+
+    async def workflow_step(self, step_id: int) -> Step | None:
+        found = await self._read(lambda s: s.steps("steps_by_id", ids=[step_id]))
+        return found[0] if found else None
+
     async def acts(self, workflow_id: int) -> list[WorkflowAct]:
         return [
             WorkflowAct(

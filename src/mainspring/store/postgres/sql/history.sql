@@ -42,6 +42,21 @@ ORDER BY job_id DESC LIMIT :limit;
 -- name: runs
 SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
 
+-- name: runs_of
+-- The newest of each, without arguments and results.
+SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue_id, task_id, fence, failures, verdict, error, NULL::bytea AS payload, NULL::bytea AS result
+FROM (
+    SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue_id, task_id, fence, failures, verdict, error,
+           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC) AS place
+    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[])
+) numbered
+WHERE place <= :most ORDER BY job_id, finished_at, fence;
+
+-- name: standings
+SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state,
+       coalesce(due_at, run_at) AS run_at, enqueued_at, worker_id, claimed_at, failures, max_attempts
+FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
+
 -- name: dead_jobs
 SELECT * FROM mainspring.dead_jobs
 WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)

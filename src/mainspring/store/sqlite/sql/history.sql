@@ -39,6 +39,21 @@ ORDER BY job_id DESC LIMIT :limit;
 -- name: runs
 SELECT * FROM runs WHERE job_id = :job_id ORDER BY finished_at, fence;
 
+-- name: runs_of
+-- The newest of each, without arguments and results.
+SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue, task, fence, failures, verdict, error, NULL AS payload, NULL AS result
+FROM (
+    SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue, task, fence, failures, verdict, error,
+           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC) AS place
+    FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids))
+)
+WHERE place <= :most ORDER BY job_id, finished_at, fence;
+
+-- name: standings
+SELECT id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state,
+       coalesce(due_at, run_at) AS run_at, enqueued_at, worker_id, claimed_at, failures, max_attempts
+FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: dead_jobs
 SELECT * FROM dead_jobs
 WHERE (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND (:task IS NULL OR task = :task)

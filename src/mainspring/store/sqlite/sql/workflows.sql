@@ -116,6 +116,14 @@ ORDER BY place, item NULLS FIRST;
 SELECT place, state, count(*) AS steps FROM workflow_steps
 WHERE workflow_id = :workflow_id AND item IS NOT NULL GROUP BY place, state ORDER BY place, state;
 
+-- name: lost_items
+-- The first items of each map that failed or were cancelled.
+SELECT * FROM (
+    SELECT *, row_number() OVER (PARTITION BY place ORDER BY item) AS nth
+    FROM workflow_steps WHERE workflow_id = :workflow_id AND item IS NOT NULL AND state IN (3, 4)
+)
+WHERE nth <= :most ORDER BY place, item;
+
 -- name: list_workflows
 SELECT w.*, (SELECT d.version FROM definitions d WHERE d.id = w.definition_id) AS version
 FROM workflows w

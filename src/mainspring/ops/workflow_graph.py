@@ -1,0 +1,80 @@
+"""The graph of a workflow as people see it: nodes in layers, without what only the machinery needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+
+from mainspring.model.value import Value
+from mainspring.model.workflow import Definition, Kind, When
+
+
+class DrawnNode(Value, frozen=True, kw_only=True):
+    """One step of a definition, with its parents by name."""
+
+    place: int
+    """In the definition."""
+    name: str
+    kind: Kind
+    task: str
+    when: When
+    condition: str | None
+    parents: tuple[str, ...]
+    layer: int
+    """How many steps come before it on the longest way from a beginning."""
+    undoes: str | None = None
+
+
+class Edge(Value, frozen=True, kw_only=True):
+    """That one step comes after another."""
+
+    source: str
+    target: str
+
+
+def drawn(definition: Definition) -> tuple[DrawnNode, ...]:
+    """Its nodes in the order of the definition. Barriers are left out: what is undone comes after the
+    last step either way."""
+    nodes, layers = definition.nodes, _layers(definition)
+    return tuple(
+        DrawnNode(
+            place=place,
+            name=node.name,
+            kind=node.kind,
+            task=node.task,
+            when=node.when,
+            condition=None if node.only_if is None else node.only_if.text,
+            parents=tuple(nodes[each].name for each in dict.fromkeys(_parents(definition, place))),
+            layer=layers[place],
+            undoes=None if node.of is None else nodes[node.of].name,
+        )
+        for place, node in enumerate(nodes)
+        if node.kind is not Kind.BARRIER
+    )
+
+
+def edges(nodes: tuple[DrawnNode, ...]) -> tuple[Edge, ...]:
+    """Every line between two of these."""
+    return tuple(Edge(source=parent, target=node.name) for node in nodes for parent in node.parents)
+
+
+def _layers(definition: Definition) -> dict[int, int]:
+    nodes = definition.nodes
+    order = TopologicalSorter({place: node.parents for place, node in enumerate(nodes)}).static_order()
+    ends: dict[int, int] = {}  # the layer of whatever comes next after each
+    layers: dict[int, int] = {}
+    for place in order:
+        layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
+        ends[place] = layers[place] + (nodes[place].kind is not Kind.BARRIER)
+    return layers
+
+
+def _parents(definition: Definition, place: int) -> Iterator[int]:
+    """Those that are drawn: behind a barrier stand the steps before it, but for what undoes a step,
+    which needs no line from each of them."""
+    node = definition.nodes[place]
+    for parent in node.parents:
+        if definition.nodes[parent].kind is not Kind.BARRIER:
+            yield parent
+        elif node.kind is not Kind.UNDO:
+            yield from _parents(definition, parent)
