@@ -18,7 +18,7 @@ from mainspring.declare.task import AsyncContextTask
 from mainspring.declare.unique import Unique
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import NewJob
-from mainspring.model.workflow import NewWorkflow
+from mainspring.model.workflow import Definition, NewWorkflow
 
 PREFIX = "workflow:"
 STARTS = Retry(attempts=5, base="1s", cap="30s")
@@ -33,6 +33,10 @@ class Plan(Protocol):
     @property
     def signature(self) -> Signature:
         """Its parameters, each by keyword."""
+
+    @property
+    def definition(self) -> Definition:
+        """Its graph."""
 
     def close(self) -> None:
         """Take no further steps; refuse to be started if that is not possible."""
@@ -74,6 +78,11 @@ class WorkflowTask(AsyncContextTask[..., Any]):
         self._plan = plan
         # They may name parameters, which are yet to be declared: `close` checks them.
         self.limits, self.unique = tuple(limits), unique
+
+    @property
+    def definition(self) -> Definition:
+        """The graph that a start of it follows."""
+        return self._plan.definition
 
     def ready(self) -> None:
         """Be sure that the workflow is complete: from now on it does not change."""
