@@ -13,6 +13,7 @@ from mainspring import Context, Limit, Mainspring
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
 
+
 @app.task
 def fetch(ctx: Context, day: str) -> list[str]:
     ctx.log.info("fetch: process %d reads the sales of %s", os.getpid(), day)
