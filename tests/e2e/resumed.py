@@ -56,20 +56,6 @@ def order_plain(ctx: Context) -> list[str]:
     return [ctx.blocking.step(name, effect, ctx.job_id, name) for name in STEPS]
 
 
-@app.task(isolate=True)
-async def patient(ctx: Context) -> list[object]:
-    first = await ctx.step("first", os.getpid)
-    await ctx.sleep("1s")
-    return [await ctx.wait_event("go"), first, os.getpid()]
-
-
-@app.task(isolate=True)
-def patient_plain(ctx: Context) -> list[object]:
-    first = ctx.blocking.step("first", os.getpid)
-    ctx.blocking.sleep("1s")
-    return [ctx.blocking.wait_event("go"), first, os.getpid()]
-
-
 def mortal(record: Any) -> Any:
     async def recorded(self: Any, *args: Any, **options: Any) -> bool:
         point()
@@ -99,6 +85,6 @@ if __name__ == "__main__":
     for kind in (PostgresEffects, SQLiteEffects):
         kind.record_step = mortal(kind.record_step)  # type: ignore[method-assign]
     codes = [worker(sys.argv[1], 1)]
-    while codes[-1] != 0:
+    while codes[-1] == -signal.SIGKILL:
         codes.append(worker(sys.argv[1], len(codes) + 1))
     sys.stdout.write(json.dumps(codes))

@@ -21,6 +21,7 @@ from tests.support.processes import Site, until
 pytestmark = pytest.mark.e2e
 
 RESUMED = Path(__file__).with_name("resumed.py")
+PATIENT = Path(__file__).with_name("patient.py")
 BEFORE_THE_EFFECT, AFTER_THE_EFFECT, BEFORE_THE_RECORD, AFTER_THE_RECORD = range(4)
 POINTS = 4 * len(STEPS)
 
@@ -63,7 +64,7 @@ def test_killed_anywhere_between_and_inside_steps_no_recorded_step_is_done_again
 @pytest.mark.parametrize("task", ["patient", "patient_plain"])
 def test_in_a_child_a_handler_sleeps_and_waits_as_well_and_the_child_is_kept(site: Site, task: str) -> None:
     [job_id] = site.put([NewJob(task=task, payload=b"{}")])
-    site.start("worker", "w", target=RESUMED)
+    site.start("worker", "w", target=PATIENT)
     until(lambda: site.ask(site.store.awaited([job_id])), "the job to wait")
     waiting = site.job(job_id)
     sent = site.ask(site.store.send_event(Event(name="go", payload=b"[1]", job_id=job_id), at=None))
