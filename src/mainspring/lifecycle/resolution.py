@@ -73,6 +73,8 @@ class Resolution:
         self._wanted: set[int] = set()
         self._wanted_items: set[int] = set()
         self._endings: list[Ending] = []
+        self._unknown: set[int] = set()
+        """Jobs that ended and whose rows were asked for."""
         self._counted: list[int] = []
         """Places of nodes one of whose parents has ended, once for each."""
         self._ready: list[int] = []
@@ -169,6 +171,9 @@ class Resolution:
         for ending in self._endings:
             step = self._steps.get(ending.job_id)
             if step is None:
+                if ending.job_id in self._unknown:
+                    continue  # nobody's job: asked for, and no row came
+                self._unknown.add(ending.job_id)
                 self._wanted.add(ending.job_id)
                 left.append(ending)
             elif step.state is StepState.LIVE:
@@ -216,6 +221,8 @@ class Resolution:
                 left.append(place)
                 continue
             step = self._steps[step_id]
+            if step.state is not StepState.WAITING:
+                continue  # after a retry of the parent: this one runs, or has run, for what it was before
             self._put(step, waits=step.waits - 1)
             if step.waits == 1:
                 self._ready.append(place)

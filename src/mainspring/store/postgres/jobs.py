@@ -140,7 +140,8 @@ class PostgresJobs:
             settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
             settled = set()
-            async with self._database.transaction("settle") as transaction:
+            opened = self._database.nesting if starts else self._database.transaction
+            async with opened("settle") as transaction:
                 for verdict, batch in groups:
                     settled |= await settle_batch(transaction.fetch, verdict, batch, at)
                 if starts:
