@@ -132,6 +132,39 @@ def test_the_settlement_of_a_lost_claim_is_refused_and_told(floor: Floor, run: A
     run(story())
 
 
+@pytest.mark.parametrize("late", [Verdict.SUCCEEDED, Verdict.DEAD, Verdict.FAILED])
+def test_an_old_settlement_of_a_job_that_ran_again_here_is_refused_and_the_new_one_accepted(
+    floor: Floor, run: Any, late: Verdict
+) -> None:
+    """The store was away for longer than the lease: both are there to be written when it comes back."""
+
+    async def story() -> None:
+        [old] = await _claims(floor, 1)
+        _put(floor, [old], late, result=b'"old"' if late is Verdict.SUCCEEDED else None)
+        floor.store.before("settle")
+        with pytest.raises(StoreUnavailable):
+            await floor.settler.tick()
+        floor.clock.advance(LEASE)
+        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.heart.tick()  # it has lost its lease, and joins again
+        [new] = await floor.store.claim(
+            floor.id, queues=["default"], tasks=["t"], limit=1, at=floor.clock.stamp()
+        )
+        assert (new.job_id, new.fence) == (old.job_id, 2)
+        _put(floor, [new], result=b'"new"')
+        while floor.settler.pending:
+            await floor.settler.tick()
+
+        job = await floor.job(new.job_id)
+        assert (job.state, job.result) == (JobState.SUCCEEDED, b'"new"')
+        verdicts = [each.verdict for each in await floor.runs(new.job_id)]
+        assert verdicts == [Verdict.CRASHED, Verdict.SUCCEEDED]
+        assert [event.fence for event in floor.heard.of(SettlementRefused)] == [1]
+        assert len(floor.heard.of(RunEnded)) == 1
+
+    run(story())
+
+
 def test_a_settlement_that_never_arrived_and_was_then_taken_away_is_told_as_refused(
     floor: Floor, run: Any
 ) -> None:

@@ -67,7 +67,7 @@ class Settler:
             self.on_step()
 
     async def tick(self) -> timedelta:
-        room = BATCH - len(self._batch)
+        room = self._apart(BATCH - len(self._batch))
         if self._weight:
             room = self._bearable(room)
         self._batch, self._waiting = self._batch + self._waiting[:room], self._waiting[room:]
@@ -81,6 +81,17 @@ class Settler:
             await self._write_singly()
         self._in_doubt = False
         return timedelta() if self._waiting else IDLE
+
+    def _apart(self, room: int) -> int:
+        """How many of those that wait may join the batch: not a second one of the same job. A worker that
+        lost its lease may have run a job again before the store would hear of the first time; the store
+        tells settlements apart by their jobs."""
+        jobs = {settlement.job_id for _, settlement in self._batch}
+        for taken, (_, settlement) in enumerate(self._waiting[:room]):
+            if settlement.job_id in jobs:
+                return taken
+            jobs.add(settlement.job_id)
+        return room
 
     def _bearable(self, room: int) -> int:
         """How many of those that wait may join the batch; it is never left empty."""

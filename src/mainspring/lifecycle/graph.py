@@ -99,7 +99,10 @@ def ends_with_the_workflow(node: Node, stopping: Stopping) -> bool:
     """Whether a job of this step is taken away when its workflow is stopped."""
     if stopping is Stopping.KILLED:
         return True
-    return node.kind is not Kind.UNDO and node.when is not When.ALWAYS
+    if node.kind is Kind.UNDO or node.when is When.ALWAYS:
+        return False
+    # What is for failures runs after a deadline: a second look must not take it away.
+    return node.when is When.SUCCESS or stopping is Stopping.CANCELLED
 
 
 def _read_by(node: Node) -> Iterator[int]:

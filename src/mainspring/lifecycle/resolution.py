@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.lifecycle.condition import ConditionError, evaluate
+from mainspring.lifecycle.condition import evaluate
 from mainspring.lifecycle.graph import FAILED_STATES, Graph, ends_with_the_workflow
 from mainspring.lifecycle.inputs import Given, InputError, new_job, result_or_null, written
 from mainspring.model.failure import Failure
@@ -73,6 +73,8 @@ class Resolution:
         self._wanted: set[int] = set()
         self._wanted_items: set[int] = set()
         self._endings: list[Ending] = []
+        self._unknown: set[int] = set()
+        """Jobs that ended and whose rows were asked for."""
         self._counted: list[int] = []
         """Places of nodes one of whose parents has ended, once for each."""
         self._ready: list[int] = []
@@ -169,6 +171,9 @@ class Resolution:
         for ending in self._endings:
             step = self._steps.get(ending.job_id)
             if step is None:
+                if ending.job_id in self._unknown:
+                    continue  # nobody's job: asked for, and no row came
+                self._unknown.add(ending.job_id)
                 self._wanted.add(ending.job_id)
                 left.append(ending)
             elif step.state is StepState.LIVE:
@@ -216,6 +221,8 @@ class Resolution:
                 left.append(place)
                 continue
             step = self._steps[step_id]
+            if step.state is not StepState.WAITING:
+                continue  # after a retry of the parent: this one runs, or has run, for what it was before
             self._put(step, waits=step.waits - 1)
             if step.waits == 1:
                 self._ready.append(place)
@@ -245,7 +252,7 @@ class Resolution:
             return False
         try:
             self._release(step, node)
-        except (InputError, ConditionError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this step's: the other workflows of the pass go on
             message = str(error)[:1000]
             self._end(step, StepState.FAILED, error=Failure(type=type(error).__name__, message=message))
         return True

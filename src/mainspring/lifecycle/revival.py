@@ -67,12 +67,14 @@ def retry(
     for place in again:
         step = steps[place]
         lost = [item for item in items.get(place, ()) if item.state in FAILED_STATES]
-        if place in chosen and lost:
+        # One that comes after another that runs again waits for it, and is given what that makes then.
+        first = place in chosen and again.isdisjoint(graph.nodes[place].parents)
+        if first and lost:
             _refuse_lost_items(graph.nodes[place].name, lost, revivable)
             revived += [item.id for item in lost]
             extra += [_live(item) for item in lost]
             changed[place] = _live(step, waits=len(lost))
-        elif place in chosen and step.state is StepState.FAILED and step.id in revivable:
+        elif first and step.state is StepState.FAILED and step.id in revivable:
             revived.append(step.id)
             changed[place] = _live(step)
         elif step.state is not StepState.LIVE:
@@ -106,21 +108,27 @@ def fork(graph: Graph, steps: Mapping[int, Step], place: int) -> dict[int, Step]
         for each, step in steps.items()
         if step.state in (*LIVE_STEPS, *FAILED_STATES) or step.cause in _CUT_OFF
     }
-    again = graph.descendants(frozenset({place} | lost))
+    undone = {of for each in _undone(graph, steps) if (of := graph.nodes[each].of) is not None}
+    again = graph.descendants(frozenset({place} | lost | undone))
     kept = {each: _waiting(step) if each in again else step for each, step in steps.items()}
     return {each: msgspec.structs.replace(step, fence=0) for each, step in _counted(graph, kept).items()}
 
 
 def _refuse_what_was_undone(graph: Graph, steps: Mapping[int, Step]) -> None:
-    done = [
-        graph.nodes[place].name
-        for place, step in steps.items()
-        if graph.nodes[place].kind is Kind.UNDO and step.state not in (StepState.WAITING, StepState.SKIPPED)
-    ]
+    done = [graph.nodes[place].name for place in _undone(graph, steps)]
     if done:
         raise UsageError(
             f"it has begun to undo what it did ({', '.join(done[:5])}): start it anew, or fork it"
         )
+
+
+def _undone(graph: Graph, steps: Mapping[int, Step]) -> list[int]:
+    """Places of what has begun to take back a step."""
+    return [
+        place
+        for place, step in steps.items()
+        if graph.nodes[place].kind is Kind.UNDO and step.state not in (StepState.WAITING, StepState.SKIPPED)
+    ]
 
 
 def _refuse_lost_items(name: str, items: Sequence[Step], revivable: Set[int]) -> None:

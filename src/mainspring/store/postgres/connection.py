@@ -98,6 +98,8 @@ class Database:
         self._lending: Pool | None = None
         self._opening = asyncio.Lock()
         self._sessions: dict[int, Session] = {}
+        # One session is always left for what they ask on the side: else they might all wait for each other.
+        self._nesting = asyncio.Semaphore(max(1, size - 1))
         self._closed = False
 
     async def fetch(self, statement: str, **params: object) -> list[Record]:
@@ -117,6 +119,12 @@ class Database:
             with _translated(what, self.session_of(connection)):
                 async with connection.transaction():
                     yield Transaction(self, connection)
+
+    @asynccontextmanager
+    async def nesting(self, what: str) -> AsyncIterator[Transaction]:
+        """The same for those who ask for names, ids or definitions on other sessions meanwhile."""
+        async with self._nesting, self.transaction(what) as transaction:
+            yield transaction
 
     def translating(self, what: str, session: Session | None) -> AbstractContextManager[None]:
         """Inside it, the driver's errors are told as ours."""

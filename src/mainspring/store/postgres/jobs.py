@@ -140,7 +140,8 @@ class PostgresJobs:
             [(verdict, batch)] = groups
             settled = await settle_batch(self._database.fetch, verdict, batch, at)
         else:
-            async with self._database.transaction("settle") as transaction:
+            opened = self._database.nesting if starts else self._database.transaction
+            async with opened("settle") as transaction:
                 settled = await _settle(transaction, settlements, at)
                 if starts:
                     await self._start(transaction, starts, settled, at)

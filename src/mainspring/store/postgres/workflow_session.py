@@ -37,7 +37,7 @@ _by_id = attrgetter("id")
 
 class PostgresWorkflowSession:
     """WorkflowSession on PostgreSQL. Names, limits and definitions are numbered on sessions of their own:
-    few enough of these transactions run at a time that they cannot take all sessions from one another."""
+    `Database.nesting` keeps these transactions from taking all sessions from one another."""
 
     def __init__(
         self,

@@ -117,7 +117,7 @@ class PostgresWorkflows(PostgresJobs):
         return found[0]["workflow_id"] if found else None
 
     async def _within(self, work: Work[T], at: Stamp) -> T:
-        async with self._database.transaction("workflow") as transaction:
+        async with self._database.nesting("workflow") as transaction:
             answer = await work(await self._workflow_session(transaction, at))
         self._hints.forget()
         self._notifier.poke()

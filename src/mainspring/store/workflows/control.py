@@ -10,7 +10,7 @@ import msgspec
 from mainspring.errors import NotFound, UsageError
 from mainspring.lifecycle.graph import Graph
 from mainspring.lifecycle.revival import failed_places, fork, retry
-from mainspring.model.workflow import Act, Kind, Step, StepState, Stopping, Workflow
+from mainspring.model.workflow import Act, Kind, Step, StepState, Stopping, Workflow, WorkflowState
 from mainspring.store.workflows.session import WorkflowSession, nudge
 from mainspring.store.workflows.start import begun_workflow, put
 
@@ -58,9 +58,27 @@ async def retry_steps(
 ) -> list[str]:
     """Run failed steps again, and what came after them."""
     workflow, graph = await _locked(session, workflow_id)
+    if workflow.parent_id is not None:
+        # That one would not hear of how it ends now.
+        raise UsageError(f"workflow {workflow_id} is a step of workflow {workflow.parent_id}: retry that one")
+    return await _retry(session, workflow, graph, names, operator)
+
+
+async def _retry(
+    session: WorkflowSession,
+    workflow: Workflow,
+    graph: Graph,
+    names: Sequence[str] | None,
+    operator: Operator,
+) -> list[str]:
+    workflow_id = workflow.id
+    if workflow.state is WorkflowState.RUNNING and not await _goes_on(session, workflow):
+        raise UsageError(f"workflow {workflow_id} is being stopped: retry it once it has ended")
     steps = await _nodes(session, workflow)
     failed = failed_places(steps)
     chosen = failed if names is None else failed & {_place(graph, workflow, name) for name in names}
+    if names is not None and not chosen:
+        return []
     items = {
         place: await session.steps("items_of", workflow_id=workflow_id, place=place)
         for place in chosen
@@ -73,7 +91,7 @@ async def retry_steps(
     if plan is None:
         return []
     for each in plan.revived:
-        if each in inner and not await retry_steps(session, each, None, operator):
+        if each in inner and not await _retry(session, *await _locked(session, each), None, operator):
             raise UsageError(
                 f"workflow {each}, a step of it, has nothing to retry: start it anew, or fork it"
             )
@@ -82,6 +100,8 @@ async def retry_steps(
     await session.put_steps(plan.changed({row["job_id"]: row["fence"] for row in fences}))
     await session.fetch("drop_items", workflow_id=workflow_id, places=list(plan.emptied))
     await session.fetch("forget_checkpoints", job_ids=list(plan.anew))
+    # They get jobs of the same ids again, which may die as well.
+    await session.fetch("purge_dead", ids=list(plan.anew))
     await _renumber(session, plan.workflow, plan.anew)
     if not await session.revive_root(workflow):
         raise UsageError(
@@ -92,6 +112,11 @@ async def retry_steps(
     await operator.sign(session, workflow_id, Act.RETRIED, ", ".join(names))
     await nudge(session, [workflow_id])
     return names
+
+
+async def _goes_on(session: WorkflowSession, workflow: Workflow) -> bool:
+    """Whether nobody is stopping it: by what it says, or by having taken its own job."""
+    return workflow.stopping is None and bool(await session.fetch("live_holders", ids=[workflow.id]))
 
 
 async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:

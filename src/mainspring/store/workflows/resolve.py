@@ -59,11 +59,21 @@ async def _begun(
         if job_id == LOOK:
             resolution.look()
         elif job_id == workflow.id:
-            late = endings[job_id].verdict is Verdict.DEAD
-            resolution.stop(Stopping.EXPIRED if late else Stopping.CANCELLED)
+            resolution.stop(await _why_stopped(session, workflow, endings[job_id]))
         else:
             resolution.end([endings[job_id]])
     return resolution
+
+
+async def _why_stopped(session: WorkflowSession, workflow: Workflow, ending: Ending) -> Stopping:
+    """Why its own job is gone. In a workflow that was killed, nothing more is to run either."""
+    if ending.verdict is Verdict.DEAD:
+        return Stopping.EXPIRED
+    outer = [] if workflow.parent_id is None else [workflow.parent_id]
+    killed = any(
+        each.stopping is Stopping.KILLED for each in await session.workflows("workflows_by_id", ids=outer)
+    )
+    return Stopping.KILLED if killed else Stopping.CANCELLED
 
 
 async def _go(session: WorkflowSession, passes: Sequence[Resolution]) -> None:

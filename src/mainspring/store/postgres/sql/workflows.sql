@@ -183,11 +183,13 @@ SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict = 5 AND payload IS NOT NULL;
 
 -- name: revive_cancelled
--- Those that were cancelled, as they were then; without limits, which are not on record.
+-- Those that were cancelled, as they were then; without limits, which are not on record. The fence goes on from the last claim, which may have
+-- come after the cancel.
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, workflow_id)
-SELECT DISTINCT ON (job_id) job_id, coalesce(:at::timestamptz, now()), enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
+SELECT DISTINCT ON (job_id) job_id, coalesce(:at::timestamptz, now()), enqueued_at, schedule_id, slot_at, queue_id, task_id,
+       (SELECT max(f.fence) FROM mainspring.runs f WHERE f.job_id = r.job_id), priority,
        max_attempts, payload, (SELECT s.workflow_id FROM mainspring.workflow_steps s WHERE s.id = job_id)
-FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict = 5 AND payload IS NOT NULL
+FROM mainspring.runs r WHERE job_id = ANY (:ids::bigint[]) AND verdict = 5 AND payload IS NOT NULL
 ORDER BY job_id, finished_at DESC
 ON CONFLICT DO NOTHING
 RETURNING id;

@@ -148,9 +148,11 @@ SELECT id FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 UNION SELECT job_id FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict = 5 AND payload IS NOT NULL;
 
 -- name: revive_cancelled
--- Those that were cancelled, as they were then; without limits, which are not on record.
+-- Those that were cancelled, as they were then; without limits, which are not on record. The fence goes on from the last claim, which may have
+-- come after the cancel.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id)
-SELECT r.job_id, :now, r.enqueued_at, r.schedule_id, r.slot_at, r.queue, r.task, max(r.fence), r.priority, r.max_attempts, r.payload,
+SELECT r.job_id, :now, r.enqueued_at, r.schedule_id, r.slot_at, r.queue, r.task,
+       max(max(r.fence), (SELECT max(f.fence) FROM runs f WHERE f.job_id = r.job_id)), r.priority, r.max_attempts, r.payload,
        (SELECT s.workflow_id FROM workflow_steps s WHERE s.id = r.job_id)
 FROM runs r WHERE r.job_id IN (SELECT value FROM json_each(:ids)) AND r.verdict = 5 AND r.payload IS NOT NULL
 GROUP BY r.job_id
