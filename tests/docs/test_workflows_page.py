@@ -1,4 +1,4 @@
-"""The tutorial of workflows, word for word: its commands, a worker killed in the middle, and what comes of it."""
+"""The tutorial of workflows, word for word, with a worker killed in the middle, and what comes of it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_reader_can_break_it_and_watch_it_resume(reader: Reader) -> None:
     assert f"{PARTS} items: {PARTS} succeeded" in shown
     assert second.log.count("load: process") == 1
     assert f"adds up {PARTS} parts" in second.log
-    # What was accepted is not run again: only those that were in the dead worker's hands may be, three at most.
+    # What was accepted is not run again: only what the dead worker had in hand may be, three at most.
     again = before & set(re.findall(r"begins (\S+)", second.log))
     assert len(again) <= 3
     assert len(reader.ended()) == PARTS

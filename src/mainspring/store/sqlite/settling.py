@@ -69,8 +69,9 @@ def _settle(session: Session, verdict: Verdict, batch: list[Settlement], now: in
 
 
 def _standing(session: Session, batch: list[Settlement]) -> Standing:
-    found = {row["id"]: row for row in session.rows("standing_claims", claims=listed(map(named, batch)))}
-    return [(s, found[s.job_id]) for s in batch if s.job_id in found]
+    found = session.rows("standing_claims", claims=listed(map(named, batch)))
+    standing = {(row["id"], row["worker_id"], row["fence"]): row for row in found}
+    return [(s, standing[named(s)]) for s in batch if named(s) in standing]
 
 
 def _succeeded(session: Session, batch: list[Settlement], now: int) -> set[int]:

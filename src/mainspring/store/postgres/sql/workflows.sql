@@ -64,7 +64,7 @@ SELECT DISTINCT ON (job_id) job_id, verdict, result FROM (
     UNION ALL
     SELECT id, 2, NULL, died_at, fence FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
 ) told
-ORDER BY job_id, finished_at DESC, fence DESC;
+ORDER BY job_id, fence DESC, finished_at DESC;
 
 -- name: steps_by_id
 SELECT * FROM mainspring.workflow_steps WHERE id = ANY (:ids::bigint[]);
@@ -122,7 +122,7 @@ INSERT INTO mainspring.workflow_acts (workflow_id, at, act, author, note)
 VALUES (:workflow_id, coalesce(:at::timestamptz, now()), :act, :author, :note);
 
 -- name: acts
-SELECT workflow_id, at, act, author, note FROM mainspring.workflow_acts WHERE workflow_id = :workflow_id ORDER BY at;
+SELECT workflow_id, at, act, author, note FROM mainspring.workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, ctid;
 
 -- name: pause_workflow
 UPDATE mainspring.workflows SET paused_at = coalesce(:at::timestamptz, now())

@@ -71,7 +71,7 @@ ORDER BY id;
 -- name: standing_claims
 -- Which of the [job, worker, fence] named still are the job's claim. The transaction has the write
 -- lock, so what stands here stands until it commits.
-SELECT j.id, j.failures, j.errors FROM json_each(:claims) c
+SELECT j.id, j.worker_id, j.fence, j.failures, j.errors FROM json_each(:claims) c
 CROSS JOIN jobs j ON j.id = json_extract(c.value, '$[0]')
 WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.value, '$[2]');
 

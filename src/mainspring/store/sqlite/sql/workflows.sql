@@ -47,7 +47,7 @@ SELECT job_id, verdict, result, finished_at, fence FROM runs
 WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict IN (0, 2, 5, 7)
 UNION ALL
 SELECT id, 2, NULL, died_at, fence FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
-ORDER BY 4, 5;
+ORDER BY 5, 4;
 
 -- name: steps_by_id
 SELECT * FROM workflow_steps WHERE id IN (SELECT value FROM json_each(:ids));
