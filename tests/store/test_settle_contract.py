@@ -66,6 +66,7 @@ def test_success_is_written_into_history(desk):
             finished_at=desk.now,
             failure=None,
             result=b'"ok"',
+            enqueued_at=claim.enqueued_at,
         )
     ]
 
@@ -134,6 +135,7 @@ def test_a_failure_is_written_into_history(desk):
             finished_at=desk.now,
             failure=stamped(BOOM, 1, desk.now),
             result=None,
+            enqueued_at=claim.enqueued_at,
         )
     ]
 
@@ -230,6 +232,7 @@ def test_death_is_written_into_history(desk):
             finished_at=desk.now,
             failure=stamped(BOOM, 1, desk.now),
             result=None,
+            enqueued_at=claim.enqueued_at,
         )
     ]
 
@@ -305,6 +308,7 @@ def test_a_release_is_written_into_history(desk):
             fence=1,
             started_at=desk.now - SECOND,
             finished_at=desk.now,
+            enqueued_at=claim.enqueued_at,
         )
     ]
 
