@@ -54,6 +54,7 @@ def test_a_cancelled_waiting_job_leaves_a_run_that_never_began(desk):
             fence=0,
             started_at=None,
             finished_at=desk.now,
+            enqueued_at=desk.now - SECOND,
         )
     ]
 
@@ -75,6 +76,7 @@ def test_a_running_job_is_taken_from_its_worker(desk):
             fence=1,
             started_at=claimed_at,
             finished_at=desk.now,
+            enqueued_at=claim.enqueued_at,
         )
     ]
     assert desk.held(7) == []

@@ -233,6 +233,7 @@ def test_a_lost_run_is_written_into_history_as_a_crash(desk):
             fence=1,
             started_at=claimed_at,
             finished_at=desk.now,
+            enqueued_at=claim.enqueued_at,
         )
     ]
 
