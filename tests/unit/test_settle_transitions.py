@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mainspring.lifecycle.transitions import MOVES, Verb, mermaid, targets
+from mainspring.lifecycle.transitions import MOVES, WORKFLOW_MOVES, Verb, WorkflowVerb, mermaid, targets
 from mainspring.model.job import LIVE_STATES, JobState
 
 PAGE = Path(__file__).parents[2] / "docs" / "states.md"
@@ -24,11 +24,7 @@ def test_every_state_can_be_reached_from_nothing() -> None:
 
 
 def test_only_a_dead_letter_comes_back_from_a_final_state_unless_its_workflow_is_retried() -> None:
-    leaving = {
-        (move.source, move.verb)
-        for move in MOVES
-        if move.source not in (None, *LIVE_STATES) and move.verb is not Verb.RETRY
-    }
+    leaving = {(move.source, move.verb) for move in MOVES if move.source not in (None, *LIVE_STATES)}
 
     assert leaving == {(JobState.DEAD, verb) for verb in (Verb.EDIT, Verb.REPLAY, Verb.PURGE)}
 
@@ -45,9 +41,13 @@ def test_only_a_running_job_is_settled_or_reaped() -> None:
     assert {move.source for move in MOVES if move.verb in held} == {JobState.RUNNING}
 
 
-def test_every_live_state_may_expire_and_no_other() -> None:
-    # A job that runs expires by itself only if it is a workflow's own, which no worker holds.
-    assert {move.source for move in MOVES if move.verb is Verb.EXPIRE} == set(LIVE_STATES)
+def test_only_a_job_that_nobody_holds_expires_by_itself() -> None:
+    assert {move.source for move in MOVES if move.verb is Verb.EXPIRE} == {JobState.DELAYED, JobState.READY}
+
+
+def test_workflows_move_jobs_by_verbs_of_their_own() -> None:
+    assert {move.verb for move in WORKFLOW_MOVES} == set(WorkflowVerb)
+    assert len(set(WORKFLOW_MOVES)) == len(WORKFLOW_MOVES)
 
 
 def test_the_page_in_the_docs_shows_this_table() -> None:

@@ -22,9 +22,6 @@ class Verb(StrEnum):
     RELEASE = "settle: released"
     SNOOZE = "settle: snoozed"
     DISCARD = "settle: discarded"
-    START = "settle: started"
-    """Its workflow begins, with which it ends."""
-    FINISH = "its workflow ends"
     CRASH = "settle: crashed"
     REAP = "reap"
     EXPIRE = "expire"
@@ -33,6 +30,15 @@ class Verb(StrEnum):
     EDIT = "edit"
     REPLAY = "replay"
     PURGE = "purge"
+
+
+class WorkflowVerb(StrEnum):
+    """What moves jobs of workflows alone: their steps, and the jobs that workflows are."""
+
+    START = "settle: started"
+    """The job is a workflow, which begins, and with which it ends."""
+    FINISH = "its workflow ends"
+    EXPIRE = "its workflow's deadline passes"
     RETRY = "its workflow is retried"
 
 
@@ -40,7 +46,7 @@ class Move(NamedTuple):
     """One legal move. No source: the job comes into being. No target: it leaves the record."""
 
     source: JobState | None
-    verb: Verb
+    verb: Verb | WorkflowVerb
     target: JobState | None
 
 
@@ -59,10 +65,6 @@ MOVES = (
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.SNOOZE, JobState.READY),
     Move(JobState.RUNNING, Verb.DISCARD, JobState.DISCARDED),
-    Move(JobState.RUNNING, Verb.START, JobState.RUNNING),
-    Move(JobState.RUNNING, Verb.FINISH, JobState.SUCCEEDED),
-    Move(JobState.RUNNING, Verb.FINISH, JobState.DEAD),
-    Move(JobState.RUNNING, Verb.FINISH, JobState.CANCELLED),
     Move(JobState.RUNNING, Verb.CRASH, JobState.DELAYED),
     Move(JobState.RUNNING, Verb.CRASH, JobState.READY),
     Move(JobState.RUNNING, Verb.CRASH, JobState.DEAD),
@@ -70,21 +72,29 @@ MOVES = (
     Move(JobState.RUNNING, Verb.REAP, JobState.DEAD),
     Move(JobState.DELAYED, Verb.EXPIRE, JobState.DEAD),
     Move(JobState.READY, Verb.EXPIRE, JobState.DEAD),
-    Move(JobState.RUNNING, Verb.EXPIRE, JobState.DEAD),
     Move(JobState.DELAYED, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.READY, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.RUNNING, Verb.CANCEL, JobState.CANCELLED),
     Move(JobState.DEAD, Verb.EDIT, JobState.DEAD),
     Move(JobState.DEAD, Verb.REPLAY, JobState.READY),
     Move(JobState.DEAD, Verb.PURGE, None),
+)
+
+WORKFLOW_MOVES = (
+    Move(JobState.RUNNING, WorkflowVerb.START, JobState.RUNNING),
+    Move(JobState.RUNNING, WorkflowVerb.FINISH, JobState.SUCCEEDED),
+    Move(JobState.RUNNING, WorkflowVerb.FINISH, JobState.DEAD),
+    Move(JobState.RUNNING, WorkflowVerb.FINISH, JobState.CANCELLED),
+    Move(JobState.RUNNING, WorkflowVerb.EXPIRE, JobState.DEAD),
     *(
-        Move(source, Verb.RETRY, target)
+        Move(source, WorkflowVerb.RETRY, target)
         for source in (JobState.DEAD, JobState.CANCELLED, JobState.SUCCEEDED, JobState.DISCARDED)
         for target in (JobState.READY, JobState.DELAYED)
     ),
-    Move(JobState.DEAD, Verb.RETRY, JobState.RUNNING),
-    Move(JobState.CANCELLED, Verb.RETRY, JobState.RUNNING),
+    Move(JobState.DEAD, WorkflowVerb.RETRY, JobState.RUNNING),
+    Move(JobState.CANCELLED, WorkflowVerb.RETRY, JobState.RUNNING),
 )
+"""Beside those of every job."""
 
 
 _FINAL = (JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
@@ -97,7 +107,10 @@ def targets(source: JobState | None, verb: Verb) -> frozenset[JobState | None]:
 
 def mermaid() -> str:
     """The table as a Mermaid state diagram, for the docs."""
-    lines = [f"    {_node(move.source)} --> {_node(move.target)}: {_label(move.verb)}" for move in MOVES]
+    lines = [
+        f"    {_node(move.source)} --> {_node(move.target)}: {_label(move.verb)}"
+        for move in (*MOVES, *WORKFLOW_MOVES)
+    ]
     finals = [f"    {state} --> [*]" for state in _FINAL]
     return "\n".join(["stateDiagram-v2", *lines, *finals])
 
@@ -106,6 +119,6 @@ def _node(state: JobState | None) -> str:
     return "[*]" if state is None else state.value
 
 
-def _label(verb: Verb) -> str:
+def _label(verb: Verb | WorkflowVerb) -> str:
     # A second colon would end the label.
     return verb.value.replace(":", "")
