@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -72,7 +73,9 @@ def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, rec
     assert site.effects.jobs("end") == set(ids)
     for job_id in ids:
         assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1
-    assert all(site.job(job_id).crashes == 1 for job_id, _ in held)
+    # Where the second was long in being caught at work, it may have been caught with a job of the first.
+    for job_id, times in Counter(job_id for job_id, _ in held).items():
+        assert times <= site.job(job_id).crashes <= len(victims)
     assert _most_at_once(runs, common) == 5
     assert {tenant: _most_at_once(runs, some) for tenant, some in own.items()} == dict.fromkeys(TENANTS, 2)
     assert {(each.gate.name, each.used, each.waiting) for each in gates(site)} == {
