@@ -57,18 +57,20 @@ alarm                                               ··············
 """
 APP = """
 from mainspring import Mainspring
-from mainspring.model.workflow import Definition, Node
 
 app = Mainspring()
 
 
-@app.task(name="workflow:declared")
-def declared() -> None: ...
+@app.task
+def t() -> None: ...
 
 
-declared.definition = Definition(
-    name="declared", nodes=(Node(name="one", task="t"), Node(name="two", task="u", parents=(0,)))
-)
+@app.task
+def u() -> None: ...
+
+
+flow = app.workflow("declared")
+flow.step(u, name="two", after=flow.step(t, name="one"))
 """
 
 

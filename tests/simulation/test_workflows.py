@@ -120,9 +120,10 @@ class Plant:
         """A handler begins: everything before its step has ended."""
         self.order += 1
         self.began[ctx.job_id].append(self.order)
-        workflow_id = await self.store.workflow_of(ctx.job_id)
-        if workflow_id is None or workflow_id in self.retried:
+        step = await self.store.workflow_step(ctx.job_id)
+        if step is None or step.workflow_id in self.retried:
             return
+        workflow_id = step.workflow_id
         workflow = await self.store.workflow(workflow_id)
         nodes = (await self.store.definition(workflow.definition_id)).nodes
         steps = await self.store.steps_of(workflow_id, most=10_000)

@@ -363,7 +363,7 @@ def test_workflows_are_listed_newest_first_and_pruned_with_history(desk: Desk) -
     assert [each.id for each in listed] == [live.id, ended.id]
     only = desk.run(desk.store.workflows(name="flow", state=WorkflowState.SUCCEEDED, before=None, limit=10))
     assert [each.id for each in only] == [ended.id]
-    assert desk.run(desk.store.workflow_of(live.step("a").id)) == live.id
+    assert desk.run(desk.store.workflow_step(live.step("a").id)) == live.step("a")
     desk.advance(timedelta(days=40))
     desk.prune(timedelta(days=30))
     assert desk.run(desk.store.workflow(ended.id)) is None

@@ -385,7 +385,6 @@ def test_a_workflow_s_name_is_taken_once(app: Mainspring, flow: Workflow) -> Non
         {"limits": Limit("x", concurrency=1)},
         {"limits": ["x"]},
         {"unique": "day"},
-        {"description": 5},
     ],
 )
 def test_options_of_a_workflow_are_checked(app: Mainspring, options: dict[str, Any]) -> None:

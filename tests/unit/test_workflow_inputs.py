@@ -105,11 +105,10 @@ def test_an_input_has_a_bound_and_so_has_what_a_workflow_answers() -> None:
         ({"kwargs": {"tenant": Result(step=2)}}, "[4,5]"),
         ({"args": (Constant(value=1), Param(name="day"))}, "monday"),
         ({"args": (Constant(value=1), Result(step=1, path=(2,)))}, "c"),
-        ({"args": (Constant(value=1),)}, "nobody"),
     ],
 )
 def test_a_limit_is_counted_by_the_value_of_its_parameter(node: dict[str, Any], key: str) -> None:
-    limit = Limiting(gate=Gate(name="api", concurrency=1), by="tenant", place=1, default="nobody")
+    limit = Limiting(gate=Gate(name="api", concurrency=1), by="tenant", place=1)
     [gate] = new_job(Node(name="n", task="t", limits=(limit,), **node), GIVEN).gates
     assert gate.key == key
 

@@ -10,12 +10,12 @@ from mainspring.cli.output import document
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
+from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.workflow import Definition
 from mainspring.ops.diagram import dot, mermaid
 from mainspring.ops.workflow_graph import drawn, edges
 from mainspring.ops.workflow_queries import WorkflowQueries
-from mainspring.ops.workflow_steps import WORKFLOW_TASK
 from mainspring.ops.workflow_views import plain
 from mainspring.store.ports import Store
 
@@ -60,9 +60,8 @@ def tell(definition: Definition, states: States, form: str, *, as_json: bool) ->
 
 def declared_graph(registry: Registry, name: str) -> Definition | None:
     """What an app declares under this name: its task knows the graph."""
-    task = registry.tasks.get(f"{WORKFLOW_TASK}{name}")
-    found: object = getattr(task, "definition", None)
-    return found if isinstance(found, Definition) else None
+    task = registry.tasks.get(f"{PREFIX}{name}")
+    return task.definition if isinstance(task, WorkflowTask) else None
 
 
 async def _stored(store: Store, clock: Clock, which: str) -> tuple[Definition, States]:

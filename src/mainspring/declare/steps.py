@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 from mainspring.declare.typefit import Misfit, inside
@@ -37,8 +38,9 @@ class Ref:
         self.hint = hint
         """Its type, as far as annotations tell."""
 
+    @abstractmethod
     def __getitem__(self, key: str | int) -> Ref:
-        raise NotImplementedError
+        """A part of it."""
 
     def _at(self, key: str | int) -> tuple[tuple[str | int, ...], Any]:
         field = f"{self.flow.name}.{self.label}"

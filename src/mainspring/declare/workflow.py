@@ -62,14 +62,10 @@ class Workflow:
         priority: int = 0,
         limits: Sequence[Limit] = (),
         unique: Unique | None = None,
-        description: str = "",
     ) -> None:
         if len(valid_name(name, "workflow.name")) > LONGEST - len(PREFIX):
             raise InvalidArgument("workflow.name", name, f"at most {LONGEST - len(PREFIX)} characters")
-        if not isinstance(description, str):
-            raise InvalidArgument("workflow.description", description, "text")
         self.name = name
-        self.description = description
         self.deadline = None if deadline is None else duration(deadline, "workflow.deadline", least=_SHORTEST)
         self._registry = registry
         self._parameters: dict[str, Parameter] = {}
@@ -356,7 +352,6 @@ class Workflows:
         priority: int = 0,
         limits: Sequence[Limit] = (),
         unique: Unique | None = None,
-        description: str = "",
     ) -> Workflow:
         """Declare a workflow of that name. It must have ended by its `deadline`; the other options are those
         of the job that starts it."""
@@ -369,7 +364,6 @@ class Workflows:
             priority=priority,
             limits=limits,
             unique=unique,
-            description=description,
         )
 
 

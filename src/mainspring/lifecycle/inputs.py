@@ -133,7 +133,7 @@ def _inside(value: object, path: Sequence[str | int], what: str) -> object:
 def _gate(limiting: Limiting, args: Sequence[object], kwargs: Mapping[str, object]) -> Gate:
     if limiting.by is None:
         return limiting.gate
-    value = kwargs.get(limiting.by, limiting.default)
+    value = kwargs.get(limiting.by)
     if limiting.by not in kwargs and limiting.place is not None and limiting.place < len(args):
         value = args[limiting.place]
     if isinstance(value, msgspec.Raw):

@@ -66,7 +66,6 @@ class Resolution:
         self.result: bytes | None = None
         self.failure: Failure | None = None
         self._graph, self._now = graph, now
-        self._place = {step_id: place for place, step_id in enumerate(workflow.step_ids)}
         self._steps: dict[int, Step] = {}
         self._changed: set[int] = set()
         self._items: dict[int, list[Step]] = {}
@@ -160,10 +159,11 @@ class Resolution:
         if self._missing(self.workflow.step_ids):
             return
         self._looking = False
+        known = set(self._ready)
         self._ready += [
             step.place
             for step in (self._steps[each] for each in self.workflow.step_ids)
-            if step.state is StepState.WAITING and step.waits == 0 and step.place not in self._ready
+            if step.state is StepState.WAITING and step.waits == 0 and step.place not in known
         ]
 
     def _settle_endings(self) -> None:
@@ -252,7 +252,7 @@ class Resolution:
             return False
         try:
             self._release(step, node)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is this step's: the other workflows of the pass go on
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other workflows of the pass go on
             message = str(error)[:1000]
             self._end(step, StepState.FAILED, error=Failure(type=type(error).__name__, message=message))
         return True

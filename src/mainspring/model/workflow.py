@@ -95,8 +95,6 @@ class Limiting(Value, frozen=True, kw_only=True):
     by: str | None = None
     place: int | None = None
     """Where the parameter is among the positional arguments."""
-    default: object = None
-    """Its value when the call does not give it."""
 
 
 class Node(Value, frozen=True, kw_only=True):

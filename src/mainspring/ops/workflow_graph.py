@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 
+from mainspring.errors import InvalidArgument
 from mainspring.model.value import Value
 from mainspring.model.workflow import Definition, Kind, When
 
@@ -51,6 +52,15 @@ def drawn(definition: Definition) -> tuple[DrawnNode, ...]:
         for place, node in enumerate(nodes)
         if node.kind is not Kind.BARRIER
     )
+
+
+def named(nodes: tuple[DrawnNode, ...], name: str, workflow_id: int) -> DrawnNode:
+    """The one of that name; InvalidArgument when the workflow has none."""
+    found = next((each for each in nodes if each.name == name), None)
+    if found is None:
+        names = ", ".join(each.name for each in nodes[:20])
+        raise InvalidArgument("step", name, f"a step of workflow {workflow_id}: {names}")
+    return found
 
 
 def edges(nodes: tuple[DrawnNode, ...]) -> tuple[Edge, ...]:

@@ -12,7 +12,7 @@ from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.workflow import Definition, Kind, Step, StepState, Workflow, WorkflowState
 from mainspring.ops.views import call_view, failure_view
-from mainspring.ops.workflow_graph import DrawnNode, drawn, edges
+from mainspring.ops.workflow_graph import drawn, edges, named
 from mainspring.ops.workflow_steps import StepFacts, counted
 from mainspring.ops.workflow_views import (
     ActView,
@@ -87,7 +87,7 @@ class WorkflowQueries:
         """One step, or one item of it, with its runs, inputs and output; of a map, a page of items."""
         workflow = await self._workflow(workflow_id)
         definition = await self._store.definition(workflow.definition_id)
-        node = _named(definition, name, workflow_id)
+        node = named(drawn(definition), name, workflow_id)
         first, most = (first, most) if item is None else (item, 1)
         steps = await self._store.steps_of(workflow_id, place=node.place, first=first, most=most)
         lost = [
@@ -153,15 +153,6 @@ def _by_place(steps: Sequence[Step]) -> dict[int, list[Step]]:
     for each in steps:
         found[each.place].append(each)
     return dict(found)
-
-
-def _named(definition: Definition, name: str, workflow_id: int) -> DrawnNode:
-    nodes = drawn(definition)
-    found = next((each for each in nodes if each.name == name), None)
-    if found is None:
-        names = ", ".join(each.name for each in nodes[:20])
-        raise InvalidArgument("step", name, f"a step of workflow {workflow_id}: {names}")
-    return found
 
 
 def _timeline(facts: StepFacts, steps: Sequence[Step]) -> tuple[Bar, ...]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from mainspring.declare.workflow_task import PREFIX
 from mainspring.model.failure import Failure
 from mainspring.model.history import Run, Standing
 from mainspring.model.job import JobState
@@ -17,8 +18,6 @@ from mainspring.ops.words import error
 from mainspring.ops.workflow_graph import DrawnNode
 from mainspring.ops.workflow_views import ENDING, RUNNING, Attempt, Bar, ItemsView, LostItem, NodeView
 
-WORKFLOW_TASK = "workflow:"
-"""How the names of tasks begin that are workflows."""
 _NO_ATTEMPT = (Verdict.EDITED, Verdict.STARTED)
 
 
@@ -115,7 +114,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
             cause=step.cause,
             waits=step.waits if step.state is StepState.WAITING else 0,
             job_id=step.id,
-            inner=drawn.task.startswith(WORKFLOW_TASK),
+            inner=drawn.task.startswith(PREFIX),
             kept=self._is_kept(step),
             attempts=len(attempts),
             max_attempts=node.max_attempts,

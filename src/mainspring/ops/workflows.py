@@ -7,10 +7,10 @@ from datetime import timedelta
 from enum import StrEnum
 
 from mainspring.clock import Clock
-from mainspring.errors import InvalidArgument, NotFound, UsageError
+from mainspring.errors import NotFound, UsageError
 from mainspring.model.value import Value
 from mainspring.model.workflow import Stopping, Workflow, WorkflowState
-from mainspring.ops.workflow_graph import drawn
+from mainspring.ops.workflow_graph import drawn, named
 from mainspring.store.ports import Store
 from mainspring.waiting import pause
 
@@ -155,13 +155,8 @@ class WorkflowCommands:
     async def _known(self, workflow: Workflow, steps: Sequence[str]) -> list[str] | None:
         if not steps:
             return None
-        there = [node.name for node in drawn(await self._store.definition(workflow.definition_id))]
-        for name in steps:
-            if name not in there:
-                raise InvalidArgument(
-                    "step", name, f"a step of workflow {workflow.id}: {', '.join(there[:20])}"
-                )
-        return list(steps)
+        there = drawn(await self._store.definition(workflow.definition_id))
+        return [named(there, name, workflow.id).name for name in steps]
 
 
 def _none(workflow: Workflow, why: str, *, already: bool = False) -> WorkflowDone:

@@ -80,6 +80,3 @@ class WorkflowStore(Protocol):
 
     async def workflow_step(self, step_id: int) -> Step | None:
         """One step or item: that of the job with this id, whether it has been made or not."""
-
-    async def workflow_of(self, job_id: int) -> int | None:
-        """The workflow whose step a job is, whatever became of the job."""

@@ -15,7 +15,7 @@ from mainspring.model.job import NewJob
 from mainspring.model.workflow import Definition, Step, Workflow
 from mainspring.store.codes import ROOT_VERDICT
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.connection import Transaction
+from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.inserting import Batch, insert
 from mainspring.store.postgres.rows import written
@@ -35,7 +35,29 @@ MakeBatch = Callable[[Sequence[NewJob], list[int]], Awaitable[Batch]]
 _by_id = attrgetter("id")
 
 
-class PostgresWorkflowSession:
+class PostgresWorkflowReader:
+    """WorkflowReader on PostgreSQL: each statement for itself, or in a transaction."""
+
+    def __init__(self, where: Database | Transaction, definitions: Definitions, at: Stamp = None) -> None:
+        self._where, self._definitions, self._at = where, definitions, at
+
+    async def fetch(self, statement: str, **params: object) -> list[Record]:
+        return await self._where.fetch(statement, **params, at=self._at)
+
+    async def steps(self, statement: str, **params: object) -> list[Step]:
+        return [to_step(row) for row in await self.fetch(statement, **params)]
+
+    async def workflows(self, statement: str, **params: object) -> list[Workflow]:
+        return [to_workflow(row) for row in await self.fetch(statement, **params)]
+
+    async def graph(self, definition_id: int) -> Graph:
+        return await self._definitions.graph(definition_id)
+
+    def moment(self, value: datetime) -> datetime:
+        return value
+
+
+class PostgresWorkflowSession(PostgresWorkflowReader):
     """WorkflowSession on PostgreSQL. Names, limits and definitions are numbered on sessions of their own:
     `Database.nesting` keeps these transactions from taking all sessions from one another."""
 
@@ -49,21 +71,10 @@ class PostgresWorkflowSession:
         now: datetime,
         at: Stamp,
     ) -> None:
-        self._transaction, self._definitions = transaction, definitions
+        super().__init__(transaction, definitions, at)
+        self._transaction = transaction
         self._batch, self._take_ids = batch, take_ids
-        self.now, self._at = now, at
-
-    async def fetch(self, statement: str, **params: object) -> list[Record]:
-        return await self._transaction.fetch(statement, **params, at=self._at)
-
-    async def steps(self, statement: str, **params: object) -> list[Step]:
-        return [to_step(row) for row in await self.fetch(statement, **params)]
-
-    async def workflows(self, statement: str, **params: object) -> list[Workflow]:
-        return [to_workflow(row) for row in await self.fetch(statement, **params)]
-
-    async def graph(self, definition_id: int) -> Graph:
-        return await self._definitions.graph(definition_id)
+        self.now = now
 
     async def definition_id(self, definition: Definition) -> int:
         return await self._definitions.id(definition, self._at)

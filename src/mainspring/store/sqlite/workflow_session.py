@@ -42,6 +42,9 @@ class SQLiteWorkflowSession:
             self._graphs[definition_id] = Graph(read(row["definition"]))
         return self._graphs[definition_id]
 
+    def moment(self, value: int) -> datetime:
+        return moment(value)
+
     async def definition_id(self, definition: Definition) -> int:
         digest, text = written(definition)
         which = {"name": definition.name, "digest": digest}

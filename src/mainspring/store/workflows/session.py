@@ -12,11 +12,9 @@ from mainspring.model.job import NewJob
 from mainspring.model.workflow import Definition, Step, Workflow
 
 
-class WorkflowSession(Protocol):
-    """Named statements of `workflows.sql`, and what cannot be said in the same words in both dialects.
-    SQLite's coroutines never wait, so that one thread can run them to their end."""
-
-    now: datetime
+class WorkflowReader(Protocol):
+    """Named statements of `workflows.sql`. SQLite's coroutines never wait, so that one thread can run them
+    to their end."""
 
     async def fetch(self, statement: str, **params: object) -> list[Any]:
         """Run a statement, which may also name the moment; answer its rows."""
@@ -29,6 +27,16 @@ class WorkflowSession(Protocol):
 
     async def graph(self, definition_id: int) -> Graph:
         """The graph of a definition."""
+
+    def moment(self, value: Any) -> datetime:
+        """A moment out of a row."""
+
+
+class WorkflowSession(WorkflowReader, Protocol):
+    """The same inside a transaction that writes, and what cannot be said in the same words in both
+    dialects."""
+
+    now: datetime
 
     async def definition_id(self, definition: Definition) -> int:
         """The number of a definition, given where it is new."""

@@ -161,9 +161,6 @@ WHERE (:name::text IS NULL OR w.name = :name) AND (:state::smallint IS NULL OR w
   AND w.id < coalesce(:before::bigint, 9223372036854775807)
 ORDER BY w.id DESC LIMIT :limit;
 
--- name: workflow_of_job
-SELECT workflow_id FROM mainspring.workflow_steps WHERE id = :id;
-
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
 WITH back AS (

@@ -130,9 +130,6 @@ FROM workflows w
 WHERE (:name IS NULL OR w.name = :name) AND (:state IS NULL OR w.state = :state) AND w.id < coalesce(:before, 9223372036854775807)
 ORDER BY w.id DESC LIMIT :limit;
 
--- name: workflow_of_job
-SELECT workflow_id FROM workflow_steps WHERE id = :id;
-
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at,

@@ -1,0 +1,65 @@
+"""What people and programs ordered: the log that can only grow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from mainspring.model.value import Value
+
+
+class ActPhase(StrEnum):
+    """An act is on record before it is carried out, and once more when its end is known: one that has
+    no second entry is in doubt."""
+
+    ORDERED = "ordered"
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    """They were not allowed to."""
+
+
+class NewAct(Value, frozen=True, kw_only=True):
+    """An entry to be appended."""
+
+    phase: ActPhase
+    act: str
+    """Noun and verb: jobs.cancel."""
+    actor: str
+    role: str
+    via: str
+    target: str = ""
+    """What it was done to: an id, a name."""
+    details: bytes = b"{}"
+    """JSON: what was asked for, or what came of it; secrets are redacted."""
+    order: int | None = None
+    """The entry that ordered what this one tells the end of."""
+    address: str = ""
+    """Where the request came from."""
+
+
+class Act(Value, frozen=True, kw_only=True):
+    """An entry on record. `digest` covers the entry and the digest of the one before it."""
+
+    id: int
+    at: datetime
+    phase: ActPhase
+    act: str
+    actor: str
+    role: str
+    via: str
+    target: str
+    details: bytes
+    order: int | None
+    address: str
+    digest: bytes
+
+
+class ActFilter(Value, frozen=True, kw_only=True):
+    """Which entries, newest first; `before` is the last id of the page above."""
+
+    act: str | None = None
+    actor: str | None = None
+    target: str | None = None
+    before: int | None = None
+    limit: int = 50
