@@ -12,10 +12,11 @@ from starlette.staticfiles import StaticFiles
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
+from mainspring.web import api, pages
 from mainspring.web.desk import Desk
 from mainspring.web.identity import Identify
 from mainspring.web.problems import Problem, on_problem
-from mainspring.web.routes import Routes, guard_of
+from mainspring.web.routes import guard_of
 
 STATIC = Path(__file__).parent / "static"
 
@@ -27,15 +28,11 @@ def create_app(app: Mainspring, *, identify: Sequence[Identify]) -> FastAPI:
     web.state.identify = tuple(identify)
     for error in (Problem, MainspringError):
         web.add_exception_handler(error, on_problem)
-    for routes in _all_routes():
+    for routes in (*api.all_routes(), *pages.all_routes()):
         web.include_router(routes.router)
     web.mount("/static", StaticFiles(directory=STATIC), name="static")
     _check(web)
     return web
-
-
-def _all_routes() -> list[Routes]:
-    return []
 
 
 def _check(web: FastAPI) -> None:
