@@ -12,6 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 
+from msgspec.structs import replace
+
+from mainspring.declare.policies import PolicyOptions
 from mainspring.model.value import Value
 from mainspring.ops.load_days import DAY, Firsts, Stretch, daily_zone, stretches, within_bounds
 from mainspring.ops.simulate import INSTANT, Fate, Herd, Horizon, Life, Planned, herds, openings
@@ -38,6 +41,15 @@ class Peak(Value, frozen=True, kw_only=True):
     """The biggest part first; jobs made up for after an outage are nobody's here."""
 
 
+class Hour(Value, frozen=True, kw_only=True):
+    """An hour in which there are jobs."""
+
+    start: datetime
+    jobs: int
+    busiest: int
+    """Jobs of its busiest minute."""
+
+
 class Load(Value, frozen=True, kw_only=True):
     """Jobs by minute, summed up."""
 
@@ -46,11 +58,20 @@ class Load(Value, frozen=True, kw_only=True):
     peaks: tuple[Peak, ...]
     by_hour: tuple[int, ...]
     """The busiest minute of each hour of the day, in UTC."""
+    hours: tuple[Hour, ...] = ()
+    """Those that are not empty, in order."""
 
 
 def own_offset(schedule: Planned) -> timedelta:
     """The place the schedule has in its window."""
     return schedule.offset
+
+
+def spread_offset(schedule: Planned, window: timedelta) -> timedelta:
+    """The place it would have in a window, unless it has one."""
+    if schedule.offset:
+        return schedule.offset
+    return PolicyOptions(window=window).policies(schedule.name).offset
 
 
 def load(
@@ -60,15 +81,19 @@ def load(
     *,
     offset: Offset = own_offset,
     peaks: int = 10,
+    name: bool = True,
 ) -> Load:
-    """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped."""
+    """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped. Who makes the
+    peaks is looked up unless nobody wants their `name`."""
     counting = _Counting(horizon, offset)
     groups = [(herd, decode(herd.trigger, calendars)) for herd in herds(schedules)]
     for herd, trigger in groups:
         counting.add(herd, trigger)
     summed = counting.summed(peaks)
+    if not name:
+        return summed
     named = tuple(_named(peak, groups, horizon, offset) for peak in summed.peaks)
-    return Load(total=summed.total, busy_minutes=summed.busy_minutes, peaks=named, by_hour=summed.by_hour)
+    return replace(summed, peaks=named)
 
 
 class _Counting:
@@ -131,6 +156,9 @@ class _Counting:
                 start=stretch.start, end=stretch.end, outages=horizon.outages, breaker=horizon.breaker
             )
         lives = [(each, Life(each)) for each in herd.schedules]
+        if not horizon.outages and not any(life.counted or life.paused for _, life in lives):
+            self._walk_alike(herd, trigger, horizon)
+            return
         for opening, now in openings(herd.catch_up, trigger, horizon):
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
@@ -139,19 +167,32 @@ class _Counting:
             if all(life.exhausted for _, life in lives):
                 return
 
+    def _walk_alike(self, herd: Herd, trigger: Trigger, horizon: Horizon) -> None:
+        """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
+        offsets = Counter(self._offset(each) for each in herd.schedules)
+        for opening, _ in openings(herd.catch_up, trigger, horizon):
+            if opening.skip is None:
+                for offset, schedules in offsets.items():
+                    self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules
+
     def summed(self, peaks: int) -> Load:
         """Everything that was counted; the busiest minutes first, of equal ones the earliest."""
         hours, total, busy = [0] * 24, 0, 0
+        each_hour: list[Hour] = []
         best: list[tuple[int, int]] = []
         for day, counts in self._unpacked():
             total += sum(counts)
             busy += MINUTES - counts.count(0)
             for hour in range(24):
-                hours[hour] = max(hours[hour], *counts[hour * 60 : hour * 60 + 60])
+                minutes = counts[hour * 60 : hour * 60 + 60]
+                hours[hour] = max(hours[hour], most := max(minutes))
+                if most:
+                    start = self._origin + day * DAY + hour * 60 * MINUTE
+                    each_hour.append(Hour(start=start, jobs=sum(minutes), busiest=most))
             top = heapq.nlargest(peaks, ((n, -(day * MINUTES + at)) for at, n in enumerate(counts) if n))
             best = heapq.nlargest(peaks, best + top)
         found = tuple(Peak(minute=self._origin - at * MINUTE, jobs=n) for n, at in best)
-        return Load(total=total, busy_minutes=busy, peaks=found, by_hour=tuple(hours))
+        return Load(total=total, busy_minutes=busy, peaks=found, by_hour=tuple(hours), hours=tuple(each_hour))
 
     def _unpacked(self) -> Iterator[tuple[int, array[int]]]:
         singles: dict[int, list[tuple[int, int]]] = defaultdict(list)
