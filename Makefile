@@ -18,6 +18,7 @@ run: $(RUN_STAMP) ## Start the example on a SQLite file: needs nothing but pytho
 
 # Two processes for each core: most tests wait for a database, a process or a lease.
 test: $(DEV_STAMP) ## Run every test on SQLite and PostgreSQL (ARGS='-k claim' passes through)
+	@tests/support/install-chromium || echo "the tests of the dashboard will be skipped"
 	$(BIN)/pytest -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2 )) --dist worksteal $(ARGS)
 
 check: $(DEV_STAMP) ## Format, lint, types, imports and dependencies, without changing anything

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
 from mainspring.web import api, pages
+from mainspring.web.assets import Assets
 from mainspring.web.desk import Desk
 from mainspring.web.identity import Identify
 from mainspring.web.problems import Problem, on_problem
@@ -29,8 +29,9 @@ def create_app(app: Mainspring, *, identify: Sequence[Identify]) -> FastAPI:
     for error in (Problem, MainspringError):
         web.add_exception_handler(error, on_problem)
     for routes in (*api.all_routes(), *pages.all_routes()):
-        web.include_router(routes.router)
-    web.mount("/static", StaticFiles(directory=STATIC), name="static")
+        # The routes themselves: an included router would hide them from the check below.
+        web.router.routes.extend(routes.router.routes)
+    web.mount("/static", Assets(directory=STATIC), name="static")
     _check(web)
     return web
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from mainspring.web.pages import overview
 from mainspring.web.routes import Routes
 
 
 def all_routes() -> list[Routes]:
     """Every route of the dashboard."""
-    return []
+    return [
+        overview.routes,
+    ]

@@ -1,0 +1,68 @@
+"""The route of a page: what cannot be shown is said on a page, and browsers are told what a page may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import MainspringError
+from mainspring.web.guarded import GuardedRoute
+from mainspring.web.problems import Problem, problem_of, problem_response
+from mainspring.web.rendering import page
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""What a browser may do on our pages: nothing that did not come from us, and no script within a page."""
+_HEADINGS = {
+    401: "Sign in first",
+    403: "You may not do this",
+    404: "There is no such thing here",
+    409: "This cannot be done now",
+    412: "Somebody was faster",
+    422: "This is not possible",
+    503: "The database cannot be reached",
+    507: "The database is full",
+}
+
+
+class PageRoute(GuardedRoute):
+    """A guarded route whose problems are pages; a part that htmx asked for gets the problem itself."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            try:
+                answer = await handle(request)
+            except (Problem, MainspringError, RequestValidationError) as error:
+                answer = trouble(request, _problem(error))
+            answer.headers.setdefault("Content-Security-Policy", POLICY)
+            return answer
+
+        return shown
+
+
+def trouble(request: Request, problem: Problem) -> Response:
+    """The page of a problem."""
+    if request.headers.get("HX-Request") == "true":
+        return problem_response(problem)
+    heading = _HEADINGS.get(problem.status, "Something went wrong")
+    answer = page(request, "trouble.html", status=problem.status, problem=problem, heading=heading)
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _problem(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, MainspringError):
+        return problem_of(error)
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - one of the three that are caught
+    said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+    return Problem(422, "invalid", said)
