@@ -1,0 +1,88 @@
+"""Backfills: what one would do, first; then run, watched and cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import InvalidArgument
+from mainspring.model.access import AccessRole
+from mainspring.model.backfill import Reprocess
+from mainspring.ops.backfill import MOST_AT_ONCE, BackfillPlan, Backfills
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.flash import done
+from mainspring.web.forms import asked, form_of, when, whole
+from mainspring.web.identity import actor_of
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.pages.schedule import path_of
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+routes = Routes("schedules", PageRoute, include_in_schema=False)
+SHOWN = 200
+_MOST = 2**53
+
+
+@routes.get("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR)
+async def plan(request: Request, desk: AtDesk, name: str) -> Response:
+    """Which slots would be run, and why or why not; nothing is written."""
+    said = asked(request)
+    try:
+        planned, error = await _plan(desk, name, said), None
+    except InvalidArgument as refused:
+        planned, error = None, refused
+    status = 200 if error is None else 422
+    return page(
+        request, "backfill.html", status=status, name=name, plan=planned, said=said, error=error, shown=SHOWN
+    )
+
+
+@routes.post("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR, act="schedules.backfill")
+async def start(request: Request, desk: AtDesk, name: str) -> Response:
+    planned = await _plan(desk, name, await form_of(request))
+    if not planned.to_run:
+        return done(request, path_of(name), "No slot of that time is to be run.", kind="info")
+    begun = await (await _backfills(desk)).start(planned, author=actor_of(request).name)
+    slots = "slot" if begun.slots == 1 else "slots"
+    return done(request, path_of(name), f"Backfill {begun.id} runs {begun.slots:,} {slots}.")
+
+
+@routes.post(
+    "/schedules/{name:path}/-/backfills/{backfill_id:int}/cancel",
+    role=AccessRole.OPERATOR,
+    act="schedules.cancel_backfill",
+)
+async def cancel(request: Request, desk: AtDesk, name: str, backfill_id: int) -> Response:
+    if not 0 <= backfill_id < _MOST:
+        raise InvalidArgument("backfill", backfill_id, "the id of a backfill")
+    if await (await _backfills(desk)).cancel(backfill_id, author=actor_of(request).name):
+        return done(request, path_of(name), f"Backfill {backfill_id} makes no more jobs.")
+    return done(request, path_of(name), f"Backfill {backfill_id} had ended already.", kind="warn")
+
+
+async def _plan(desk: Desk, name: str, said: Mapping[str, str]) -> BackfillPlan:
+    begin, end = when(said, "from"), when(said, "to")
+    if begin is None or end is None:
+        field = "from" if begin is None else "to"
+        raise InvalidArgument(field, said.get(field, ""), "a moment, in UTC where it has no offset")
+    return await (await _backfills(desk)).plan(
+        name,
+        start=begin,
+        end=end,
+        max_active=whole(said, "max_active", least=1, most=MOST_AT_ONCE),
+        reverse=said.get("reverse") == "on",
+        reprocess=_reprocess(said.get("reprocess", "none")),
+    )
+
+
+def _reprocess(value: str) -> Reprocess:
+    try:
+        return Reprocess(value)
+    except ValueError:
+        raise InvalidArgument("reprocess", value, f"one of {', '.join(Reprocess)}") from None
+
+
+async def _backfills(desk: Desk) -> Backfills:
+    return Backfills(await desk.store(), desk.clock)

@@ -1,0 +1,64 @@
+"""The page of one schedule. Names hold slashes, and never a lone dash: `/-/` ends them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.ops.schedule_sheet import ScheduleSheets
+from mainspring.ops.slot_strip import legend
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.forms import asked, when
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+routes = Routes("schedules", PageRoute, include_in_schema=False)
+_DAY = timedelta(days=1)
+
+
+def path_of(name: str) -> str:
+    """The page of the schedule of this name."""
+    return f"/schedules/{quote(name)}"
+
+
+@routes.get("/schedules/{name:path}/-/part")
+async def part(request: Request, desk: AtDesk, name: str) -> Response:
+    return page(request, "parts/schedule.html", **await _values(request, desk, name))
+
+
+@routes.get("/schedules/{name:path}/-/why")
+async def why(request: Request, desk: AtDesk, name: str) -> Response:
+    """What became of a slot, or what kept a job from being made at a moment."""
+    at = when(asked(request), "at")
+    answer = None if at is None else await _sheets(desk, await desk.store()).why(name, at)
+    return page(request, "parts/why.html", name=name, answer=answer, at=at)
+
+
+async def show(request: Request, desk: AtDesk, name: str) -> Response:
+    """The whole page."""
+    values = await _values(request, desk, name)
+    at = when(asked(request), "at")
+    answer = None if at is None else await _sheets(desk, await desk.store()).why(name, at)
+    return page(request, "schedule.html", answer=answer, at=at, **values)
+
+
+async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
+    before = when(asked(request), "before")
+    sheet = await _sheets(desk, await desk.store()).sheet(name, before=before)
+    return {
+        "name": name,
+        "sheet": sheet,
+        "legend": legend(sheet.tiles),
+        "before": before,
+        "declared": name in desk.app.registry.schedules,
+        "yesterday": sheet.now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY,
+    }
+
+
+def _sheets(desk: Desk, store: Any) -> ScheduleSheets:
+    return ScheduleSheets(store, desk.clock)

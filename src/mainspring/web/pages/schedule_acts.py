@@ -1,0 +1,75 @@
+"""What is done to one schedule from its page."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import InvalidArgument
+from mainspring.model.access import AccessRole
+from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.flash import done
+from mainspring.web.forms import form_of, text, whole
+from mainspring.web.identity import actor_of
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.pages.schedule import path_of
+from mainspring.web.routes import Routes
+
+routes = Routes("schedules", PageRoute, include_in_schema=False)
+MOST_SKIPS = 1000
+
+
+@routes.post("/schedules/{name:path}/-/pause", role=AccessRole.OPERATOR, act="schedules.pause")
+async def pause(request: Request, desk: AtDesk, name: str) -> Response:
+    note = text(await form_of(request), "note")
+    [answer] = await (await _commands(desk)).pause([name], author=actor_of(request).name, note=note)
+    return _said(request, answer, "Paused: its slots are skipped from now on.")
+
+
+@routes.post("/schedules/{name:path}/-/resume", role=AccessRole.OPERATOR, act="schedules.resume")
+async def resume(request: Request, desk: AtDesk, name: str) -> Response:
+    [answer] = await (await _commands(desk)).resume([name], author=actor_of(request).name)
+    return _said(request, answer, "Resumed: slots of the pause are not caught up.")
+
+
+@routes.post("/schedules/{name:path}/-/hand-back", role=AccessRole.OPERATOR, act="schedules.hand_back")
+async def hand_back(request: Request, desk: AtDesk, name: str) -> Response:
+    note = text(await form_of(request), "note")
+    [answer] = await (await _commands(desk)).hand_back([name], author=actor_of(request).name, note=note)
+    return _said(request, answer, "Handed back: what code declares next counts.")
+
+
+@routes.post("/schedules/{name:path}/-/skip", role=AccessRole.OPERATOR, act="schedules.skip")
+async def skip(request: Request, desk: AtDesk, name: str) -> Response:
+    count = whole(await form_of(request), "count", least=1, most=MOST_SKIPS) or 1
+    answer = await (await _commands(desk)).skip(name, count, author=actor_of(request).name)
+    slots = "Its next slot is" if answer.skips == 1 else f"Its next {answer.skips} slots are"
+    return done(request, path_of(name), f"{slots} to be skipped.")
+
+
+@routes.post("/schedules/{name:path}/-/trigger", role=AccessRole.OPERATOR, act="schedules.trigger")
+async def trigger(request: Request, desk: AtDesk, name: str) -> Response:
+    answer = await (await _commands(desk)).trigger(name)
+    return done(request, path_of(name), f"Triggered: job {answer.job_id} is in queue {answer.queue}.")
+
+
+@routes.post("/schedules/{name:path}/-/delete", role=AccessRole.ADMIN, act="schedules.delete")
+async def delete(request: Request, desk: AtDesk, name: str) -> Response:
+    typed = (await form_of(request)).get("name", "")
+    if typed != name:
+        raise InvalidArgument("name", typed, f"the name of the schedule, {name}")
+    [answer] = await (await _commands(desk)).delete([name], author=actor_of(request).name)
+    if answer.effect is ScheduleEffect.NONE:
+        return done(request, "/schedules", f"{name} {answer.why}.", kind="warn")
+    return done(request, "/schedules", f"Deleted {name}; its ledger, versions and jobs stay.")
+
+
+async def _commands(desk: Desk) -> ScheduleCommands:
+    return ScheduleCommands(await desk.store(), desk.clock)
+
+
+def _said(request: Request, answer: ScheduleDone, words: str) -> Response:
+    if answer.effect is ScheduleEffect.NONE:
+        return done(request, path_of(answer.name), f"It {answer.why}.", kind="warn")
+    return done(request, path_of(answer.name), words)

@@ -1,0 +1,117 @@
+"""Editing a schedule, with a preview of what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.access import AccessRole
+from mainspring.model.schedule import Schedule
+from mainspring.ops.draft import Draft
+from mainspring.ops.edited import Written
+from mainspring.ops.editing import ScheduleEditor
+from mainspring.ops.schedule_form import FIELDS, field_of, form_of, options_from
+from mainspring.ops.triggers import calendars_of
+from mainspring.trigger.codec import decode
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.flash import done
+from mainspring.web.forms import asked, text, whole
+from mainspring.web.forms import form_of as sent
+from mainspring.web.identity import actor_of
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.pages.schedule import path_of
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+routes = Routes("schedules", PageRoute, include_in_schema=False)
+_MOST = 2**31 - 1
+
+
+@routes.get("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR)
+async def edit(request: Request, desk: AtDesk, name: str) -> Response:
+    schedule, before = await _before(desk, name)
+    return await _form(request, desk, schedule, before, {}, None)
+
+
+@routes.get("/schedules/{name:path}/-/preview", role=AccessRole.OPERATOR)
+async def preview(request: Request, desk: AtDesk, name: str) -> Response:
+    """What the schedule would do if the form were sent; nothing is written."""
+    _, before = await _before(desk, name)
+    said = asked(request)
+    try:
+        written, error = await _written(desk, name, said, before, author="", dry_run=True), None
+    except InvalidArgument as refused:
+        written, error = None, refused
+    wrong = None if error is None else field_of(error, said)
+    return page(
+        request, "parts/schedule_preview.html", written=written, error=error, wrong=wrong, fields=_fields()
+    )
+
+
+@routes.post("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR, act="schedules.edit")
+async def save(request: Request, desk: AtDesk, name: str) -> Response:
+    schedule, before = await _before(desk, name)
+    said = await sent(request)
+    try:
+        written = await _written(desk, name, said, before, author=actor_of(request).name, dry_run=False)
+    except InvalidArgument as refused:
+        return await _form(request, desk, schedule, before, said, refused)
+    if not written.differences:
+        return done(request, path_of(name), "Nothing was changed.", kind="info")
+    changed = ", ".join(each.field for each in written.differences)
+    return done(request, path_of(name), f"Changed {changed}: it is at version {written.version}.")
+
+
+async def _before(desk: Desk, name: str) -> tuple[Schedule, dict[str, str]]:
+    store = await desk.store()
+    schedule = await store.schedule(name)
+    if schedule is None:
+        raise NotFound("schedule", name)
+    calendars = await calendars_of(store, [schedule.trigger])
+    return schedule, form_of(Draft.of(schedule, decode(schedule.trigger, calendars)))
+
+
+async def _written(
+    desk: Desk, name: str, said: Mapping[str, str], before: dict[str, str], *, author: str, dry_run: bool
+) -> Written:
+    registry = desk.app.registry
+    known = registry if before and registry.tasks else None
+    editor = ScheduleEditor(await desk.store(), desk.clock, known)
+    return await editor.edit(
+        name,
+        options_from(said, before),
+        author=author,
+        note=text(said, "note"),
+        expected_version=None if dry_run else whole(said, "version", least=1, most=_MOST),
+        dry_run=dry_run,
+    )
+
+
+async def _form(
+    request: Request,
+    desk: Desk,
+    schedule: Schedule,
+    before: dict[str, str],
+    said: Mapping[str, str],
+    error: InvalidArgument | None,
+) -> Response:
+    calendars = sorted({each.name for each in await (await desk.store()).calendars()})
+    values: dict[str, Any] = {
+        "name": schedule.name,
+        "schedule": schedule,
+        "form": {**before, "note": "", **said},
+        "error": error,
+        "wrong": None if error is None else field_of(error, said),
+        "calendars": calendars,
+        "declared": schedule.name in desk.app.registry.schedules,
+        "fields": _fields(),
+    }
+    return page(request, "schedule_edit.html", status=200 if error is None else 422, **values)
+
+
+def _fields() -> tuple[str, ...]:
+    return ("kind", *FIELDS)
