@@ -1,0 +1,79 @@
+"""The heat map of load, computed beside the event loop and kept: a page never waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from datetime import datetime, timedelta
+
+from starlette.requests import Request
+
+from mainspring.app import Mainspring
+from mainspring.errors import MainspringError
+from mainspring.ops.heat import Heat, heat
+from mainspring.ops.triggers import calendars_of
+from mainspring.web.desk import desk_of
+
+DAYS = 14
+FRESH = timedelta(minutes=1)
+"""So old it may be before it is computed anew; and, if that takes longer, no more than a tenth of the time is spent
+on it."""
+_log = logging.getLogger("mainspring.web")
+
+
+class HeatMap:
+    """The newest map of one app, and whether another is under way."""
+
+    def __init__(self, app: Mainspring) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self.heat: Heat | None = None
+        self.as_of: datetime | None = None
+        self.trouble: str | None = None
+        self.busy = False
+        self._took = timedelta()
+
+    def look(self) -> HeatMap:
+        """The map as it stands; an old one is computed anew by a thread of its own, one at a time."""
+        now = self._app.clock.now()
+        with self._lock:
+            old = self.as_of is None or now - self.as_of >= max(FRESH, 10 * self._took)
+            if not old or self.busy:
+                return self
+            self.busy = True
+        # A daemon: whoever stops the server does not wait for a map of a hundred thousand schedules.
+        threading.Thread(target=self._compute, args=(now,), name="mainspring-heatmap", daemon=True).start()
+        return self
+
+    def _compute(self, now: datetime) -> None:
+        begun = self._app.clock.monotonic()
+        try:
+            found, trouble = asyncio.run(self._read(now)), None
+        except MainspringError as error:
+            found, trouble = self.heat, str(error)
+        except Exception as error:  # a map that fails must not leave "busy" behind for ever
+            _log.exception("the heat map could not be computed")
+            found, trouble = self.heat, f"{type(error).__name__}: {error}"
+        with self._lock:
+            self.heat, self.trouble, self.as_of, self.busy = found, trouble, now, False
+            self._took = timedelta(seconds=self._app.clock.monotonic() - begun)
+
+    async def _read(self, now: datetime) -> Heat:
+        """With a store of this thread's own: rows by the hundred thousand are not the event loop's business."""
+        try:
+            store = await self._app.store(prepare=False)
+            schedules = await store.schedules()
+            calendars = await calendars_of(store, {each.trigger for each in schedules})
+        finally:
+            await self._app.aclose()
+        return heat(schedules, now, DAYS, calendars)
+
+
+def heat_map(request: Request) -> HeatMap:
+    """The map of the app that serves this request."""
+    state = request.app.state
+    if not hasattr(state, "heat_map"):
+        state.heat_map = HeatMap(desk_of(request).app)
+    found: HeatMap = state.heat_map
+    return found

@@ -1,0 +1,62 @@
+"""The list of schedules, and the load that they make."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import InvalidArgument
+from mainspring.model.pages import Only, ScheduleFilter
+from mainspring.ops.schedule_list import ScheduleLists
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.forms import asked, text
+from mainspring.web.heatmap import heat_map
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+routes = Routes("schedules", PageRoute, include_in_schema=False)
+PAGE = 50
+
+
+@routes.get("/schedules")
+async def schedules(request: Request, desk: AtDesk) -> Response:
+    return page(request, "schedules.html", **await _values(request, desk))
+
+
+@routes.get("/schedules/-/part")
+async def part(request: Request, desk: AtDesk) -> Response:
+    return page(request, "parts/schedules.html", **await _values(request, desk))
+
+
+@routes.get("/schedules/-/heat")
+async def heat(request: Request) -> Response:
+    return page(request, "parts/heat.html", map=heat_map(request).look())
+
+
+async def _values(request: Request, desk: Desk) -> dict[str, Any]:
+    said = asked(request)
+    which = ScheduleFilter(text=text(said, "q"), only=_only(said), after=text(said, "after"), limit=PAGE)
+    found = await ScheduleLists(await desk.store(), desk.clock).page(which)
+    kept = {name: value for name, value in (("q", which.text), ("only", which.only)) if value}
+    query = urlencode({**kept, **({"after": which.after} if which.after else {})})
+    return {
+        "found": found,
+        "which": which,
+        "filtered": bool(kept),
+        "query": f"?{query}" if query else "",
+        "next": None if found.next is None else "?" + urlencode({**kept, "after": found.next}),
+        "first": f"?{urlencode(kept)}" if kept else "",
+        "map": heat_map(request).look(),
+    }
+
+
+def _only(said: dict[str, str]) -> Only | None:
+    value = said.get("only", "")
+    try:
+        return Only(value) if value else None
+    except ValueError:
+        raise InvalidArgument("only", value, f"one of {', '.join(Only)}") from None
