@@ -1,4 +1,4 @@
-"""What a screen that is looked at all day shows of jobs and schedules: a few of each, without what is large."""
+"""A few jobs and schedules of each kind, without what is large, for a screen that is looked at all day."""
 
 from __future__ import annotations
 
