@@ -13,6 +13,7 @@ from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -32,6 +33,7 @@ __all__ = [
     "EventStore",
     "Expected",
     "FleetStore",
+    "GlanceStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -60,6 +62,7 @@ class Store(
     WorkflowStore,
     EffectStore,
     EventStore,
+    GlanceStore,
     HistoryStore,
     Admin,
     Wakeups,

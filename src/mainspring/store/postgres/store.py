@@ -14,6 +14,7 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.fleet import PostgresFleet
+from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
@@ -43,6 +44,7 @@ class PostgresStore(
     PostgresReports,
     PostgresEffects,
     PostgresEvents,
+    PostgresGlance,
     PostgresHistory,
     PostgresAdmin,
 ):

@@ -14,6 +14,7 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
+from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
@@ -39,6 +40,7 @@ class SQLiteStore(
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,
+    SQLiteGlance,
     SQLiteHistory,
     SQLiteAdmin,
 ):
