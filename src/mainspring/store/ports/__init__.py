@@ -19,6 +19,7 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -61,6 +63,7 @@ class Store(
     EffectStore,
     EventStore,
     HistoryStore,
+    WatchStore,
     Admin,
     Wakeups,
     Protocol,
