@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.config.alerts import AlertsConfig, masked_target
 from mainspring.config.load import load, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
@@ -20,6 +21,7 @@ __all__ = [
     "CAPTURE_ALL",
     "CAPTURE_NONE",
     "MEMORY",
+    "AlertsConfig",
     "DatabaseConfig",
     "LogConfig",
     "ResultsConfig",
@@ -28,6 +30,7 @@ __all__ = [
     "Settings",
     "WorkerConfig",
     "load",
+    "masked_target",
     "masked_url",
     "normal_url",
     "sqlite_file",

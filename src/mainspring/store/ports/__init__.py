@@ -20,6 +20,7 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -64,6 +66,7 @@ class Store(
     EventStore,
     GlanceStore,
     HistoryStore,
+    WatchStore,
     Admin,
     Wakeups,
     Protocol,

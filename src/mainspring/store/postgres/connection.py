@@ -35,6 +35,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
+    "watching.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

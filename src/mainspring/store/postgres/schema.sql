@@ -1,4 +1,43 @@
 CREATE SEQUENCE mainspring.job_ids AS bigint START 1 INCREMENT 1 CACHE 1;
+CREATE TABLE mainspring.alert_notes (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    alert_id bigint NOT NULL,
+    kind text NOT NULL,
+    place integer NOT NULL,
+    target text NOT NULL,
+    shown text NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    batch text,
+    tries integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    problem text,
+    CONSTRAINT alert_notes_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alerts(id) ON DELETE CASCADE,
+    CONSTRAINT alert_notes_alert_id_kind_place_target_key UNIQUE (alert_id, kind, place, target),
+    CONSTRAINT alert_notes_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alert_notes_due ON mainspring.alert_notes USING btree (due_at) WHERE (ended_at IS NULL);
+CREATE TABLE mainspring.alerts (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    uid bigint NOT NULL,
+    rule text NOT NULL,
+    subject text NOT NULL,
+    severity text NOT NULL,
+    sentence text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    opened_at timestamp with time zone,
+    clearing_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    repeats integer DEFAULT 0 NOT NULL,
+    repeated_at timestamp with time zone,
+    acked_at timestamp with time zone,
+    acked_by text,
+    CONSTRAINT alerts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alerts_closed ON mainspring.alerts USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+CREATE UNIQUE INDEX alerts_open ON mainspring.alerts USING btree (rule, subject) WHERE (closed_at IS NULL);
 CREATE TABLE mainspring.backfill_slots (
     backfill_id bigint NOT NULL,
     place integer NOT NULL,
@@ -182,6 +221,14 @@ CREATE TABLE mainspring.lines (
     CONSTRAINT lines_gates_key UNIQUE (gates),
     CONSTRAINT lines_pkey PRIMARY KEY (id)
 );
+CREATE TABLE mainspring.lost_members (
+    id bigint NOT NULL,
+    role text NOT NULL,
+    name text NOT NULL,
+    lost_at timestamp with time zone NOT NULL,
+    CONSTRAINT lost_members_pkey PRIMARY KEY (id)
+);
+CREATE INDEX lost_members_at ON mainspring.lost_members USING btree (lost_at);
 CREATE TABLE mainspring.members (
     id bigint NOT NULL,
     role text NOT NULL,
@@ -310,9 +357,12 @@ CREATE TABLE mainspring.schedules (
     last_resumed_at timestamp with time zone,
     line_id integer,
     expires_after interval,
+    expect_start interval,
+    expect_finish interval,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );
+CREATE INDEX schedules_expecting ON mainspring.schedules USING btree (id) WHERE ((expect_start IS NOT NULL) OR (expect_finish IS NOT NULL));
 CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, ((id + 0)));
 CREATE TABLE mainspring.slots (
     schedule_id bigint NOT NULL,

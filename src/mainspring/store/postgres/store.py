@@ -26,6 +26,7 @@ from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
+from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
 
 POOL_SIZE = 4
@@ -46,6 +47,7 @@ class PostgresStore(
     PostgresEvents,
     PostgresGlance,
     PostgresHistory,
+    PostgresWatch,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

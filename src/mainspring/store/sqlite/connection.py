@@ -30,6 +30,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
+    "watching.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
