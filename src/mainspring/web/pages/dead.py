@@ -146,7 +146,11 @@ async def _groups(desk: Desk, which: DeadFilter) -> dict[str, Any]:
     found = await queries.dead_groups(which)
     return {
         "groups": [
-            (each, payloads.text(each.line), address("/dead/letters", task=each.task, error=each.error or None, text=each.line or None))
+            (
+                each,
+                payloads.text(each.line),
+                address("/dead/letters", task=each.task, error=each.error or None, text=each.line or None),
+            )
             for each in found[:GROUPS]
         ],
         "more": max(0, len(found) - GROUPS),
@@ -177,7 +181,13 @@ def _page(which: DeadFilter, before: int | None, limit: int = PAGE + 1) -> DeadF
 
 
 def _fields(which: DeadFilter) -> dict[str, str]:
-    given = {"task": which.task, "queue": which.queue, "error": which.error, "text": which.text, "reason": which.reason}
+    given = {
+        "task": which.task,
+        "queue": which.queue,
+        "error": which.error,
+        "text": which.text,
+        "reason": which.reason,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 

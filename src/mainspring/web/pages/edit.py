@@ -9,7 +9,8 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.declare.jsontext import json_value
+from mainspring.declare.jsontext import read_json
+from mainspring.declare.signature import Signature
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadJob
@@ -28,6 +29,8 @@ from mainspring.web.shapes import json_text
 
 routes = Routes("dead", PageRoute, include_in_schema=False)
 
+_ARRAY, _OBJECT = "a JSON array", "a JSON object"
+
 
 class Line(NamedTuple):
     """A line of the difference: `sign` is +, - or nothing."""
@@ -41,7 +44,17 @@ async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
     letter = await (await desk.queries()).dead_letter(job_id)
     had = call_view(letter.payload)
     shown = payloads.call(letter.payload)
-    return page(request, "edit.html", letter=letter, args=json_text(shown["args"] or []), kwargs=json_text(shown["kwargs"] or {}), wrong=None, lines=(), checked=_checks(desk, letter), unreadable=had["args"] is None)
+    return page(
+        request,
+        "edit.html",
+        letter=letter,
+        args=json_text(shown["args"] or []),
+        kwargs=json_text(shown["kwargs"] or {}),
+        wrong=None,
+        lines=(),
+        checked=_signature(desk, letter) is not None,
+        unreadable=had["args"] is None,
+    )
 
 
 @routes.post("/dead/{job_id}/edit", role=AccessRole.OPERATOR, act="dead.edit")
@@ -55,14 +68,22 @@ async def write(
 ) -> Response:
     """First the difference is shown; with `step` write or replay it is written."""
     letter = await (await desk.queries()).dead_letter(job_id)
+    signature = _signature(desk, letter)
 
     def change(found: DeadJob, had: Arguments) -> Arguments:
         wanted = _read(args, kwargs)
         back: Arguments = (_restored(wanted[0], had[0]), _restored(wanted[1], had[1]))  # type: ignore[assignment]
-        _check(desk, found, back)
+        if signature is not None:
+            signature.check(*back)
         return back
 
-    values: dict[str, Any] = {"letter": letter, "args": args, "kwargs": kwargs, "checked": _checks(desk, letter), "unreadable": False}
+    values: dict[str, Any] = {
+        "letter": letter,
+        "args": args,
+        "kwargs": kwargs,
+        "checked": signature is not None,
+        "unreadable": False,
+    }
     try:
         now = change(letter, _had(letter))
     except InvalidArgument as wrong:
@@ -79,11 +100,12 @@ async def write(
 
 
 def _read(args: str, kwargs: str) -> Arguments:
-    listed, named = json_value(args, "args"), json_value(kwargs, "kwargs")
+    listed = read_json(args, "args", expected=_ARRAY)
+    named = read_json(kwargs, "kwargs", expected=_OBJECT)
     if not isinstance(listed, list):
-        raise InvalidArgument("args", args, "a JSON array")
+        raise InvalidArgument("args", args, _ARRAY)
     if not isinstance(named, dict):
-        raise InvalidArgument("kwargs", kwargs, "a JSON object")
+        raise InvalidArgument("kwargs", kwargs, _OBJECT)
     return listed, named
 
 
@@ -105,26 +127,15 @@ def _restored(wanted: object, had: object) -> object:
     return wanted
 
 
-def _checks(desk: Desk, letter: DeadJob) -> bool:
-    """Whether this process knows the task, and so what it may be given."""
+def _signature(desk: Desk, letter: DeadJob) -> Signature | None:
+    """What the task may be given, where this process knows it."""
     try:
-        return desk.app.registry.get(letter.task).signature is not None
+        return desk.app.registry.get(letter.task).signature
     except UnknownTask:
-        return False
-
-
-def _check(desk: Desk, letter: DeadJob, now: Arguments) -> None:
-    if _checks(desk, letter):
-        signature = desk.app.registry.get(letter.task).signature
-        if signature is not None:
-            signature.check(*now)
+        return None
 
 
 def _difference(letter: DeadJob, now: Arguments) -> list[Line]:
     old = json_text(payloads.call(letter.payload)).splitlines()
     new = json_text(payloads.redacted({"args": now[0], "kwargs": now[1]})).splitlines()
-    return [
-        Line(each[0].strip(), each[2:])
-        for each in difflib.ndiff(old, new)
-        if each[0] in "+- "
-    ]
+    return [Line(each[0].strip(), each[2:]) for each in difflib.ndiff(old, new) if each[0] in "+- "]

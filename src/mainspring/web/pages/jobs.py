@@ -105,7 +105,10 @@ async def _list(
         "part_url": address("/jobs/part", state=state, before=before, **asked),
         "tabs": [
             ("Live", None, address("/jobs", **asked)),
-            *((each.value.capitalize(), each.value, address("/jobs", state=each, **asked)) for each in JobState),
+            *(
+                (each.value.capitalize(), each.value, address("/jobs", state=each, **asked))
+                for each in JobState
+            ),
         ],
         "older": address("/jobs", state=state, before=shown[-1].id, **asked) if len(found) > PAGE else None,
         "newest": address("/jobs", state=state, **asked) if before is not None else None,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from mainspring.model.failure import Failure
 from mainspring.model.report import RESULT_GONE
 from mainspring.ops.redact import Redaction
 from mainspring.ops.views import call_view
 
-import msgspec
-
 _redaction = Redaction()
 GONE = "no longer kept"
+
+
+def redacted(value: object) -> object:
+    """Any value that can be JSON."""
+    return _redaction.payload(value)
 
 
 def call(payload: bytes) -> dict[str, object]:
