@@ -36,6 +36,8 @@ FILES = (
     "history.sql",
     "glance.sql",
     "watching.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

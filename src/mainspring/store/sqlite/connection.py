@@ -31,6 +31,8 @@ FILES = (
     "history.sql",
     "glance.sql",
     "watching.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
