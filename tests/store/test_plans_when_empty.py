@@ -71,6 +71,7 @@ STATEMENTS = [
     "record_step",
     "release_held",
     "replace_job",
+    "running",
     "settle_dead",
     "settle_discarded",
     "settle_failed",

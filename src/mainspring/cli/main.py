@@ -20,6 +20,7 @@ from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.simulate import simulate_
+from mainspring.cli.top import top
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
@@ -46,6 +47,7 @@ for command in (
     workflows,
     queues,
     limits,
+    top,
     schedules,
     backfill,
     backfills,

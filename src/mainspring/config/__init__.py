@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from mainspring.config.alerts import AlertsConfig, masked_target
 from mainspring.config.load import load, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
     CAPTURE_NONE,
+    AccessConfig,
     DatabaseConfig,
     LogConfig,
+    PrivacyConfig,
     ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
@@ -20,14 +23,18 @@ __all__ = [
     "CAPTURE_ALL",
     "CAPTURE_NONE",
     "MEMORY",
+    "AccessConfig",
+    "AlertsConfig",
     "DatabaseConfig",
     "LogConfig",
+    "PrivacyConfig",
     "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
     "Settings",
     "WorkerConfig",
     "load",
+    "masked_target",
     "masked_url",
     "normal_url",
     "sqlite_file",

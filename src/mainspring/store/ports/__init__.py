@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
+    "AccessStore",
+    "ActStore",
     "Admin",
     "BackfillStore",
     "Borrower",
@@ -32,6 +37,7 @@ __all__ = [
     "EventStore",
     "Expected",
     "FleetStore",
+    "GlanceStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -43,6 +49,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -60,7 +67,11 @@ class Store(
     WorkflowStore,
     EffectStore,
     EventStore,
+    GlanceStore,
     HistoryStore,
+    WatchStore,
+    AccessStore,
+    ActStore,
     Admin,
     Wakeups,
     Protocol,

@@ -34,6 +34,10 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "glance.sql",
+    "watching.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

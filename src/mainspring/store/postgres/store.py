@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
+from mainspring.store.postgres.access import PostgresAccess
+from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
@@ -14,6 +16,7 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.fleet import PostgresFleet
+from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
@@ -25,6 +28,7 @@ from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
+from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
 
 POOL_SIZE = 4
@@ -43,7 +47,11 @@ class PostgresStore(
     PostgresReports,
     PostgresEffects,
     PostgresEvents,
+    PostgresGlance,
     PostgresHistory,
+    PostgresWatch,
+    PostgresAccess,
+    PostgresActs,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -29,6 +29,10 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "glance.sql",
+    "watching.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

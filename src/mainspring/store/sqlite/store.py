@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
+from mainspring.store.sqlite.access import SQLiteAccess
+from mainspring.store.sqlite.acts import SQLiteActs
 from mainspring.store.sqlite.admin import SQLiteAdmin
 from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
@@ -14,6 +16,7 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
+from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
@@ -22,6 +25,7 @@ from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
+from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 
 
@@ -39,7 +43,11 @@ class SQLiteStore(
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,
+    SQLiteGlance,
     SQLiteHistory,
+    SQLiteWatch,
+    SQLiteAccess,
+    SQLiteActs,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.web.pages import overview
+from mainspring.web.pages import dead, edit, jobs, overview, queues, workers
 from mainspring.web.routes import Routes
 
 
@@ -10,4 +10,9 @@ def all_routes() -> list[Routes]:
     """Every route of the dashboard."""
     return [
         overview.routes,
+        jobs.routes,
+        dead.routes,
+        edit.routes,
+        queues.routes,
+        workers.routes,
     ]

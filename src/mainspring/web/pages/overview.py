@@ -1,17 +1,72 @@
-"""The first page: what is wrong, and then how it goes."""
+"""The first page: what is wrong, where it is mended, and then how it goes."""
 
 from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.model.trouble import Rule, Trouble
+from mainspring.ops.troubles import troubles
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.pages import payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
+TROUBLES, SHOWN = 20, 8
 routes = Routes("overview", PageRoute, include_in_schema=False)
 
 
 @routes.get("/")
-async def overview(request: Request) -> Response:
-    return page(request, "overview.html")
+async def overview(request: Request, desk: AtDesk) -> Response:
+    return page(request, "overview.html", **await _now(desk))
+
+
+@routes.get("/part")
+async def overview_part(request: Request, desk: AtDesk) -> Response:
+    return page(request, "parts/overview.html", **await _now(desk))
+
+
+async def _now(desk: Desk) -> dict[str, Any]:
+    store = await desk.store()
+    found = await troubles(store, desk.app.settings.alerts, desk.clock)
+    queues = await (await desk.queues()).all()
+    members = await (await desk.queries()).members()
+    return {
+        "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
+        "more_troubles": max(0, len(found) - TROUBLES),
+        "ready": sum(each.ready for each in queues),
+        "delayed": sum(each.delayed for each in queues),
+        "running_count": sum(each.running for each in queues),
+        "queues": len(queues),
+        "paused": sum(each.pause is not None for each in queues),
+        "alive": sum(each.alive for each in members),
+        "members": {each.id: each for each in members},
+        "running": await store.running(limit=SHOWN),
+        "coming": await store.coming(limit=SHOWN),
+        "failed": [
+            (each, payloads.text(each.message)) for each in await store.lately_failed(among=500, limit=SHOWN)
+        ],
+    }
+
+
+def mended_at(trouble: Trouble) -> str:
+    """The page on which something can be done about it."""
+    match trouble.rule:
+        case Rule.MISSED | Rule.LATE_START | Rule.LATE_FINISH | Rule.FAILING:
+            return f"/schedules/{quote(trouble.subject, safe='')}"
+        case Rule.FAILED:
+            return f"/dead/letters?{urlencode({'task': trouble.subject})}"
+        case Rule.DEAD_GROWTH:
+            return "/dead"
+        case Rule.OLDEST_WAITING:
+            return f"/jobs?{urlencode({'queue': trouble.subject, 'state': 'ready'})}"
+        case Rule.NO_WORKER:
+            return "/queues"
+        case Rule.NO_SCHEDULER | Rule.SCHEDULER_LAG | Rule.MEMBER_LOST:
+            return "/workers"
+        case Rule.STORE:
+            return "/health"

@@ -1,4 +1,4 @@
-"""The frame of every page."""
+"""What the tests of pages share: one browser and one server for each module."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from mainspring.app import Mainspring
 from tests.support.browser import chromium
+from tests.support.showcase import Showcase, nasty
 from tests.support.web_server import WebServer, serving
 
 
@@ -20,14 +21,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: Any) -> Iterator[WebServer]:
+    """A dashboard whose store has something of everything in it, and markup in every text."""
     path = tmp_path_factory.mktemp("web") / "mainspring.db"
     with serving(Mainspring(f"sqlite:///{path}")) as server:
-        server.run(server.app.store())
+        server.showcase = Showcase(server.run(server.app.store()), server.run, nasty)
+        server.showcase.fill()
         yield server
-
-
-def test_overview(browser: Any, web: WebServer) -> None:
-    with browser.tab(web.base) as tab:
-        assert tab.open("/").status == 200
-        assert tab.page.title() == "Overview · Mainspring"
-        tab.must_be_calm()

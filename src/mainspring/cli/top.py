@@ -1,0 +1,81 @@
+"""`top`: everything at a glance, live, and the few orders that are given in a hurry."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import timedelta
+
+import click
+
+from mainspring.app import Mainspring
+from mainspring.cli.author import author_option
+from mainspring.cli.options import length, store_options
+from mainspring.cli.output import document, line
+from mainspring.cli.session import Access, naming_the_database, refuse_memory
+from mainspring.cli.top_orders import Order
+from mainspring.cli.top_panes import plain
+from mainspring.errors import UsageError
+from mainspring.ops.top import Frame, frame_view, look
+from mainspring.store.ports import Store
+
+_FASTEST, _SLOWEST = timedelta(milliseconds=200), timedelta(hours=1)
+
+
+def _every(text: str) -> timedelta:
+    found = length(text)
+    if not _FASTEST <= found <= _SLOWEST:
+        raise click.BadParameter("expected from 200ms to 1h")
+    return found
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Print one frame as plain text, and end.")
+@click.option("--every", type=_every, default="1s", show_default=True, help="How often to look.")
+@author_option
+@store_options
+def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool) -> None:
+    """Watch queues, running jobs, next fires and failures; pause, retry, cancel and trigger.
+
+    Press ? for the keys. Every order asks first. --json prints one frame, as --once does.
+    """
+    if once or as_json:
+        frame = access.ask(look)
+        if as_json:
+            document(frame_view(frame))
+        else:
+            for each in plain(frame, access.where()):
+                line(each)
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("--once: expected, for there is no terminal to draw on")
+    app = access.load()
+    refuse_memory(app)
+    with naming_the_database(app):
+        asyncio.run(_watch(app, access.where(), every, author))
+
+
+async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> None:
+    """The first look must succeed, so that a wrong URL is told at once; after that the screen stays."""
+    try:
+        store: Store = await app.store(prepare=False)
+        await store.verify()
+        first = await look(store, app.clock)
+
+        async def read() -> Frame:
+            return await look(store, app.clock)
+
+        async def carry_out(order: Order) -> str:
+            return await order.carry_out(store, app.clock, author)
+
+        try:
+            from mainspring.cli.top_screen import TopScreen
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] not in ("textual", "rich"):
+                raise
+            raise UsageError(
+                "top: the live screen needs textual: pip install 'mainspring[tui]'; --once does without"
+            ) from None
+        await TopScreen(first, read, carry_out, where=where, every=every, clock=app.clock).run_async()
+    finally:
+        await app.aclose()

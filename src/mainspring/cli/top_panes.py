@@ -1,0 +1,242 @@
+"""The four panes of `top` as words: titles and lines, the same for the screen and for plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from mainspring.cli.output import printable
+from mainspring.model.value import Value
+from mainspring.ops.top import Failing, Frame, worker_name
+from mainspring.ops.words import length
+
+_WIDEST = 28
+_ERROR = 200
+
+
+class Line(Value, frozen=True, kw_only=True):
+    """One row, and what an order given on it is about."""
+
+    key: str
+    """The same for the same thing in the next frame."""
+    cells: tuple[str, ...]
+    values: tuple[str | float, ...]
+    """What each column is sorted by: words upwards, and numbers negative, so that the largest come first."""
+    queue: str | None = None
+    schedule: str | None = None
+    job_id: int | None = None
+    paused: bool = False
+
+
+class Pane(Value, frozen=True, kw_only=True):
+    """One table."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    def sorted_by(self, column: int | None) -> Pane:
+        """The same, sorted; None for the order they came in."""
+        if column is None:
+            return self
+        lines = sorted(self.lines, key=lambda line: line.values[column])
+        return Pane(name=self.name, title=self.title, columns=self.columns, lines=tuple(lines))
+
+    def holding(self, text: str) -> Pane:
+        """Only lines that hold this text."""
+        wanted = text.casefold()
+        lines = tuple(line for line in self.lines if wanted in " ".join(line.cells).casefold())
+        return Pane(name=self.name, title=self.title, columns=self.columns, lines=lines)
+
+
+def panes(frame: Frame) -> tuple[Pane, ...]:
+    """Queues, running jobs, next fires and failures."""
+    return (_queues(frame), _running(frame), _coming(frame), _failures(frame))
+
+
+def headline(frame: Frame, where: str) -> str:
+    """Which database, when, and who is there."""
+    lag = length(frame.lag) if frame.lag >= timedelta(seconds=1) else "none"
+    there = f"{_counted(frame.workers, 'worker')}, {_counted(frame.schedulers, 'scheduler')}"
+    return f"{frame.at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}  lag {lag}  {there}  {printable(where)}"
+
+
+def _queues(frame: Frame) -> Pane:
+    lines = []
+    for each in frame.queues:
+        oldest = None if each.oldest_ready_at is None else max(frame.at - each.oldest_ready_at, timedelta())
+        paused = "" if each.pause is None else f"by {each.pause.paused_by}"
+        if each.pause is not None and each.pause.note:
+            paused = f"{paused}: {each.pause.note}"
+        lines.append(
+            Line(
+                key=each.name,
+                cells=_cells(
+                    each.name,
+                    each.ready,
+                    each.delayed,
+                    each.running,
+                    "" if oldest is None else _short(oldest),
+                    each.workers,
+                    paused,
+                ),
+                values=(
+                    each.name,
+                    -each.ready,
+                    -each.delayed,
+                    -each.running,
+                    -oldest.total_seconds() if oldest else 0.0,
+                    -each.workers,
+                    0 if each.pause else 1,
+                ),
+                queue=each.name,
+                paused=each.pause is not None,
+            )
+        )
+    columns = ("QUEUE", "READY", "DELAYED", "RUNNING", "OLDEST", "WORKERS", "PAUSED")
+    return Pane(name="queues", title="Queues", columns=columns, lines=tuple(lines))
+
+
+def _running(frame: Frame) -> Pane:
+    lines = [
+        Line(
+            key=f"{each.id}",
+            cells=_cells(
+                each.id,
+                each.task,
+                each.queue,
+                f"{each.attempt}/{each.max_attempts}",
+                _short(frame.at - each.claimed_at),
+                _progress(each.fraction, each.note),
+                worker_name(frame, each),
+            ),
+            values=(
+                -each.id,
+                each.task,
+                each.queue,
+                -each.attempt,
+                each.claimed_at.timestamp(),
+                -(each.fraction or 0.0),
+                worker_name(frame, each),
+            ),
+            queue=each.queue,
+            job_id=each.id,
+        )
+        for each in frame.running
+    ]
+    columns = ("JOB", "TASK", "QUEUE", "ATTEMPT", "FOR", "PROGRESS", "WORKER")
+    return Pane(name="running", title="Running", columns=columns, lines=tuple(lines))
+
+
+def _coming(frame: Frame) -> Pane:
+    lines = [
+        Line(
+            key=each.schedule,
+            cells=_cells(
+                _when(each.slot_at, frame.at),
+                each.schedule,
+                f"{each.slot_at.astimezone(UTC):%m-%d %H:%M:%SZ}",
+                each.task,
+                each.queue,
+                "paused" if each.paused else "",
+            ),
+            values=(
+                each.slot_at.timestamp(),
+                each.schedule,
+                each.slot_at.timestamp(),
+                each.task,
+                each.queue,
+                0 if each.paused else 1,
+            ),
+            queue=each.queue,
+            schedule=each.schedule,
+            paused=each.paused,
+        )
+        for each in frame.coming
+    ]
+    columns = ("IN", "SCHEDULE", "SLOT", "TASK", "QUEUE", "PAUSED")
+    return Pane(name="coming", title="Next fires", columns=columns, lines=tuple(lines))
+
+
+def _failures(frame: Frame) -> Pane:
+    columns = ("AGO", "JOB", "TASK", "ATTEMPT", "WAS", "NOW", "ERROR")
+    lines = tuple(_failure(each, frame.at) for each in frame.failures)
+    return Pane(name="failures", title="Failures", columns=columns, lines=lines)
+
+
+def _failure(each: Failing, now: datetime) -> Line:
+    run, state = each.run, "gone" if each.now is None else each.now.value
+    error = " ".join(f"{run.error}: {run.message}".split()) if run.error else run.message
+    return Line(
+        key=f"{run.job_id}-{run.fence}",
+        cells=(
+            *_cells(
+                _short(now - run.finished_at), run.job_id, run.task, run.attempt, run.verdict.value, state
+            ),
+            _cut(error, _ERROR),
+        ),
+        values=(
+            -run.finished_at.timestamp(),
+            -run.job_id,
+            run.task,
+            -run.attempt,
+            run.verdict.value,
+            state,
+            error,
+        ),
+        queue=run.queue,
+        job_id=run.job_id,
+    )
+
+
+def _cells(*values: object) -> tuple[str, ...]:
+    return tuple(_cut(str(each), _WIDEST) for each in values)
+
+
+def _cut(text: str, most: int) -> str:
+    text = printable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _short(value: timedelta) -> str:
+    """The two largest units are enough: a frame is one second old at most."""
+    seconds = max(int(value.total_seconds()), 0)
+    parts = [
+        (seconds // 86400, "d"),
+        (seconds // 3600 % 24, "h"),
+        (seconds // 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ]
+    first = next((place for place, (count, _) in enumerate(parts) if count), 3)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
+def _when(slot: datetime, now: datetime) -> str:
+    return _short(slot - now) if slot > now else f"{_short(now - slot)} late"
+
+
+def _progress(fraction: float | None, note: str) -> str:
+    return "" if fraction is None else f"{fraction:.0%} {note}".rstrip()
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def plain(frame: Frame, where: str) -> Sequence[str]:
+    """The whole frame, line by line."""
+    text = [f"mainspring top  {headline(frame, where)}"]
+    text += [f"WRONG  {printable(each)}" for each in frame.wrong] or ["nothing is wrong"]
+    for pane in panes(frame):
+        text += ["", pane.title.upper()]
+        if not pane.lines:
+            text.append("  none")
+            continue
+        rows = [pane.columns, *(line.cells for line in pane.lines)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(pane.columns))]
+        text += [
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+    return text

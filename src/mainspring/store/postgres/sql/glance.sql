@@ -1,0 +1,42 @@
+-- name: running
+-- Nothing indexes who holds a job (it would end HOT updates), but claims take each lane from its head.
+SELECT j.id, j.queue_id, j.task_id, j.failures, j.max_attempts, j.worker_id, j.claimed_at, p.fraction, p.note
+FROM (
+    SELECT held.* FROM mainspring.lanes l
+    CROSS JOIN LATERAL (
+        SELECT head.id, head.queue_id, head.task_id, head.failures, head.max_attempts, head.worker_id, head.claimed_at, head.fence
+        FROM (
+            SELECT * FROM mainspring.jobs
+            WHERE queue_id = l.queue_id AND priority = l.priority
+            ORDER BY run_at, id + 0
+            LIMIT :look
+        ) head
+        WHERE head.worker_id <> 0
+    ) held
+    ORDER BY held.claimed_at, held.id
+    LIMIT :limit
+) j
+LEFT JOIN LATERAL (
+    SELECT fraction, note FROM mainspring.progress WHERE job_id = j.id AND fence = j.fence LIMIT 1
+) p ON true
+ORDER BY j.claimed_at, j.id;
+
+-- name: coming
+-- The inner limits keep both a look-up by an index, whatever the planner thinks of the tables' sizes.
+SELECT s.name, s.queue_id, s.task_id, p.next_at, s.paused
+FROM (
+    SELECT id, next_at FROM mainspring.specs WHERE next_at IS NOT NULL ORDER BY next_at LIMIT :limit
+) p
+CROSS JOIN LATERAL (
+    SELECT name, queue_id, task_id, paused_at IS NOT NULL AS paused, id FROM mainspring.schedules
+    WHERE spec_id = p.id AND coalesce(fires_left, 1) > 0
+    ORDER BY id + 0 LIMIT :limit
+) s
+ORDER BY p.next_at, p.id, s.id LIMIT :limit;
+
+-- name: lately_failed
+SELECT job_id, fence, queue_id, task_id, failures, verdict, finished_at,
+       error ->> 'type' AS error, left(error ->> 'message', 200) AS message
+FROM (SELECT * FROM mainspring.runs ORDER BY job_id DESC LIMIT :among) newest
+WHERE verdict IN (1, 2, 4)
+ORDER BY finished_at DESC, job_id DESC, fence DESC LIMIT :limit;

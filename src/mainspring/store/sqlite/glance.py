@@ -1,0 +1,69 @@
+"""What can be looked at every second, on SQLite."""
+
+from __future__ import annotations
+
+from mainspring.model.glance import ComingFire, FailedRun, RunningJob
+from mainspring.store.codes import VERDICT
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import moment
+
+
+class SQLiteGlance:
+    """GlanceStore on SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def running(self, *, limit: int) -> list[RunningJob]:
+        def work(session: Session) -> list[RunningJob]:
+            return [
+                RunningJob(
+                    id=row["id"],
+                    task=row["task"],
+                    queue=row["queue"],
+                    attempt=row["failures"] + 1,
+                    max_attempts=row["max_attempts"],
+                    worker_id=row["worker_id"],
+                    claimed_at=moment(row["claimed_at"]),
+                    fraction=row["fraction"],
+                    note=row["note"] or "",
+                )
+                for row in session.rows("running", limit=limit)
+            ]
+
+        return await self._database.read(work)
+
+    async def coming(self, *, limit: int) -> list[ComingFire]:
+        def work(session: Session) -> list[ComingFire]:
+            return [
+                ComingFire(
+                    schedule=row["name"],
+                    task=row["task"],
+                    queue=row["queue"],
+                    slot_at=moment(row["next_at"]),
+                    paused=bool(row["paused"]),
+                )
+                for row in session.rows("coming", limit=limit)
+            ]
+
+        return await self._database.read(work)
+
+    async def lately_failed(self, *, among: int, limit: int) -> list[FailedRun]:
+        def work(session: Session) -> list[FailedRun]:
+            return [
+                FailedRun(
+                    job_id=row["job_id"],
+                    fence=row["fence"],
+                    task=row["task"],
+                    queue=row["queue"],
+                    attempt=row["failures"] + 1,
+                    verdict=VERDICT[row["verdict"]],
+                    finished_at=moment(row["finished_at"]),
+                    error=row["error"] or "",
+                    message=row["message"] or "",
+                )
+                for row in session.rows("lately_failed", among=among, limit=limit)
+            ]
+
+        return await self._database.read(work)

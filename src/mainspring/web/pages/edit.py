@@ -1,0 +1,141 @@
+"""Giving a dead letter other arguments: first shown beside those it has, then written."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Form
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.declare.jsontext import read_json
+from mainspring.declare.signature import Signature
+from mainspring.errors import InvalidArgument, UnknownTask
+from mainspring.model.access import AccessRole
+from mainspring.model.history import DeadJob
+from mainspring.ops.dead_editing import Arguments, Editing
+from mainspring.ops.redact import HIDDEN
+from mainspring.ops.views import call_view
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.flash import done
+from mainspring.web.identity import actor_of
+from mainspring.web.pages import payloads
+from mainspring.web.pages.queries import JobId
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+from mainspring.web.shapes import json_text
+
+routes = Routes("dead", PageRoute, include_in_schema=False)
+
+_ARRAY, _OBJECT = "a JSON array", "a JSON object"
+
+
+class Line(NamedTuple):
+    """A line of the difference: `sign` is +, - or nothing."""
+
+    sign: str
+    text: str
+
+
+@routes.get("/dead/{job_id}/edit", role=AccessRole.OPERATOR)
+async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
+    letter = await (await desk.queries()).dead_letter(job_id)
+    had = call_view(letter.payload)
+    shown = payloads.call(letter.payload)
+    return page(
+        request,
+        "edit.html",
+        letter=letter,
+        args=json_text(shown["args"] or []),
+        kwargs=json_text(shown["kwargs"] or {}),
+        wrong=None,
+        lines=(),
+        checked=_signature(desk, letter) is not None,
+        unreadable=had["args"] is None,
+    )
+
+
+@routes.post("/dead/{job_id}/edit", role=AccessRole.OPERATOR, act="dead.edit")
+async def write(
+    request: Request,
+    desk: AtDesk,
+    job_id: JobId,
+    args: Annotated[str, Form()] = "[]",
+    kwargs: Annotated[str, Form()] = "{}",
+    step: Annotated[str, Form()] = "look",
+) -> Response:
+    """First the difference is shown; with `step` write or replay it is written."""
+    letter = await (await desk.queries()).dead_letter(job_id)
+    signature = _signature(desk, letter)
+
+    def change(found: DeadJob, had: Arguments) -> Arguments:
+        wanted = _read(args, kwargs)
+        back: Arguments = (_restored(wanted[0], had[0]), _restored(wanted[1], had[1]))  # type: ignore[assignment]
+        if signature is not None:
+            signature.check(*back)
+        return back
+
+    values: dict[str, Any] = {
+        "letter": letter,
+        "args": args,
+        "kwargs": kwargs,
+        "checked": signature is not None,
+        "unreadable": False,
+    }
+    try:
+        now = change(letter, _had(letter))
+    except InvalidArgument as wrong:
+        return page(request, "edit.html", status=422, **values, wrong=wrong, lines=())
+    if step not in ("write", "replay"):
+        return page(request, "edit.html", **values, wrong=None, lines=_difference(letter, now))
+    editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
+    _, changed = await editing.edit(job_id, change)
+    said = "Its arguments were changed" if changed else "Its arguments were these already"
+    if step == "replay":
+        await (await desk.commands()).replay([job_id])
+        said += ", and it went back into its queue"
+    return done(request, f"/jobs/{job_id}", f"{said}.")
+
+
+def _read(args: str, kwargs: str) -> Arguments:
+    listed = read_json(args, "args", expected=_ARRAY)
+    named = read_json(kwargs, "kwargs", expected=_OBJECT)
+    if not isinstance(listed, list):
+        raise InvalidArgument("args", args, _ARRAY)
+    if not isinstance(named, dict):
+        raise InvalidArgument("kwargs", kwargs, _OBJECT)
+    return listed, named
+
+
+def _had(letter: DeadJob) -> Arguments:
+    seen = call_view(letter.payload)
+    return seen["args"] or [], seen["kwargs"] or {}  # type: ignore[return-value]
+
+
+def _restored(wanted: object, had: object) -> object:
+    """What was hidden when it was shown, and came back so, is what it was."""
+    if wanted == HIDDEN:
+        return had
+    if isinstance(wanted, dict):
+        before = had if isinstance(had, dict) else {}
+        return {key: _restored(value, before.get(key, value)) for key, value in wanted.items()}
+    if isinstance(wanted, list):
+        old = had if isinstance(had, list) else []
+        return [_restored(value, old[at] if at < len(old) else value) for at, value in enumerate(wanted)]
+    return wanted
+
+
+def _signature(desk: Desk, letter: DeadJob) -> Signature | None:
+    """What the task may be given, where this process knows it."""
+    try:
+        return desk.app.registry.get(letter.task).signature
+    except UnknownTask:
+        return None
+
+
+def _difference(letter: DeadJob, now: Arguments) -> list[Line]:
+    old = json_text(payloads.call(letter.payload)).splitlines()
+    new = json_text(payloads.redacted({"args": now[0], "kwargs": now[1]})).splitlines()
+    return [Line(each[0].strip(), each[2:]) for each in difflib.ndiff(old, new) if each[0] in "+- "]

@@ -1,0 +1,60 @@
+"""Queues and limits: what waits where, and what is in its way; pause and resume."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Form
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.model.access import AccessRole
+from mainspring.ops.limits import gate_in_words, gate_name
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.flash import done
+from mainspring.web.identity import actor_of
+from mainspring.web.pages.queries import Text
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+LIMITS, HOLDERS = 200, 10
+routes = Routes("queues", PageRoute, include_in_schema=False)
+
+
+@routes.get("/queues")
+async def queues(request: Request, desk: AtDesk, limit: Text = None) -> Response:
+    return page(request, "queues.html", **await _all(desk, limit))
+
+
+@routes.get("/queues/part")
+async def queues_part(request: Request, desk: AtDesk, limit: Text = None) -> Response:
+    return page(request, "parts/queues.html", **await _all(desk, limit))
+
+
+@routes.post("/queues/pause", role=AccessRole.OPERATOR, act="queues.pause")
+async def pause(
+    request: Request, desk: AtDesk, name: Annotated[str, Form()], note: Annotated[Text, Form()] = None
+) -> Response:
+    one_line = None if note is None else " ".join(note.split())
+    paused = await (await desk.queues()).pause(name, author=actor_of(request).name, note=one_line)
+    said = "is paused: nothing more is claimed from it" if paused else "was paused already"
+    return done(request, "/queues", f"Queue {name} {said}.", kind="good" if paused else "warn")
+
+
+@routes.post("/queues/resume", role=AccessRole.OPERATOR, act="queues.resume")
+async def resume(request: Request, desk: AtDesk, name: Annotated[str, Form()]) -> Response:
+    resumed = await (await desk.queues()).resume(name)
+    said = "goes on" if resumed else "was not paused"
+    return done(request, "/queues", f"Queue {name} {said}.", kind="good" if resumed else "warn")
+
+
+async def _all(desk: Desk, limit: str | None) -> dict[str, Any]:
+    store = await desk.store()
+    gates = await store.gates(name=limit, limit=LIMITS + 1, holders=HOLDERS)
+    return {
+        "queues": await (await desk.queues()).all(),
+        "gates": [(each, gate_name(each.gate), gate_in_words(each.gate)) for each in gates[:LIMITS]],
+        "more": len(gates) > LIMITS,
+        "limit": limit,
+    }
