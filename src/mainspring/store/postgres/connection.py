@@ -34,6 +34,7 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "pages.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

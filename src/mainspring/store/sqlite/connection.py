@@ -29,6 +29,7 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "pages.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
