@@ -38,6 +38,7 @@ FILES = (
     "watching.sql",
     "access.sql",
     "acts.sql",
+    "pages.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -33,6 +33,7 @@ FILES = (
     "watching.sql",
     "access.sql",
     "acts.sql",
+    "pages.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
