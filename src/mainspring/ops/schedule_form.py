@@ -11,6 +11,8 @@ from mainspring.declare.when import KINDS
 from mainspring.duration import written
 from mainspring.errors import InvalidArgument
 from mainspring.ops.draft import Draft
+from mainspring.ops.redact import Redaction
+from mainspring.ops.restoring import restored
 from mainspring.ops.views import call_view
 
 Form = dict[str, str]
@@ -23,10 +25,11 @@ FIELDS = (
 LARGEST = 64 * 1024
 
 
-def form_of(draft: Draft) -> Form:
-    """What the form shows before anybody has typed. A window is not on record, only the place in it."""
+def form_of(draft: Draft, redaction: Redaction) -> Form:
+    """What the form shows before anybody has typed, secrets hidden. A window is not on record, only the place
+    in it."""
     when, policies = options_of(draft.trigger), draft.policies
-    call = call_view(draft.payload)
+    call = {name: redaction.payload(value) for name, value in call_view(draft.payload).items()}
     kind = next(each for each in KINDS if getattr(when, each) is not None)
     zoned = kind in ("cron", "rrule")
     return {
@@ -59,8 +62,9 @@ def form_of(draft: Draft) -> Form:
     }
 
 
-def options_from(said: Mapping[str, str], before: Form) -> dict[str, object]:
-    """The options that are not as the form was; of the four kinds of trigger only the chosen one is read."""
+def options_from(said: Mapping[str, str], before: Form, draft: Draft) -> dict[str, object]:
+    """The options that are not as the form was; of the four kinds of trigger only the chosen one is read.
+    Secrets that come back hidden are those that the draft has."""
     kind = said.get("kind", before["kind"])
     if kind not in KINDS:
         raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)}")
@@ -68,11 +72,13 @@ def options_from(said: Mapping[str, str], before: Form) -> dict[str, object]:
     for name in FIELDS:
         if name not in said or (name in KINDS and name != kind):
             continue
-        text = said[name].strip().replace("\r\n", "\n")
+        text = said[name].replace("\r\n", "\n").strip()
         if len(text) > LARGEST:
             raise InvalidArgument(name, f"{len(text)} characters", f"at most {LARGEST}")
         if text != before[name] or (name == kind and kind != before["kind"]):
             found[name] = _READERS.get(name, _text)(text, name)
+    call = call_view(draft.payload)
+    found |= {each: restored(found[each], call.get(each)) for each in ("args", "kwargs") if each in found}
     if "overlap" in found and found["overlap"] != "allow":
         found.pop("allow", None)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from datetime import datetime, timedelta
 
@@ -17,9 +16,8 @@ from mainspring.web.desk import desk_of
 
 DAYS = 14
 FRESH = timedelta(minutes=1)
-"""So old it may be before it is computed anew; and, if that takes longer, no more than a tenth of the time is spent
-on it."""
-_log = logging.getLogger("mainspring.web")
+"""So old it may be before it is computed anew; where that takes long, no more than a tenth of the time is
+spent on it."""
 
 
 class HeatMap:
@@ -30,7 +28,7 @@ class HeatMap:
         self._lock = threading.Lock()
         self.heat: Heat | None = None
         self.as_of: datetime | None = None
-        self.trouble: str | None = None
+        self.trouble = ""
         self.busy = False
         self._took = timedelta()
 
@@ -48,19 +46,19 @@ class HeatMap:
 
     def _compute(self, now: datetime) -> None:
         begun = self._app.clock.monotonic()
+        found, trouble = self.heat, "see the log"
         try:
-            found, trouble = asyncio.run(self._read(now)), None
+            found, trouble = asyncio.run(self._read(now)), ""
         except MainspringError as error:
-            found, trouble = self.heat, str(error)
-        except Exception as error:  # a map that fails must not leave "busy" behind for ever
-            _log.exception("the heat map could not be computed")
-            found, trouble = self.heat, f"{type(error).__name__}: {error}"
-        with self._lock:
-            self.heat, self.trouble, self.as_of, self.busy = found, trouble, now, False
-            self._took = timedelta(seconds=self._app.clock.monotonic() - begun)
+            trouble = str(error)
+        finally:
+            # Whatever happened: a map that fails must not be under way for ever.
+            with self._lock:
+                self.heat, self.trouble, self.as_of, self.busy = found, trouble, now, False
+                self._took = timedelta(seconds=self._app.clock.monotonic() - begun)
 
     async def _read(self, now: datetime) -> Heat:
-        """With a store of this thread's own: rows by the hundred thousand are not the event loop's business."""
+        """With a store of this thread's own: a hundred thousand rows are not the event loop's business."""
         try:
             store = await self._app.store(prepare=False)
             schedules = await store.schedules()

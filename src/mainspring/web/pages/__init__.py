@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from mainspring.web.pages import dead, edit, jobs, overview, queues, workers
+from mainspring.web.pages import (
+    backfill,
+    dead,
+    edit,
+    jobs,
+    overview,
+    queues,
+    schedule,
+    schedule_acts,
+    schedule_edit,
+    schedules,
+    workers,
+    workflow,
+    workflow_acts,
+    workflows,
+)
 from mainspring.web.routes import Routes
 
 
@@ -15,4 +30,12 @@ def all_routes() -> list[Routes]:
         edit.routes,
         queues.routes,
         workers.routes,
+        schedules.routes,
+        schedule_acts.routes,
+        schedule_edit.routes,
+        backfill.routes,
+        schedule.routes,
+        workflows.routes,
+        workflow.routes,
+        workflow_acts.routes,
     ]

@@ -8,6 +8,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.report import RESULT_GONE
 from mainspring.ops.redact import Redaction
 from mainspring.ops.views import call_view
+from mainspring.web.rendering import add_filter
 
 _redaction = Redaction()
 GONE = "no longer kept"
@@ -40,3 +41,15 @@ def failure(value: Failure | None) -> Failure | None:
     if value is None:
         return None
     return msgspec.structs.replace(value, message=text(value.message), traceback=text(value.traceback))
+
+
+def shown(value: object) -> str:
+    """A value of any kind on one line, such as one side of a difference."""
+    hidden = _redaction.payload(value)
+    if hidden is None:
+        return "–"
+    return text(hidden) if isinstance(hidden, str) else msgspec.json.encode(hidden).decode()
+
+
+add_filter("shown", shown)
+add_filter("redacted", redacted)

@@ -39,6 +39,7 @@ async def why(request: Request, desk: AtDesk, name: str) -> Response:
     return page(request, "parts/why.html", name=name, answer=answer, at=at)
 
 
+@routes.get("/schedules/{name:path}")
 async def show(request: Request, desk: AtDesk, name: str) -> Response:
     """The whole page."""
     values = await _values(request, desk, name)

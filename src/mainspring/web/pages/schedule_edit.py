@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from mainspring.model.schedule import Schedule
 from mainspring.ops.draft import Draft
 from mainspring.ops.edited import Written
 from mainspring.ops.editing import ScheduleEditor
+from mainspring.ops.redact import Redaction
 from mainspring.ops.schedule_form import FIELDS, field_of, form_of, options_from
 from mainspring.ops.triggers import calendars_of
 from mainspring.trigger.codec import decode
@@ -33,17 +34,17 @@ _MOST = 2**31 - 1
 
 @routes.get("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR)
 async def edit(request: Request, desk: AtDesk, name: str) -> Response:
-    schedule, before = await _before(desk, name)
-    return await _form(request, desk, schedule, before, {}, None)
+    stored = await _stored(desk, name)
+    return await _form(request, desk, stored, {}, None)
 
 
 @routes.get("/schedules/{name:path}/-/preview", role=AccessRole.OPERATOR)
 async def preview(request: Request, desk: AtDesk, name: str) -> Response:
     """What the schedule would do if the form were sent; nothing is written."""
-    _, before = await _before(desk, name)
+    stored = await _stored(desk, name)
     said = asked(request)
     try:
-        written, error = await _written(desk, name, said, before, author="", dry_run=True), None
+        written, error = await _written(desk, stored, said, author="", dry_run=True), None
     except InvalidArgument as refused:
         written, error = None, refused
     wrong = None if error is None else field_of(error, said)
@@ -54,36 +55,43 @@ async def preview(request: Request, desk: AtDesk, name: str) -> Response:
 
 @routes.post("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR, act="schedules.edit")
 async def save(request: Request, desk: AtDesk, name: str) -> Response:
-    schedule, before = await _before(desk, name)
+    stored = await _stored(desk, name)
     said = await sent(request)
     try:
-        written = await _written(desk, name, said, before, author=actor_of(request).name, dry_run=False)
+        written = await _written(desk, stored, said, author=actor_of(request).name, dry_run=False)
     except InvalidArgument as refused:
-        return await _form(request, desk, schedule, before, said, refused)
+        return await _form(request, desk, stored, said, refused)
     if not written.differences:
         return done(request, path_of(name), "Nothing was changed.", kind="info")
     changed = ", ".join(each.field for each in written.differences)
     return done(request, path_of(name), f"Changed {changed}: it is at version {written.version}.")
 
 
-async def _before(desk: Desk, name: str) -> tuple[Schedule, dict[str, str]]:
+class _Stored(NamedTuple):
+    schedule: Schedule
+    draft: Draft
+    form: dict[str, str]
+
+
+async def _stored(desk: Desk, name: str) -> _Stored:
     store = await desk.store()
     schedule = await store.schedule(name)
     if schedule is None:
         raise NotFound("schedule", name)
     calendars = await calendars_of(store, [schedule.trigger])
-    return schedule, form_of(Draft.of(schedule, decode(schedule.trigger, calendars)))
+    draft = Draft.of(schedule, decode(schedule.trigger, calendars))
+    return _Stored(schedule, draft, form_of(draft, Redaction()))
 
 
 async def _written(
-    desk: Desk, name: str, said: Mapping[str, str], before: dict[str, str], *, author: str, dry_run: bool
+    desk: Desk, stored: _Stored, said: Mapping[str, str], *, author: str, dry_run: bool
 ) -> Written:
     registry = desk.app.registry
-    known = registry if before and registry.tasks else None
-    editor = ScheduleEditor(await desk.store(), desk.clock, known)
+    # A dashboard that knows no task at all was started without the app's code: nothing can be checked.
+    editor = ScheduleEditor(await desk.store(), desk.clock, registry if registry.tasks else None)
     return await editor.edit(
-        name,
-        options_from(said, before),
+        stored.schedule.name,
+        options_from(said, stored.form, stored.draft),
         author=author,
         note=text(said, "note"),
         expected_version=None if dry_run else whole(said, "version", least=1, most=_MOST),
@@ -94,16 +102,16 @@ async def _written(
 async def _form(
     request: Request,
     desk: Desk,
-    schedule: Schedule,
-    before: dict[str, str],
+    stored: _Stored,
     said: Mapping[str, str],
     error: InvalidArgument | None,
 ) -> Response:
+    schedule = stored.schedule
     calendars = sorted({each.name for each in await (await desk.store()).calendars()})
     values: dict[str, Any] = {
         "name": schedule.name,
         "schedule": schedule,
-        "form": {**before, "note": "", **said},
+        "form": {**stored.form, "note": "", "version": str(schedule.version), **said},
         "error": error,
         "wrong": None if error is None else field_of(error, said),
         "calendars": calendars,

@@ -1,0 +1,216 @@
+"""Schedules with a past and workflows in every state, for tests that look at pages and for the pictures in the docs.
+
+Two nights before the clocks of Europe change, by a clock that stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mainspring.declare.payload import encode
+from mainspring.engine.scheduler import Scheduler
+from mainspring.model.backfill import Reprocess
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import Role
+from mainspring.model.schedule import NewSchedule, Overlap
+from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.workflow import Constant, Kind, When
+from mainspring.ops.backfill import Backfills
+from mainspring.store.ports import Store
+from mainspring.telemetry import Telemetry
+from mainspring.testing.clock import ManualClock
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.cron import Cron
+from mainspring.trigger.interval import Every
+from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
+from tests.support.flows import WORKER, Story, definition
+
+NOW = datetime(2026, 3, 27, 9, 20, tzinfo=UTC)
+TENANTS = 24
+_BOOM = "the warehouse did not answer in 30s"
+
+
+@dataclass
+class Shown:
+    """What tests want to find again."""
+
+    hourly: str = ""
+    berlin: str = ""
+    paused: str = ""
+    running: Story = field(default=None)  # type: ignore[assignment]
+    failed: Story = field(default=None)  # type: ignore[assignment]
+    succeeded: Story = field(default=None)  # type: ignore[assignment]
+
+
+class Timetable:
+    """Fills a store, from two days before NOW until then."""
+
+    def __init__(
+        self, store: Store, clock: ManualClock, run: Callable[[Any], Any], spice: Callable[[str], str]
+    ) -> None:
+        self.desk, self._spice = Desk(store, clock, run), spice
+        self.shown = Shown()
+
+    def fill(self) -> Shown:
+        """All of it; the clock stands at NOW afterwards."""
+        clock = self.desk.clock
+        clock.move_to(NOW.replace(minute=0) - 2 * DAY - HOUR)
+        self._fleet()
+        self._schedules()
+        self._pass_by()
+        self._workflows()
+        clock.move_to(NOW)
+        return self.shown
+
+    def tick(self) -> None:
+        """What schedulers do at this moment."""
+        scheduler = Scheduler(self.desk.store, self.desk.clock, Telemetry(), poll=SECOND, chunk=1000)
+        for _ in range(6):
+            self.desk.run(scheduler.tick())
+
+    def _fleet(self) -> None:
+        self.desk.join(WORKER, name=self._spice("batch-1"), queues=("default",), tasks=("t",), lease=9 * DAY)
+        self.desk.join(0x5CED, role=Role.SCHEDULER, name=self._spice("web-1"), lease=9 * DAY)
+
+    def _put(self, name: str, trigger: Trigger, **fields: Any) -> str:
+        first = trigger.next_after(self.desk.now)
+        assert first is not None
+        given = {"tenant": 4711, "note": self._spice("as agreed"), "api_key": "sk-very-secret"}
+        new = NewSchedule(
+            name=self._spice(name),
+            trigger=trigger.encode(),
+            payload=encode([], given, field="t"),
+            next_at=first,
+            following_at=trigger.next_after(first),
+            **{"task": self._spice("crm.sync"), **fields},
+        )
+        self.desk.schedule_all(new)
+        return new.name
+
+    def _schedules(self) -> None:
+        self.shown.hourly = self._put("crm.every-hour", Every(HOUR), task="hourly", max_attempts=3)
+        self.shown.berlin = self._put(
+            "billing.close-day",
+            Cron("30 2 * * *", "Europe/Berlin"),
+            task=self._spice("billing.close"),
+            overlap=Overlap.QUEUE_ONE,
+        )
+        self._put(
+            "mail.morning",
+            Cron("0 7 * * 1-5", "America/New_York"),
+            task=self._spice("mail.digest"),
+            jitter=5 * MINUTE,
+        )
+        self._put("search.reindex", Cron("*/20 6-20 * * *", "UTC"), task=self._spice("search.reindex"))
+        self.shown.paused = self._put(
+            "reports.nightly", Cron("15 1 * * *", "Europe/Berlin"), task=self._spice("reports.render")
+        )
+        for number in range(TENANTS):
+            self._put(
+                f"tenants.sync-{number + 1:02}",
+                Cron("0 */3 * * *", "Asia/Tokyo"),
+                task=self._spice("tenants.sync"),
+            )
+        self.desk.pause(
+            self.shown.paused, author=self._spice("grace"), note=self._spice("moves to the new warehouse")
+        )
+        self.desk.edit(
+            self._spice("search.reindex"),
+            author=self._spice("ada"),
+            note=self._spice("less often"),
+            queue=self._spice("slow"),
+        )
+
+    def _pass_by(self) -> None:
+        """Hour by hour, with something of everything in the strip of one schedule."""
+        self.desk.clock.move_to(NOW.replace(minute=0) - 2 * DAY)
+        for hour in range(1, 49):
+            if hour in (13, 14, 15):
+                continue  # nobody was awake: slots are coalesced
+            if hour == 24:
+                self.desk.pause(self.shown.hourly, author=self._spice("grace"), note=self._spice("release"))
+            if hour == 28:
+                self.desk.resume(self.shown.hourly, author=self._spice("grace"))
+            if hour == 34:
+                self.desk.skip(1, self.shown.hourly, author=self._spice("ada"))
+            self.desk.clock.move_to(NOW.replace(minute=0) - (48 - hour) * HOUR)
+            self.tick()
+            self._work(hour)
+        self._backfill()
+
+    def _work(self, hour: int) -> None:
+        if hour == 40:
+            return  # its job is not claimed: the next slot overlaps
+        for claim in self.desk.claim(WORKER, tasks=("hourly",), limit=10):
+            if hour == 48:
+                return
+            self.desk.advance(20 * SECOND)
+            if hour in (7, 19, 44):
+                failure = Failure(
+                    type="TimeoutError", message=self._spice(_BOOM), traceback=self._spice(_BOOM)
+                )
+                self.desk.end(claim, Verdict.DEAD, failure=failure, reason=Reason.FAILED, took=20 * SECOND)
+            else:
+                self.desk.end(claim, Verdict.SUCCEEDED, took=20 * SECOND, result=b'{"rows":412}')
+
+    def _backfill(self) -> None:
+        backfills = Backfills(self.desk.store, self.desk.clock)
+        start = NOW.replace(minute=0) - 26 * HOUR
+        plan = self.desk.run(
+            backfills.plan(
+                self.shown.hourly, start=start, end=start + 3 * HOUR, reprocess=Reprocess.NONE, max_active=1
+            )
+        )
+        self.desk.run(backfills.start(plan, author=self._spice("ada")))
+        self.desk.move_backfills()
+
+    def _workflows(self) -> None:
+        self.shown.succeeded = self._story("nightly-report", end=("extract", "shape", "publish", "announce"))
+        self.shown.failed = self._story("nightly-report", end=("extract",), fail="shape")
+        self.shown.running = self._import()
+
+    def _story(self, name: str, end: tuple[str, ...], fail: str | None = None) -> Story:
+        drawn = definition(
+            self._spice(name),
+            extract={},
+            shape={"takes": ["extract"]},
+            publish={"takes": ["shape"], "parents": ["extract"]},
+            announce={"parents": ["publish"], "when": When.ALWAYS},
+            alarm={"parents": ["shape"], "when": When.FAILURE},
+        )
+        story = Story(self.desk, drawn, {"day": self._spice("2026-03-26"), "password": "sk-very-secret"})
+        for step in end:
+            self.desk.advance(17 * SECOND)
+            story.end(step, took=15 * SECOND, result=b'{"rows":412}')
+        if fail:
+            self.desk.advance(31 * SECOND)
+            failure = Failure(
+                type="KeyError", message=self._spice("'currency'"), traceback=self._spice("line 1\nline 2")
+            )
+            story.end(fail, Verdict.DEAD, failure=failure, reason=Reason.FAILED, took=30 * SECOND)
+        return story
+
+    def _import(self) -> Story:
+        shards = Constant(value=list(range(12)))
+        drawn = definition(
+            self._spice("import-catalogue"),
+            fetch={},
+            validate={"takes": ["fetch"]},
+            index={"kind": Kind.MAP, "over": shards, "parents": ["validate"]},
+            thumbnails={"parents": ["validate"], "max_attempts": 3},
+            publish={"parents": ["index", "thumbnails"]},
+            purge_cache={"parents": ["publish"]},
+            rollback={"parents": ["publish"], "when": When.FAILURE},
+        )
+        story = Story(self.desk, drawn, {"shop": self._spice("berlin")})
+        for step in ("fetch", "validate"):
+            self.desk.advance(40 * SECOND)
+            story.end(step, took=38 * SECOND, result=b'{"rows":412}')
+        story.claimed()
+        for item in range(5):
+            self.desk.advance(9 * SECOND)
+            story.end("index", item=item, took=8 * SECOND, result=b"1")
+        return story
