@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
@@ -31,7 +32,7 @@ class Cell(Value, frozen=True, kw_only=True):
     jobs: int
     busiest: int
     level: int
-    """0 when it is empty, else 1 to LEVELS, by the logarithm: one herd must not make all else look pale."""
+    """0 when it is empty, else up to LEVELS."""
     nights: tuple[Night, ...] = ()
     past: bool = False
     """It is over."""
@@ -113,13 +114,14 @@ def heat(
     zones = {tz for trigger in known.values() if trigger is not None for tz in zones_of(trigger)}
     odd = nights(zones, start, horizon.end)
     most = max((each.jobs for each in busy.hours), default=0)
-    cells = _cells(busy.hours, odd, most)
+    shades = steps(most)
+    cells = _cells(busy.hours, odd, shades)
     return Heat(
         start=start,
         days=tuple(_day(start + timedelta(days=number), cells, now) for number in range(days)),
         total=busy.total,
         most=most,
-        steps=tuple(_ceiling(level, most) for level in range(1, LEVELS + 1)),
+        steps=shades,
         herds=tuple(_herd(each, busy.peaks[0].jobs) for each in busy.peaks),
         nights=odd,
         schedules=len(shown),
@@ -130,18 +132,19 @@ def heat(
     )
 
 
-def level(jobs: int, most: int) -> int:
-    """The shade of an hour with so many jobs, where the busiest has `most`."""
-    if jobs <= 0 or most <= 0:
-        return 0
-    return max(1, math.ceil(LEVELS * math.log1p(jobs) / math.log1p(most) - 1e-9))
+def steps(most: int) -> tuple[int, ...]:
+    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make all
+    else look pale; fewer where so few jobs are not told apart."""
+    found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
+    return tuple(sorted(found)) if most else ()
 
 
-def _ceiling(shade: int, most: int) -> int:
-    return int(math.expm1(shade / LEVELS * math.log1p(most)) + 1e-6)
+def level(jobs: int, shades: Sequence[int]) -> int:
+    """The shade of an hour with so many jobs; the busiest hour has the darkest."""
+    return 0 if jobs <= 0 else LEVELS - len(shades) + 1 + bisect_left(shades, jobs)
 
 
-def _cells(hours: Sequence[Hour], odd: Sequence[Night], most: int) -> dict[datetime, Cell]:
+def _cells(hours: Sequence[Hour], odd: Sequence[Night], shades: Sequence[int]) -> dict[datetime, Cell]:
     by_hour: dict[datetime, list[Night]] = {}
     for each in odd:
         by_hour.setdefault(each.at.replace(minute=0, second=0), []).append(each)
@@ -151,7 +154,7 @@ def _cells(hours: Sequence[Hour], odd: Sequence[Night], most: int) -> dict[datet
             at=at,
             jobs=busy[at].jobs if at in busy else 0,
             busiest=busy[at].busiest if at in busy else 0,
-            level=level(busy[at].jobs, most) if at in busy else 0,
+            level=level(busy[at].jobs, shades) if at in busy else 0,
             nights=tuple(by_hour.get(at, ())),
         )
         for at in busy.keys() | by_hour.keys()

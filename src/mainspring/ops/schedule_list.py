@@ -32,13 +32,16 @@ class ListedSchedule(Value, frozen=True, kw_only=True):
     """What became of its newest slot."""
 
 
+class ScheduleSummary(Value, frozen=True, kw_only=True):
+    """How many there are, and the first so many that are overdue."""
+
+    counts: ScheduleCounts
+    overdue: tuple[ListedSchedule, ...]
+
+
 class ScheduleList(Value, frozen=True, kw_only=True):
     """One page of it."""
 
-    now: datetime
-    counts: ScheduleCounts
-    overdue: tuple[ListedSchedule, ...]
-    """On the first page, before all others: the first so many that are."""
     rows: tuple[ListedSchedule, ...]
     next: str | None
     partial: bool
@@ -50,29 +53,20 @@ class ScheduleLists:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
+    async def summary(self) -> ScheduleSummary:
+        """What is to be seen before any list."""
+        counts = await self._store.schedule_counts(late=LATE, at=self._clock.stamp())
+        late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
+        return ScheduleSummary(counts=counts, overdue=(await self.page(late)).rows if counts.overdue else ())
+
     async def page(self, which: ScheduleFilter) -> ScheduleList:
-        """One page; the first one of all schedules begins with those that are overdue."""
-        which = replace(which, late=LATE)
+        """One page, by name."""
         stamp = self._clock.stamp()
-        now = await self._store.now(at=stamp)
-        found = await self._store.schedules_page(which, at=stamp)
-        counts = await self._store.schedule_counts(late=LATE, at=stamp)
-        late: Sequence[ScheduleRow] = ()
-        if counts.overdue and which.after is None and which.only is None:
-            first = replace(which, only=Only.OVERDUE, limit=OVERDUE_SHOWN)
-            late = (await self._store.schedules_page(first, at=stamp)).rows
-        jobs = sorted(
-            {row.last.job_id for row in (*found.rows, *late) if row.last and row.last.job_id is not None}
-        )
+        found = await self._store.schedules_page(replace(which, late=LATE), at=stamp)
+        jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
         states = await self._store.states(jobs, at=stamp) if jobs else {}
-        return ScheduleList(
-            now=now,
-            counts=counts,
-            overdue=_listed(late, states, now),
-            rows=_listed(found.rows, states, now),
-            next=found.next,
-            partial=found.partial,
-        )
+        now = await self._store.now(at=stamp)
+        return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
 
 
 def _listed(

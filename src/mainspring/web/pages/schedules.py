@@ -24,12 +24,19 @@ PAGE = 50
 
 @routes.get("/schedules")
 async def schedules(request: Request, desk: AtDesk) -> Response:
-    return page(request, "schedules.html", **await _values(request, desk))
+    summary = await (await _lists(desk)).summary()
+    values = await _list(request, desk)
+    return page(request, "schedules.html", summary=summary, map=heat_map(request).look(), **values)
 
 
-@routes.get("/schedules/-/part")
-async def part(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/schedules.html", **await _values(request, desk))
+@routes.get("/schedules/-/summary")
+async def summary(request: Request, desk: AtDesk) -> Response:
+    return page(request, "parts/schedules_summary.html", summary=await (await _lists(desk)).summary())
+
+
+@routes.get("/schedules/-/list")
+async def listed(request: Request, desk: AtDesk) -> Response:
+    return page(request, "parts/schedules.html", **await _list(request, desk))
 
 
 @routes.get("/schedules/-/heat")
@@ -37,10 +44,14 @@ async def heat(request: Request) -> Response:
     return page(request, "parts/heat.html", map=heat_map(request).look())
 
 
-async def _values(request: Request, desk: Desk) -> dict[str, Any]:
+async def _lists(desk: Desk) -> ScheduleLists:
+    return ScheduleLists(await desk.store(), desk.clock)
+
+
+async def _list(request: Request, desk: Desk) -> dict[str, Any]:
     said = asked(request)
     which = ScheduleFilter(text=text(said, "q"), only=_only(said), after=text(said, "after"), limit=PAGE)
-    found = await ScheduleLists(await desk.store(), desk.clock).page(which)
+    found = await (await _lists(desk)).page(which)
     kept = {name: value for name, value in (("q", which.text), ("only", which.only)) if value}
     query = urlencode({**kept, **({"after": which.after} if which.after else {})})
     return {
@@ -50,7 +61,6 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
         "query": f"?{query}" if query else "",
         "next": None if found.next is None else "?" + urlencode({**kept, "after": found.next}),
         "first": f"?{urlencode(kept)}" if kept else "",
-        "map": heat_map(request).look(),
     }
 
 

@@ -1,7 +1,7 @@
 // Draws the graph of a workflow from data-graph, and again whenever that changes: places are computed once for
 // a shape, so that a step that moves on only changes its colour. Everything is set as text, nothing as markup.
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 190, HEIGHT = 52, MARGIN = 14;
+const WIDTH = 168, HEIGHT = 52, MARGIN = 14;
 // One sign for each state: colour is never alone.
 const SIGNS = {
   succeeded: "M3 7l3 3 5-6", failed: "M4 4l6 6M10 4l-6 6", cancelled: "M4 7h6", skipped: "M3 4l4 3-4 3M8 4l4 3-4 3",
@@ -20,7 +20,7 @@ function layout(picture) {
   const now = JSON.stringify([picture.nodes.map((each) => each.name), picture.lines]);
   if (now === shape) return places;
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 46, marginx: MARGIN, marginy: MARGIN });
+  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 34, marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));
   picture.nodes.forEach((each, at) => graph.setNode(`${at}`, { width: WIDTH, height: HEIGHT }));
   const at = new Map(picture.nodes.map((each, place) => [each.name, `${place}`]));
@@ -55,8 +55,8 @@ function drawNode(each, place, box) {
   const sign = make("g", { class: "node__sign", transform: `translate(10,${HEIGHT / 2 - 10})` });
   sign.append(make("circle", { cx: 10, cy: 10, r: 10 }), make("path", { d: SIGNS[each.state] ?? SIGNS.waiting, transform: "translate(3,3)" }));
   group.append(sign);
-  group.append(make("text", { class: "node__name", x: 38, y: 22 }, cut(each.title, 20)));
-  group.append(make("text", { class: "node__line", x: 38, y: 38 }, cut(each.line, 24)));
+  group.append(make("text", { class: "node__name", x: 38, y: 22 }, cut(each.title, 17)));
+  group.append(make("text", { class: "node__line", x: 38, y: 38 }, cut(each.line, 21)));
   if (each.done !== null) {
     group.append(make("rect", { class: "node__rail", x: 38, y: 43, width: WIDTH - 50, height: 3, rx: 1.5 }));
     group.append(make("rect", { class: "node__done", x: 38, y: 43, width: (WIDTH - 50) * each.done, height: 3, rx: 1.5 }));
