@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from mainspring.calendars import Calendar, decode_calendar
@@ -77,8 +77,10 @@ class Auditor:
         end: datetime | None = None,
         name: str | None = None,
         late: timedelta = timedelta(seconds=60),
+        told: Callable[[int, int], None] | None = None,
     ) -> Report:
-        """Audit one schedule, or all there are, over what the ledger still keeps of the range."""
+        """Audit one schedule, or all there are, over what the ledger still keeps of the range. Whoever waits
+        is `told` how many are done, of how many."""
         # Read first: what is decided while we read is then later than anything that is judged.
         now = await self._store.now(at=self._clock.stamp())
         kept = (now - self._keep).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -90,7 +92,11 @@ class Auditor:
         stored = await self._store.calendars()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
         names = await self._store.schedule_names() if name is None else [name]
-        audits = [await self._one(each, within) for each in names]
+        audits = []
+        for each in names:
+            if told is not None:
+                told(len(audits), len(names))
+            audits.append(await self._one(each, within))
         return Report(start=within.start, end=within.end, audits=tuple(audits), notes=tuple(self._notes))
 
     async def _one(self, name: str, within: Range) -> Audit:

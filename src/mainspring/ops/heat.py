@@ -133,8 +133,8 @@ def heat(
 
 
 def steps(most: int) -> tuple[int, ...]:
-    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make all
-    else look pale; fewer where so few jobs are not told apart."""
+    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make
+    all else look pale; fewer where so few jobs are not told apart."""
     found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
     return tuple(sorted(found)) if most else ()
 

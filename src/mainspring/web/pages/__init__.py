@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mainspring.web.pages import (
+    audit,
     backfill,
     dead,
     edit,
@@ -38,4 +39,6 @@ def all_routes() -> list[Routes]:
         workflows.routes,
         workflow.routes,
         workflow_acts.routes,
+        audit.routes,
+        audit.ledger,
     ]

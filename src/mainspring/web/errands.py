@@ -1,0 +1,101 @@
+"""Questions that take long, each in the background of this process, with how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from mainspring.errors import MainspringError, NotFound
+
+MOST_KEPT = 20
+
+
+class Stage(StrEnum):
+    """Where an errand stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class Errand:
+    """One of them."""
+
+    id: int
+    title: str
+    author: str
+    began_at: datetime
+    stage: Stage = Stage.RUNNING
+    done: int = 0
+    total: int = 0
+    """None of it known yet when it is 0."""
+    answer: object = None
+    error: str = ""
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    def told(self, done: int, total: int) -> None:
+        """How far it is."""
+        self.done, self.total = done, total
+
+
+Work = Callable[[Errand], Awaitable[object]]
+
+
+class Errands:
+    """Those of this process; ended ones are kept for a while."""
+
+    def __init__(self) -> None:
+        self._all: OrderedDict[int, Errand] = OrderedDict()
+        self._last = 0
+
+    def start(self, title: str, work: Work, *, author: str, now: datetime) -> Errand:
+        """Begin one; one of that title that is under way is not begun a second time."""
+        for each in self._all.values():
+            if each.title == title and each.stage is Stage.RUNNING:
+                return each
+        self._last += 1
+        errand = Errand(self._last, title, author, now)
+        errand.task = asyncio.create_task(_run(work, errand), name=f"mainspring-errand-{errand.id}")
+        self._all[errand.id] = errand
+        self._forget()
+        return errand
+
+    def cancel(self, errand_id: int) -> bool:
+        """Stop one; False when it had ended."""
+        errand = self.one(errand_id)
+        if errand.stage is not Stage.RUNNING or errand.task is None:
+            return False
+        errand.task.cancel()
+        # At once, and not when the event loop comes to it: the page that is drawn next must say so.
+        errand.stage = Stage.CANCELLED
+        return True
+
+    def one(self, errand_id: int) -> Errand:
+        """One of them, or NotFound."""
+        if errand_id not in self._all:
+            raise NotFound("errand", errand_id)
+        return self._all[errand_id]
+
+    def newest(self) -> list[Errand]:
+        """The newest of each title."""
+        return list({each.title: each for each in self._all.values()}.values())
+
+    def _forget(self) -> None:
+        ended = [each.id for each in self._all.values() if each.stage is not Stage.RUNNING]
+        for errand_id in ended[: max(0, len(self._all) - MOST_KEPT)]:
+            del self._all[errand_id]
+
+
+async def _run(work: Work, errand: Errand) -> None:
+    try:
+        errand.answer = await work(errand)
+        errand.stage = Stage.DONE
+    except MainspringError as error:
+        # Nobody waits for this: its page says it.
+        errand.stage, errand.error = Stage.FAILED, str(error)

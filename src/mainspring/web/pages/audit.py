@@ -1,0 +1,132 @@
+"""What was ordered, by whom, and whether the record holds: of acts, and of slots."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.model.access import AccessRole
+from mainspring.model.act import ActFilter
+from mainspring.ops.acts import Acts, Told, act_view
+from mainspring.ops.auditing import Auditor, Report
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.errands import Errand, Errands
+from mainspring.web.flash import done
+from mainspring.web.forms import asked, text, whole
+from mainspring.web.identity import actor_of
+from mainspring.web.pages.queries import LARGEST_ID, address
+from mainspring.web.pages.route import PageRoute
+from mainspring.web.rendering import page
+from mainspring.web.routes import Routes
+
+routes = Routes("acts", PageRoute, include_in_schema=False)
+ledger = Routes("ledger", PageRoute, include_in_schema=False)
+PAGE = 50
+CHAIN, LEDGER = "Chain of acts", "Ledger of slots"
+FINDINGS = 200
+
+
+class Filter(TypedDict):
+    """What is looked for."""
+
+    act: str | None
+    actor: str | None
+    target: str | None
+
+
+@routes.get("/audit")
+async def audit(request: Request, desk: AtDesk) -> Response:
+    return page(request, "audit.html", **await _values(request, desk), **_proofs(request))
+
+
+@routes.get("/audit/-/acts")
+async def acts_part(request: Request, desk: AtDesk) -> Response:
+    return page(request, "parts/acts.html", **await _values(request, desk))
+
+
+@routes.get("/audit/-/proofs")
+async def proofs_part(request: Request) -> Response:
+    return page(request, "parts/proofs.html", **_proofs(request))
+
+
+@routes.post("/audit/-/verify", role=AccessRole.OPERATOR, act="acts.verify")
+async def verify(request: Request, desk: AtDesk) -> Response:
+    """Walk the whole chain."""
+    store, clock = await desk.store(), desk.clock
+
+    async def work(errand: Errand) -> object:
+        return await Acts(store, clock).verify()
+
+    _errands(request).start(CHAIN, work, author=actor_of(request).name, now=clock.now())
+    return done(request, "/audit", "The chain of acts is being checked.", kind="info")
+
+
+@ledger.post("/audit/-/prove", role=AccessRole.OPERATOR, act="ledger.prove")
+async def prove(request: Request, desk: AtDesk) -> Response:
+    """Compute anew every slot that should have happened, and compare."""
+    store, clock, keep = await desk.store(), desk.clock, desk.app.settings.retention.history
+
+    async def work(errand: Errand) -> object:
+        return await Auditor(store, clock, keep=keep).audit(told=errand.told)
+
+    _errands(request).start(LEDGER, work, author=actor_of(request).name, now=clock.now())
+    return done(request, "/audit", "Every slot is being computed anew.", kind="info")
+
+
+@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.OPERATOR, act="ledger.cancel")
+async def cancel(request: Request, errand_id: int) -> Response:
+    if _errands(request).cancel(errand_id):
+        return done(request, "/audit", "Stopped.")
+    return done(request, "/audit", "It had ended already.", kind="warn")
+
+
+def _errands(request: Request) -> Errands:
+    state = request.app.state
+    if not hasattr(state, "errands"):
+        state.errands = Errands()
+    found: Errands = state.errands
+    return found
+
+
+def _proofs(request: Request) -> dict[str, Any]:
+    found = {each.title: each for each in _errands(request).newest()}
+    proven = found.get(LEDGER)
+    report = proven.answer if proven is not None and isinstance(proven.answer, Report) else None
+    findings = [] if report is None else report.findings
+    return {
+        "chain": found.get(CHAIN),
+        "ledger": proven,
+        "report": report,
+        "sentence": "" if report is None else report.sentence(strict=False),
+        "wrong": report is not None and bool(report.wrong(strict=False)),
+        "findings": findings[:FINDINGS],
+        "more": max(0, len(findings) - FINDINGS),
+    }
+
+
+async def _values(request: Request, desk: Desk) -> dict[str, Any]:
+    said = asked(request)
+    which: Filter = {"act": text(said, "act"), "actor": text(said, "actor"), "target": text(said, "target")}
+    before = whole(said, "before", least=1, most=LARGEST_ID)
+    log = Acts(await desk.store(), desk.clock)
+    found = await log.find(ActFilter(**which, before=before, limit=PAGE + 1))
+    shown = found[:PAGE]
+    older = address("/audit", **which, before=shown[-1].entry.id) if len(found) > PAGE else None
+    return {
+        "acts": [(each, _details(each)) for each in shown],
+        "which": which,
+        "filtered": any(which.values()),
+        "part": address("/audit/-/acts", **which, before=before),
+        "older": older,
+        "newest": address("/audit", **which) if before else None,
+    }
+
+
+def _details(told: Told) -> str:
+    """What was asked for and what came of it, on one line; nothing where nothing was said."""
+    view = act_view(told)
+    said = {name: view[name] for name in ("details", "result") if view[name]}
+    return msgspec.json.encode(said).decode() if said else ""
