@@ -1,4 +1,4 @@
-"""Schedules with a past and workflows in every state, for tests that look at pages and for the pictures in the docs.
+"""Schedules with a past and workflows in every state, for tests of pages and for the pictures in the docs.
 
 Two nights before the clocks of Europe change, by a clock that stands still.
 """

@@ -92,7 +92,7 @@ class Auditor:
         stored = await self._store.calendars()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
         names = await self._store.schedule_names() if name is None else [name]
-        audits = []
+        audits: list[Audit] = []
         for each in names:
             if told is not None:
                 told(len(audits), len(names))
