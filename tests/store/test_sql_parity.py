@@ -52,6 +52,10 @@ ONLY_POSTGRES = {
         "add_events",
         "meet_events",
     },
+    "requests.sql": {
+        # The row is there before its answer, for others wait for it; one transaction writes at a time in SQLite.
+        "answer_request",
+    },
     "admin.sql": {
         # Sessions of a server, and its notifications.
         "notify",
@@ -86,6 +90,7 @@ ONLY_SQLITE = {
         "forward_fire",
         "close_fire",
     },
+    "requests.sql": {"request"},
     "workflows.sql": {"bury_root", "prune_workflow_steps", "prune_acts", "bump_ids"},
     # PRAGMAs in place of notifications and settings.
     "admin.sql": {"data_version", "journal_mode"},

@@ -17,6 +17,7 @@ from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
+from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.workflows import WorkflowStore
@@ -38,6 +39,7 @@ __all__ = [
     "LimitStore",
     "Loan",
     "ReportStore",
+    "RequestStore",
     "ScheduleStore",
     "Stamp",
     "Store",
@@ -57,6 +59,7 @@ class Store(
     FleetStore,
     LeaseStore,
     ReportStore,
+    RequestStore,
     WorkflowStore,
     EffectStore,
     EventStore,

@@ -23,6 +23,7 @@ from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
+from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresWorkflows
@@ -32,6 +33,7 @@ POOL_SIZE = 4
 
 
 class PostgresStore(
+    PostgresRequests,
     PostgresWorkflows,
     PostgresControl,
     PostgresFiring,

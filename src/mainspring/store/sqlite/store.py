@@ -20,6 +20,7 @@ from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.reports import SQLiteReports
+from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
@@ -36,6 +37,7 @@ class SQLiteStore(
     SQLiteFleet,
     SQLiteLeases,
     SQLiteReports,
+    SQLiteRequests,
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,
