@@ -53,7 +53,7 @@ ONLY_POSTGRES = {
         "meet_events",
     },
     "requests.sql": {
-        # The row is there before its answer, for others wait for it; one transaction writes at a time in SQLite.
+        # The row is there before its answer, for others wait for it; in SQLite they wait for the file.
         "answer_request",
     },
     "admin.sql": {
