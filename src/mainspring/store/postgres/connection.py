@@ -35,6 +35,8 @@ FILES = (
     "events.sql",
     "requests.sql",
     "history.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -30,6 +30,8 @@ FILES = (
     "events.sql",
     "requests.sql",
     "history.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -42,7 +42,7 @@ from mainspring.web.strict import ApiRoute
 
 MOST_TOLD = 1000
 LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)
-routes = Routes("schedules", ApiRoute, prefix="/api/v1", tags=["backfills"])
+routes = Routes("backfills", ApiRoute, prefix="/api/v1", tags=["backfills"])
 
 
 class Range(Body):
@@ -80,7 +80,7 @@ class Loaded(Span):
 @routes.post(
     "/schedules/{name}/backfill",
     role=AccessRole.OPERATOR,
-    act="schedules.backfill",
+    act="backfills.start",
     **answers(shapes.Backfilling, status=201, also=200),
 )
 async def backfill(request: Request, desk: AtDesk, name: InPath, body: Range) -> Response:
@@ -122,7 +122,7 @@ async def show(desk: AtDesk, backfill_id: Id) -> Response:
 @routes.post(
     "/backfills/{backfill_id}/cancel",
     role=AccessRole.OPERATOR,
-    act="schedules.cancel_backfill",
+    act="backfills.cancel",
     **answers(shapes.Cancelled),
 )
 async def cancel(request: Request, desk: AtDesk, backfill_id: Id) -> Response:

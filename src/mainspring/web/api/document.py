@@ -16,7 +16,7 @@ from mainspring.web.routes import Routes, guard_of
 from mainspring.web.strict import ApiRoute
 
 PREFIX = "/api/v1"
-routes = Routes("document", ApiRoute, prefix=PREFIX, tags=["document"])
+routes = Routes("health", ApiRoute, prefix=PREFIX, tags=["health"])
 _ABOUT = """Everything that the `mainspring` command can do. Send `Authorization: Bearer ms_…`.
 
 Lists come in pages: `next` is the `cursor` of the page after. Ids are integers that grow by one and fit

@@ -26,8 +26,8 @@ from mainspring.web.strict import ApiRoute
 HOLDERS = 20
 queues = Routes("queues", ApiRoute, prefix="/api/v1/queues", tags=["queues"])
 limits = Routes("limits", ApiRoute, prefix="/api/v1/limits", tags=["queues"])
-members = Routes("workers", ApiRoute, prefix="/api/v1/members", tags=["fleet"])
-leases = Routes("leases", ApiRoute, prefix="/api/v1/leases", tags=["fleet"])
+members = Routes("fleet", ApiRoute, prefix="/api/v1/members", tags=["fleet"])
+leases = Routes("fleet", ApiRoute, prefix="/api/v1/leases", tags=["fleet"])
 events = Routes("events", ApiRoute, prefix="/api/v1/events", tags=["events"])
 
 

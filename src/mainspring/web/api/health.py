@@ -22,7 +22,7 @@ from mainspring.web.routes import Routes
 from mainspring.web.strict import ApiRoute
 
 routes = Routes("health", ApiRoute, prefix="/api/v1", tags=["health"])
-ledger = Routes("schedules", ApiRoute, prefix="/api/v1", tags=["schedules"])
+ledger = Routes("ledger", ApiRoute, prefix="/api/v1", tags=["ledger"])
 
 
 class Range(Params):
