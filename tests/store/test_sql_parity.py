@@ -55,6 +55,7 @@ ONLY_POSTGRES = {
     "requests.sql": {
         # The row is there before its answer, for others wait for it; in SQLite they wait for the file.
         "answer_request",
+    },
     "acts.sql": {
         # One transaction writes at a time in SQLite: nobody appends meanwhile.
         "lock_head",
