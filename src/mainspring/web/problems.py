@@ -154,7 +154,7 @@ def _expected(error: dict[str, Any]) -> str:
         return "only fields there are"
     if error["type"] == "missing":
         return "a value"
-    words: str = error["msg"]
+    words: str = error["msg"].removeprefix("Input should be ")
     return words[:1].lower() + words[1:]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mainspring.web.api import (
+    access,
     backfills,
     dead,
     document,
@@ -38,5 +39,7 @@ def all_routes() -> list[Routes]:
         fleet.events,
         health.routes,
         health.ledger,
+        access.routes,
+        access.acts,
         document.routes,
     ]

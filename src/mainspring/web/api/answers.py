@@ -49,7 +49,9 @@ def answers_page(shape: Any) -> dict[str, Any]:
 def components() -> dict[str, Any]:
     """The schemas of all shapes that routes have named."""
     _, found = msgspec.json.schema_components(
-        list(_shapes.values()), ref_template="#/components/schemas/{name}"
+        list(_shapes.values()),
+        ref_template="#/components/schemas/{name}",
+        schema_hook=lambda kind: {} if kind is object else None,
     )
     for name, schema in found.items():
         if "properties" in schema and name not in _OPEN:

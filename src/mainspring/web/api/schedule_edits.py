@@ -37,6 +37,7 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.identity import actor_of
+from mainspring.web.privacy import private
 from mainspring.web.routes import Routes
 from mainspring.web.strict import ApiRoute
 
@@ -132,7 +133,9 @@ async def create(request: Request, desk: AtDesk, body: New) -> Response:
     written = await (await _editor(desk)).create(
         body.name, body.said(), author=actor_of(request).name, note=body.note, dry_run=body.dry_run
     )
-    return json(written_view(written), 200 if body.dry_run else 201, ETag=etag(written.version))
+    return json(
+        private(desk, written_view(written)), 200 if body.dry_run else 201, ETag=etag(written.version)
+    )
 
 
 @routes.patch("/{name}", role=AccessRole.OPERATOR, act="schedules.edit", **answers(shapes.WrittenSchedule))
@@ -148,14 +151,14 @@ async def edit(
         expected_version=expected_version(if_match),
         dry_run=body.dry_run,
     )
-    return json(written_view(written), ETag=etag(written.version))
+    return json(private(desk, written_view(written)), ETag=etag(written.version))
 
 
 @plan_routes.get("/plan", **answers(shapes.Plan))
 async def plan(desk: AtDesk) -> Response:
     """What the app that serves would change of the schedules on record; nothing is written."""
     found = await planned(await desk.store(), desk.clock, desk.app.registry)
-    return json({"items": [planned_view(each) for each in found]})
+    return json(private(desk, {"items": [planned_view(each) for each in found]}))
 
 
 @plan_routes.post("/plan/apply", role=AccessRole.ADMIN, act="schedules.apply", **answers(shapes.Plan))
@@ -164,7 +167,7 @@ async def apply_plan(desk: AtDesk, body: Apply | None = None) -> Response:
     prune = body is not None and body.prune
     store = await desk.store()
     found = await apply(store, desk.clock, desk.app.registry, desk.app.write_schedules, prune=prune)
-    return json({"items": [planned_view(each) for each in found]})
+    return json(private(desk, {"items": [planned_view(each) for each in found]}))
 
 
 @plan_routes.get("/next", **answers(shapes.Preview))

@@ -22,6 +22,7 @@ from mainspring.web.api.values import Body, Cursor, InPath, Limit, Line, Moment,
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.identity import actor_of
+from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.strict import ApiRoute
@@ -81,7 +82,7 @@ async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Resp
     ]
     shown = found[: which.limit]
     return page(
-        [schedule_view(each) for each in shown],
+        [private(desk, schedule_view(each)) for each in shown],
         cursor(shown[-1].name, *question) if len(found) > len(shown) else None,
     )
 
@@ -110,7 +111,7 @@ async def show(desk: AtDesk, name: InPath) -> Response:
     found = await (await desk.queries()).schedule(name_of(name))
     slots = [slot_view(each) for each in found.slots]
     view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
-    return json(view, ETag=etag(found.schedule.version))
+    return json(private(desk, view), ETag=etag(found.schedule.version))
 
 
 @routes.get("/{name}/slots", **answers_page(shapes.Slot))
@@ -132,7 +133,7 @@ async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) ->
 async def versions(desk: AtDesk, name: InPath) -> Response:
     """Who changed what, and when; oldest first."""
     found = await (await desk.queries()).versions(name_of(name))
-    return json({"items": [step_view(each) for each in steps(found)]})
+    return json(private(desk, {"items": [step_view(each) for each in steps(found)]}))
 
 
 @routes.get("/{name}/next", **answers(shapes.Fires))

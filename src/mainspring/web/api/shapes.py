@@ -543,3 +543,74 @@ class Problem(TypedDict):
     status: int
     code: str
     detail: str
+
+
+class Token(TypedDict):
+    id: int
+    name: str
+    role: str
+    scopes: list[str]
+    hint: str
+    author: str
+    created_at: Moment
+    expires_at: Moment | None
+    last_used_at: Moment | None
+    revoked_at: Moment | None
+    alive: bool
+
+
+class NewToken(Token):
+    secret: str
+
+
+class Tokens(TypedDict):
+    items: list[Token]
+
+
+class Session(TypedDict):
+    id: int
+    name: str
+    role: str
+    scopes: list[str]
+    token_id: int | None
+    opened_at: Moment
+    seen_at: Moment
+
+
+class Sessions(TypedDict):
+    items: list[Session]
+
+
+class Ended(TypedDict):
+    id: int
+    ended: bool
+
+
+class Me(TypedDict):
+    name: str
+    role: str
+    via: str
+    scopes: list[str]
+
+
+class Act(TypedDict):
+    id: int
+    at: Moment
+    act: str
+    actor: str
+    role: str
+    via: str
+    target: str
+    address: str
+    outcome: str
+    details: Anything
+    ended_at: Moment | None
+    result: Anything
+
+
+class Verified(TypedDict):
+    sound: bool
+    entries: int
+    head: str
+    bad_id: int | None
+    why: str | None

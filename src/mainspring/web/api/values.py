@@ -23,9 +23,7 @@ class Body(BaseModel):
 
 
 class Params(BaseModel):
-    """Query parameters."""
-
-    model_config = ConfigDict(extra="forbid")
+    """Query parameters. The route itself refuses those it has not."""
 
 
 Id = Annotated[int, Path(ge=1, le=LARGEST_ID)]
