@@ -13,6 +13,7 @@ from mainspring.config.settings import (
     ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
+    ServerConfig,
     Settings,
     WorkerConfig,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
+    "ServerConfig",
     "Settings",
     "WorkerConfig",
     "load",
