@@ -13,7 +13,7 @@ from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
 from mainspring.errors import NotFound
-from mainspring.ops.load import Load, load, spread_offset
+from mainspring.ops.load import Load, load, spread_in
 from mainspring.ops.simulate import Horizon, Outage, Planned, Simulation, simulate
 from mainspring.ops.simulate_views import (
     counted,
@@ -82,7 +82,7 @@ def simulate_(
     )
     if as_load:
         busy = load(chosen, horizon, calendars)
-        spread = load(chosen, horizon, calendars, offset=lambda each: spread_offset(each, window), peaks=1)
+        spread = load(chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1)
         _tell_load(busy, spread, window, as_json=as_json)
     else:
         done = simulate(chosen, horizon, calendars, limit=limit)

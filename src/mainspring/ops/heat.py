@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from msgspec.structs import replace
 
 from mainspring.model.value import Value
-from mainspring.ops.load import MINUTE, Hour, Peak, load, spread_offset
+from mainspring.ops.load import MINUTE, Hour, Peak, load, spread_in
 from mainspring.ops.nights import Night, nights, zones_of
 from mainspring.ops.simulate import Horizon, Planned
 from mainspring.ops.triggers import readable
@@ -109,7 +109,7 @@ def heat(
     horizon = Horizon(start=start, end=start + timedelta(days=days))
     busy = load(shown, horizon, calendars, peaks=PEAKS)
     # To the minute is near enough, and lets thousands of schedules be counted as one.
-    places = {each.name: spread_offset(each, window) // MINUTE * MINUTE for each in shown}
+    places = {each.name: spread_in(each, window) // MINUTE * MINUTE for each in shown}
     spread = load(shown, horizon, calendars, offset=lambda each: places[each.name], peaks=1, name=False)
     zones = {tz for trigger in known.values() if trigger is not None for tz in zones_of(trigger)}
     odd = nights(zones, start, horizon.end)

@@ -67,11 +67,9 @@ def own_offset(schedule: Planned) -> timedelta:
     return schedule.offset
 
 
-def spread_offset(schedule: Planned, window: timedelta) -> timedelta:
+def spread_in(schedule: Planned, window: timedelta) -> timedelta:
     """The place it would have in a window, unless it has one."""
-    if schedule.offset:
-        return schedule.offset
-    return PolicyOptions(window=window).policies(schedule.name).offset
+    return schedule.offset or PolicyOptions(window=window).policies(schedule.name).offset
 
 
 def load(
