@@ -52,6 +52,7 @@ class TopScreen(App[None]):
         Binding("s", "sort", "sort"),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("q", "quit", "quit"),
+        Binding("escape", "unfilter", show=False),
     ]
 
     def __init__(
@@ -210,6 +211,13 @@ class TopScreen(App[None]):
         """Show only lines that hold it."""
         self._holding = given.value.strip()
         given.input.display = False
+        self.query_one("#queues").focus()
+        self.draw()
+
+    def action_unfilter(self) -> None:
+        """Show all lines again."""
+        field = self.query_one("#filter", Input)
+        field.value, field.display, self._holding = "", False, ""
         self.query_one("#queues").focus()
         self.draw()
 
