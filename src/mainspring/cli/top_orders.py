@@ -1,4 +1,4 @@
-"""What can be ordered from a line of `top`: a question that only yes answers, then the same command as ever."""
+"""What can be ordered from a line of `top`: a question that only yes answers, then the usual command."""
 
 from __future__ import annotations
 
