@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
@@ -23,6 +24,8 @@ from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
+    "AccessStore",
+    "ActStore",
     "Admin",
     "BackfillStore",
     "Borrower",
@@ -64,6 +67,8 @@ class Store(
     EventStore,
     GlanceStore,
     HistoryStore,
+    AccessStore,
+    ActStore,
     Admin,
     Wakeups,
     Protocol,

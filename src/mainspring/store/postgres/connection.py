@@ -35,6 +35,8 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -30,6 +30,8 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
