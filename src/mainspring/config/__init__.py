@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.config.alerts import AlertsConfig, masked_target
 from mainspring.config.load import load, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
@@ -23,6 +24,7 @@ __all__ = [
     "CAPTURE_NONE",
     "MEMORY",
     "AccessConfig",
+    "AlertsConfig",
     "DatabaseConfig",
     "LogConfig",
     "PrivacyConfig",
@@ -32,6 +34,7 @@ __all__ = [
     "Settings",
     "WorkerConfig",
     "load",
+    "masked_target",
     "masked_url",
     "normal_url",
     "sqlite_file",

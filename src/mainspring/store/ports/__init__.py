@@ -21,6 +21,7 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -69,6 +71,7 @@ class Store(
     HistoryStore,
     AccessStore,
     ActStore,
+    WatchStore,
     Admin,
     Wakeups,
     Protocol,

@@ -37,6 +37,7 @@ FILES = (
     "glance.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -32,6 +32,7 @@ FILES = (
     "glance.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
