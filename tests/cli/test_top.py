@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from textual.widgets import DataTable, Static
 
-from mainspring.cli.top_orders import Order
+from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
 from mainspring.cli.top_screen import TopScreen
+from mainspring.model.act import ActFilter
 from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Verdict
+from mainspring.model.trouble import Rule
+from mainspring.ops.acts import Acts
+from mainspring.ops.redact import Redaction
 from mainspring.ops.top import Frame, look
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
@@ -23,10 +27,8 @@ from tests.support.postgres import PostgresServer
 
 BACKENDS = ["sqlite", "postgres"]
 GOLDEN = """\
-mainspring top  2030-01-01 00:03:05Z  lag none  1 worker, 0 schedulers  sqlite:///jobs.db
-WRONG  no scheduler is alive: no schedule fires
-WRONG  queue mail: no worker serves it, 2 wait
-WRONG  1 dead letters
+mainspring top  2030-01-01 00:03:05Z  lag none  1 worker, 0 schedulers, 1 dead  sqlite:///jobs.db
+(what is wrong)
 
 QUEUES
   QUEUE    READY  DELAYED  RUNNING  OLDEST  WORKERS  PAUSED
@@ -80,7 +82,10 @@ def test_one_frame_in_plain_text(desk: Desk) -> None:
 
     frame = desk.run(look(desk.store, desk.clock))
 
-    assert "\n".join(plain(frame, "sqlite:///jobs.db")) == GOLDEN
+    wrong = [f"{each.severity.upper()}  {each.sentence}" for each in frame.wrong]
+    assert Rule.NO_SCHEDULER in [each.rule for each in frame.wrong]
+    text = "\n".join(plain(frame, "sqlite:///jobs.db"))
+    assert text == GOLDEN.replace("(what is wrong)", "\n".join(wrong))
 
 
 def test_without_a_terminal_one_frame_must_be_asked_for(
@@ -105,7 +110,7 @@ def screen(desk: Desk, **changed: Any) -> TopScreen:
         return await look(desk.store, desk.clock)
 
     async def carry_out(order: Order) -> str:
-        return await order.carry_out(desk.store, desk.clock, "bob")
+        return await obey(order, desk.store, desk.clock, "bob", Redaction())
 
     given = {"where": "jobs.db", "every": HOUR, "clock": desk.clock, **changed}
     return TopScreen(desk.run(read()), read, carry_out, **given)
@@ -155,7 +160,8 @@ class TestScreen:
 
     def test_rows_appear_and_a_change_shows_after_a_look(self, desk: Desk) -> None:
         async def story(app: TopScreen, pilot: Any) -> None:
-            assert "! queue mail: no worker serves it, 2 wait" in words(app, "wrong")
+            assert words(app, "wrong").startswith("! critical: ")
+            assert "no scheduler is alive" in words(app, "wrong")
             assert words(app, "head").startswith("2030-01-01 00:03:05Z  lag none  1 worker")
             assert [row[:2] for row in rows(app, "queues")] == [["default", "0"], ["mail", "2"]]
             assert rows(app, "running")[0][:3] == ["5", "t", "default"]
@@ -194,6 +200,17 @@ class TestScreen:
         assert desk.job(3).state is JobState.READY
         assert desk.the_schedule("weekly").paused_at is None
         assert [each.author for each in desk.versions("weekly")][-1] == "bob"
+        acts = desk.run(Acts(desk.store, desk.clock).find(ActFilter()))
+        assert {each.outcome for each in acts} == {"done"}
+        assert [(each.entry.act, each.entry.target, each.entry.actor) for each in reversed(acts)] == [
+            ("queues.pause", "default", "bob"),
+            ("queues.resume", "default", "bob"),
+            ("jobs.cancel", "5", "bob"),
+            ("schedules.trigger", "nightly", "bob"),
+            ("schedules.resume", "weekly", "bob"),
+            ("jobs.retry", "4", "bob"),
+            ("jobs.retry", "3", "bob"),
+        ]
 
     def test_lines_are_filtered_sorted_and_explained(self, desk: Desk) -> None:
         async def story(app: TopScreen, pilot: Any) -> None:
