@@ -183,7 +183,10 @@ class TestScreen:
 
     def test_acts_ask_first_and_are_carried_out_by_name(self, desk: Desk) -> None:
         async def story(app: TopScreen, pilot: Any) -> None:
-            assert await agreed(app, pilot, "p", "n") == "nothing was done"
+            await pilot.press("p")
+            await app.tick()  # the panes go on behind the question
+            assert len(app.screen_stack) == 2
+            assert await agreed(app, pilot, "n") == "nothing was done"
             assert await agreed(app, pilot, "p", "y") == "queue default paused"
             assert rows(app, "queues")[0][-1] == "by bob"
             assert await agreed(app, pilot, "p", "y") == "queue default resumed"
