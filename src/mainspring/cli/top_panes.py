@@ -78,8 +78,8 @@ def _queues(frame: Frame) -> Pane:
                 key=each.name,
                 cells=_cells(
                     each.name,
-                    each.ready,
-                    each.delayed,
+                    f"{'~' if each.about else ''}{each.ready}",
+                    f"{'~' if each.about else ''}{each.delayed}",
                     each.running,
                     "" if oldest is None else _short(oldest),
                     each.workers,

@@ -71,7 +71,7 @@ async def look(store: Store, clock: Clock, *, alerts: AlertsConfig | None = None
         schedulers=schedulers,
         dead=await store.count_dead(DeadFilter(limit=DEAD_COUNTED)),
         wrong=tuple(judged(seen, config)),
-        queues=tuple(await Queues(store, clock).all()),
+        queues=tuple(await Queues(store, clock).all(about=True)),
         running=tuple(await store.running(limit=rows)),
         names={each.id: each.name for each in seen.members},
         coming=tuple(await store.coming(limit=rows)),
