@@ -209,9 +209,9 @@ class Settings:
     results: ResultsConfig = field(default_factory=ResultsConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     log: LogConfig = field(default_factory=LogConfig)
-    alerts: AlertsConfig = field(default_factory=AlertsConfig)
     access: AccessConfig = field(default_factory=AccessConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    alerts: AlertsConfig = field(default_factory=AlertsConfig)
 
 
 def _check_web_address(name: str, value: str) -> None:

@@ -18,6 +18,7 @@ from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
+from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
@@ -43,6 +44,7 @@ __all__ = [
     "LeaseStore",
     "LimitStore",
     "Loan",
+    "PageStore",
     "ReportStore",
     "ScheduleStore",
     "Stamp",
@@ -69,9 +71,10 @@ class Store(
     EventStore,
     GlanceStore,
     HistoryStore,
-    WatchStore,
     AccessStore,
     ActStore,
+    WatchStore,
+    PageStore,
     Admin,
     Wakeups,
     Protocol,

@@ -35,9 +35,10 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
-    "watching.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
+    "pages.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -30,9 +30,10 @@ FILES = (
     "events.sql",
     "history.sql",
     "glance.sql",
-    "watching.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
+    "pages.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
