@@ -1,4 +1,4 @@
-"""`python -m tests.browser.screenshots docs/images`: pictures of the pages, light and dark, and one of a phone."""
+"""`python -m tests.browser.screenshots docs/images`: pictures of the pages, light, dark and on a phone."""
 
 from __future__ import annotations
 

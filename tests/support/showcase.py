@@ -30,13 +30,13 @@ TASKS = {
     "media.thumbnails": "media",
     "search.reindex": "default",
 }
-_TRACE = '''Traceback (most recent call last):
+_TRACE = """Traceback (most recent call last):
   File "/srv/shop/{file}", line {line}, in {name}
     {code}
   File "/srv/shop/clients.py", line 87, in call
     return self._session.request(method, url, timeout=self._timeout)
 {error}
-'''
+"""
 _LOG = """2026-11-15 18:40:01.120 INFO  begin, tenant 4711
 2026-11-15 18:40:01.346 INFO  412 rows to go through
 2026-11-15 18:40:03.010 WARNING  slow answer of the tax service: 1.6s
@@ -89,7 +89,10 @@ class Showcase:
             self.desk.clock.move_to(moment)
 
     def _fleet(self) -> None:
-        tasks, queues = tuple(self._spice(each) for each in TASKS), tuple(self._spice(each) for each in {*TASKS.values()})
+        tasks, queues = (
+            tuple(self._spice(each) for each in TASKS),
+            tuple(self._spice(each) for each in {*TASKS.values()}),
+        )
         for number, name in enumerate(("web-1", "web-2", "batch-1"), 1):
             self.desk.join(
                 0xA11CE + number,
@@ -132,7 +135,13 @@ class Showcase:
             claim = self._take(task, 1 + number % 3)
             self.desk.advance((1 + number * 13 % 30) * SECOND)
             log = self._spice(_LOG) if number % 3 == 0 else None
-            self.desk.end(claim, Verdict.SUCCEEDED, took=(1 + number * 13 % 30) * SECOND, result=b'{"rows":412}', log=log)
+            self.desk.end(
+                claim,
+                Verdict.SUCCEEDED,
+                took=(1 + number * 13 % 30) * SECOND,
+                result=b'{"rows":412}',
+                log=log,
+            )
             self.shown.succeeded = job_id
             self.desk.advance(40 * SECOND)
 
@@ -143,12 +152,16 @@ class Showcase:
             ("reports.render", "KeyError", "'currency'", 3),
         )
         for task, error, message, count in kinds:
-            for number in range(count):
+            for _ in range(count):
                 self._put(task, max_attempts=1)
                 claim = self._take(task)
                 self.desk.advance(2 * SECOND)
                 self.desk.end(
-                    claim, Verdict.DEAD, failure=self._failure(error, message, task), reason=Reason.FAILED, took=2 * SECOND
+                    claim,
+                    Verdict.DEAD,
+                    failure=self._failure(error, message, task),
+                    reason=Reason.FAILED,
+                    took=2 * SECOND,
                 )
                 self.shown.dead.append(claim.job_id)
 
@@ -166,13 +179,22 @@ class Showcase:
             self.desk.advance(25 * SECOND)
             claim = self._take("media.thumbnails", 3)
             self.desk.advance(70 * SECOND)
-            failure = self._failure("TimeoutError", "the image service did not answer in 60s", "media.thumbnails")
-            self.desk.end(claim, Verdict.FAILED, failure=failure, delay=wait, took=70 * SECOND, log=self._spice(_LOG))
+            failure = self._failure(
+                "TimeoutError", "the image service did not answer in 60s", "media.thumbnails"
+            )
+            self.desk.end(
+                claim, Verdict.FAILED, failure=failure, delay=wait, took=70 * SECOND, log=self._spice(_LOG)
+            )
             self.desk.advance(wait)
         self.shown.retried = job_id
 
     def _schedules(self) -> None:
-        spans = (("billing.close-month", "billing.invoice", 0), ("mail.morning", "mail.digest", 1), ("crm.every-hour", "crm.sync", 2), ("reports.nightly", "reports.render", 3))
+        spans = (
+            ("billing.close-month", "billing.invoice", 0),
+            ("mail.morning", "mail.digest", 1),
+            ("crm.every-hour", "crm.sync", 2),
+            ("reports.nightly", "reports.render", 3),
+        )
         for name, task, hours in spans:
             moment = self._end.replace(minute=0, second=0, microsecond=0) + (hours + 1) * HOUR
             self.desk.schedule(
@@ -184,18 +206,30 @@ class Showcase:
                 next_at=moment,
                 following_at=moment + 24 * HOUR,
             )
-        self.desk.pause(self._spice("reports.nightly"), author=self._spice("grace"), note=self._spice("moves to the new warehouse"))
+        self.desk.pause(
+            self._spice("reports.nightly"),
+            author=self._spice("grace"),
+            note=self._spice("moves to the new warehouse"),
+        )
 
     def _now(self) -> None:
         self._to(6 * MINUTE)
         again = self._take("media.thumbnails", 3)
         assert again.job_id == self.shown.retried
         self._to(4 * MINUTE)
-        for worker, (task, fraction) in enumerate((("search.reindex", 0.62), ("reports.render", 0.08), ("mail.digest", None)), 1):
+        for worker, (task, fraction) in enumerate(
+            (("search.reindex", 0.62), ("reports.render", 0.08), ("mail.digest", None)), 1
+        ):
             self.shown.running = self._put(task)
             claim = self._take(task, worker)
             if fraction is not None:
-                note = ProgressNote(job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, fraction=fraction, note=self._spice("412 of 664 shards"))
+                note = ProgressNote(
+                    job_id=claim.job_id,
+                    worker_id=claim.worker_id,
+                    fence=claim.fence,
+                    fraction=fraction,
+                    note=self._spice("412 of 664 shards"),
+                )
                 self.desk.run(self.desk.store.note_progress([note], at=self.desk.clock.stamp()))
             self.desk.advance(20 * SECOND)
         self._to(90 * SECOND)
@@ -213,10 +247,25 @@ class Showcase:
         self.desk.admit_all()
 
     def _odds_and_ends(self) -> None:
-        self.desk.pause_queue(self._spice("media"), author=self._spice("grace"), note=self._spice("the image service moves"))
+        self.desk.pause_queue(
+            self._spice("media"), author=self._spice("grace"), note=self._spice("the image service moves")
+        )
         self._to(30 * SECOND)
-        self.desk.join(0xDEAD, name=self._spice("batch-2"), queues=(self._spice("media"),), tasks=(self._spice("media.thumbnails"),), version="0.4.2", lease=SECOND)
-        lease = self.desk.store.acquire(self._spice("sync-crm"), holder_id=7, holder=self._spice("batch-1:4120"), ttl=HOUR, at=self.desk.clock.stamp())
+        self.desk.join(
+            0xDEAD,
+            name=self._spice("batch-2"),
+            queues=(self._spice("media"),),
+            tasks=(self._spice("media.thumbnails"),),
+            version="0.4.2",
+            lease=SECOND,
+        )
+        lease = self.desk.store.acquire(
+            self._spice("sync-crm"),
+            holder_id=7,
+            holder=self._spice("batch-1:4120"),
+            ttl=HOUR,
+            at=self.desk.clock.stamp(),
+        )
         self.desk.run(lease)
 
 

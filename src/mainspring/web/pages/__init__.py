@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.web.pages import dead, edit, jobs, overview, queues, workers
+from mainspring.web.pages import dead, edit, job, jobs, overview, queues, workers
 from mainspring.web.routes import Routes
 
 
@@ -11,6 +11,7 @@ def all_routes() -> list[Routes]:
     return [
         overview.routes,
         jobs.routes,
+        job.routes,
         dead.routes,
         edit.routes,
         queues.routes,
