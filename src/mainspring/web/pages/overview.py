@@ -16,7 +16,7 @@ from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
-TROUBLES, SHOWN = 20, 8
+TROUBLES, SHOWN = 20, 6
 routes = Routes("overview", PageRoute, include_in_schema=False)
 
 
