@@ -19,6 +19,7 @@ from mainspring.cli.next import next_
 from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
+from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.top import top
 from mainspring.cli.why import why
@@ -40,6 +41,7 @@ for command in (
     dev,
     worker,
     scheduler,
+    server,
     enqueue,
     jobs,
     dead,

@@ -14,6 +14,7 @@ from mainspring.config.settings import (
     ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
+    ServerConfig,
     Settings,
     WorkerConfig,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
+    "ServerConfig",
     "Settings",
     "WorkerConfig",
     "load",

@@ -22,8 +22,9 @@ from mainspring.web.bounds import LARGEST_BODY, Bounds
 from mainspring.web.desk import Desk
 from mainspring.web.headers import SecurityHeaders
 from mainspring.web.identity import Identify
-from mainspring.web.lastresort import LastResort
-from mainspring.web.problems import Problem, Unauthorized, on_problem
+from mainspring.web.lastresort import LastResort, told
+from mainspring.web.live import Live
+from mainspring.web.problems import Problem, Unauthorized, on_problem, problem_response
 from mainspring.web.routes import guard_of
 
 STATIC = Path(__file__).parent / "static"
@@ -56,9 +57,11 @@ def create_app(
     web.hosts, web.largest = frozenset(each.lower() for each in hosts), largest
     web.state.desk = Desk(app)
     web.state.identify = tuple(identify)
+    web.state.live = Live(web.state.desk)
     for error in (Problem, MainspringError, RequestValidationError):
         web.add_exception_handler(error, on_problem)
     web.add_exception_handler(HTTPException, _on_unknown)
+    web.add_exception_handler(Exception, _on_unexpected)
     for routes in (*api.all_routes(), *pages.all_routes()):
         # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
@@ -77,6 +80,10 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
         if not known:
             error = Unauthorized()
     return await on_problem(request, error)
+
+
+async def _on_unexpected(request: Request, error: Exception) -> Response:
+    return problem_response(told(request.scope, request.app.state.desk.app.entropy))
 
 
 def _check(web: FastAPI) -> None:

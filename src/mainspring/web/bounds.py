@@ -81,6 +81,10 @@ class Bounds:
             if names.count(name) > 1:
                 return Problem(400, "bad_request", f"{name.decode()}: expected once", field=name.decode())
         found = dict(headers)
+        if b"transfer-encoding" in found and b"content-length" in found:
+            return Problem(
+                400, "bad_request", "a body has one length: not content-length and transfer-encoding"
+            )
         if self._hosts and _host(found.get(b"host", b"")) not in self._hosts:
             return Problem(400, "bad_request", "host: not a name of this server", field="host")
         return _too_large(found.get(b"content-length"), largest)

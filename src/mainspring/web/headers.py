@@ -40,6 +40,11 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
+def plain_headers() -> dict[str, str]:
+    """Those of an answer that is made before there is a request."""
+    return {**_ALWAYS, "Content-Security-Policy": DATA_POLICY, "Cache-Control": "no-store"}
+
+
 def _add(headers: MutableHeaders, scope: Scope) -> None:
     for name, value in _ALWAYS.items():
         headers.setdefault(name, value)

@@ -10,6 +10,7 @@ from mainspring.entropy import Entropy
 from mainspring.web.problems import Problem, problem_response
 
 _log = logging.getLogger("mainspring.web")
+_TOLD = "mainspring.error"
 
 
 class LastResort:
@@ -35,11 +36,16 @@ class LastResort:
         except Exception:
             if scope["type"] != "http":
                 raise
-            error_id = f"{self._entropy.worker_id():x}"
-            _log.exception("%s %s: unexpected error %s", scope["method"], scope["path"], error_id)
+            if scope.get(_TOLD):
+                return  # Starlette has sent the answer below, and raises for servers that would log it
+            unexpected = told(scope, self._entropy)
             if begun:
                 raise
-            unexpected = Problem(
-                500, "internal", "something went wrong here; the log tells more", id=error_id
-            )
             await problem_response(unexpected)(scope, receive, send)
+
+
+def told(scope: Scope, entropy: Entropy) -> Problem:
+    """The answer to an exception that is being handled; it is logged under the answer's id."""
+    scope[_TOLD] = error_id = f"{entropy.worker_id():x}"
+    _log.exception("%s %s: unexpected error %s", scope["method"], scope["path"], error_id)
+    return Problem(500, "internal", "something went wrong here; the log tells more", id=error_id)

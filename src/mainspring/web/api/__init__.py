@@ -14,6 +14,7 @@ from mainspring.web.api import (
     jobs,
     schedule_edits,
     schedules,
+    stream,
     workflows,
 )
 from mainspring.web.routes import Routes
@@ -41,5 +42,6 @@ def all_routes() -> list[Routes]:
         health.ledger,
         access.routes,
         access.acts,
+        stream.routes,
         document.routes,
     ]
