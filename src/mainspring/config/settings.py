@@ -226,7 +226,7 @@ def _check_web_address(name: str, value: str) -> None:
 
 def _check_queues(queues: tuple[str, ...]) -> None:
     fit = isinstance(queues, tuple) and all(
-        isinstance(each, str) and each.split() == [each] for each in queues
+        isinstance(each, str) and each.split() == [each] and each.isprintable() for each in queues
     )
     names = [each.partition("=")[0] for each in queues] if fit else []
     if not fit or not queues or len(set(names)) < len(queues) or not all(names):
