@@ -37,7 +37,7 @@ def surroundings() -> Iterator[str]:
         return
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FEW_FILES:
-        yield f"only {soft} files may be open at once (ulimit -n), and jobs may fail for it: allow {FEW_FILES}"
+        yield f"only {soft} files may be open at once (ulimit -n), so jobs may fail: allow {FEW_FILES}"
 
 
 def _is_utf8() -> bool:
