@@ -22,6 +22,7 @@ from mainspring.cli.next import next_
 from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
+from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.surroundings import speak_utf8, typed
 from mainspring.cli.top import top
@@ -44,6 +45,7 @@ for command in (
     dev,
     worker,
     scheduler,
+    server,
     enqueue,
     jobs,
     dead,

@@ -15,6 +15,7 @@ from mainspring.config.settings import (
     ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
+    ServerConfig,
     Settings,
     WorkerConfig,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
+    "ServerConfig",
     "Settings",
     "WorkerConfig",
     "exposed_secret",
