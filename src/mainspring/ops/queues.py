@@ -37,8 +37,8 @@ class Queues:
         self._store, self._clock = store, clock
 
     async def all(self, *, about: bool = False) -> list[QueueInfo]:
-        """Every queue that has a job, a worker or a pause, by name. With `about` those that are too long to be
-        counted often are estimated."""
+        """Every queue that has a job, a worker or a pause, by name. With `about` those too long to be
+        counted every second are estimated."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
         for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)
