@@ -70,8 +70,8 @@ class Showcase:
         """All of it."""
         self._fleet()
         self._past()
-        self._dead_letters()
         self._retried()
+        self._dead_letters()
         self._schedules()
         self._now()
         self._limits()
@@ -151,8 +151,9 @@ class Showcase:
             ("crm.sync", "app.errors.Conflict", "contact 8812 was changed by somebody else", 6),
             ("reports.render", "KeyError", "'currency'", 3),
         )
+        self._to(9 * MINUTE)
         for task, error, message, count in kinds:
-            for number in range(count):
+            for _ in range(count):
                 self._put(task, max_attempts=1)
                 claim = self._take(task)
                 self.desk.advance(2 * SECOND)
@@ -175,7 +176,7 @@ class Showcase:
         """One that failed twice and runs again."""
         self._to(40 * MINUTE)
         job_id = self._put("media.thumbnails", priority=5)
-        for wait in (4 * MINUTE, 9 * MINUTE):
+        for wait in (4 * MINUTE, 12 * MINUTE):
             self.desk.advance(25 * SECOND)
             claim = self._take("media.thumbnails", 3)
             self.desk.advance(70 * SECOND)

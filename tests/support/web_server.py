@@ -74,9 +74,11 @@ def serving(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="web-server", daemon=True)
     thread.start()
+    loop = loops.get(timeout=PATIENCE)
     try:
-        yield WebServer(app, base, loops.get(timeout=PATIENCE), anyone)
+        yield WebServer(app, base, loop, anyone)
     finally:
+        loop.call_soon_threadsafe(web.state.live.close)
         server.should_exit = True
         thread.join(PATIENCE)
         assert not thread.is_alive(), "the server did not stop"

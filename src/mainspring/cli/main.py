@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
+from mainspring.cli.completion import completion
 from mainspring.cli.config import config
 from mainspring.cli.db import db
 from mainspring.cli.dead import dead
@@ -21,6 +24,7 @@ from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
+from mainspring.cli.surroundings import speak_utf8, typed
 from mainspring.cli.top import top
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
@@ -61,10 +65,12 @@ for command in (
     db,
     doctor,
     config,
+    completion,
 ):
     cli.add_command(command)
 
 
 def main() -> None:
     """The entry point."""
-    cli(prog_name="mainspring")
+    speak_utf8()
+    cli(typed(sys.argv[1:]), prog_name="mainspring")

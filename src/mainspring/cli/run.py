@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -11,6 +12,7 @@ import click
 from mainspring.cli.options import app_argument, length, settings_options
 from mainspring.cli.output import printable, say
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
+from mainspring.cli.surroundings import surroundings
 from mainspring.config import masked_url
 from mainspring.telemetry import Telemetry
 from mainspring.version import __version__
@@ -133,6 +135,8 @@ def _serve(
     app = access.load(_flags(given))
     set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
+    for tight in surroundings():
+        logging.getLogger("mainspring").warning(tight)
     if migrate:
         _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
     with naming_the_database(app):

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from mainspring.app import Mainspring
-from mainspring.cli.output import printable
+from mainspring.cli.output import printable, say
 from mainspring.cli.target import load_app
 from mainspring.clock import Clock
-from mainspring.config import MEMORY, masked_url, sqlite_file
+from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
 from mainspring.declare.registry import Registry
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.store.ports import Store
@@ -35,6 +35,8 @@ class Access:
         """The app that was named, or an empty one, with these flags over its settings."""
         app = Mainspring() if self.app is None else load_app(self.app)
         app.configure({**(flags or {}), "database.url": self.database_url}, file=self.file)
+        if self._loaded is None and (exposed := exposed_secret(self.file)) is not None:
+            say(f"Warning: {printable(exposed)}")
         self._loaded = app
         return app
 

@@ -13,9 +13,10 @@ from mainspring.cli.author import author_option
 from mainspring.cli.options import length, store_options
 from mainspring.cli.output import document, line
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
-from mainspring.cli.top_orders import Order
+from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
 from mainspring.errors import UsageError
+from mainspring.ops.redact import Redaction
 from mainspring.ops.top import Frame, frame_view, look
 from mainspring.store.ports import Store
 
@@ -40,7 +41,7 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
     Press ? for the keys. Every order asks first. --json prints one frame, as --once does.
     """
     if once or as_json:
-        frame = access.ask(look)
+        frame = access.ask(lambda store, clock: look(store, clock, alerts=access.loaded.settings.alerts))
         if as_json:
             document(frame_view(frame))
         else:
@@ -60,13 +61,16 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
     try:
         store: Store = await app.store(prepare=False)
         await store.verify()
-        first = await look(store, app.clock)
 
         async def read() -> Frame:
-            return await look(store, app.clock)
+            return await look(store, app.clock, alerts=app.settings.alerts)
+
+        redaction = Redaction(app.settings.privacy.redact)
 
         async def carry_out(order: Order) -> str:
-            return await order.carry_out(store, app.clock, author)
+            return await obey(order, store, app.clock, author, redaction)
+
+        first = await read()
 
         try:
             from mainspring.cli.top_screen import TopScreen

@@ -13,7 +13,7 @@ from textual.widgets import Static
 KEYS = """\
 Tab, Shift+Tab   the next pane, the one before
 Up, Down         the next line, the one before
-p   pause or resume the queue of the line, or the schedule under Next fires
+p   pause or resume the line's queue; under Next fires, the schedule
 r   retry the job of a failure: a waiting one runs now, a dead one again
 c   cancel the job: for good, and taken from its worker if it runs
 t   trigger the schedule: a job now, besides its slots

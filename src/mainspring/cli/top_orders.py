@@ -1,4 +1,4 @@
-"""What can be ordered from a line of `top`: a question to be answered with yes, and then the same command as ever."""
+"""What can be ordered from a line of `top`: a question that only yes answers, then the usual command."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from mainspring.cli.top_panes import Line
 from mainspring.clock import Clock
+from mainspring.model.access import AccessRole, Actor
+from mainspring.ops.acts import Acts
 from mainspring.ops.commands import Commands, Done, Effect
 from mainspring.ops.queues import Queues
+from mainspring.ops.redact import Redaction
 from mainspring.ops.schedules import ScheduleCommands, ScheduleEffect
 from mainspring.store.ports import Store
 
@@ -18,8 +21,20 @@ class Order:
     """Asked for, not yet agreed to."""
 
     question: str
+    act: str
+    """As the log of acts names it."""
+    target: str
     carry_out: Callable[[Store, Clock, str], Awaitable[str]]
     """Given the author; answers what is to be said."""
+
+
+async def obey(order: Order, store: Store, clock: Clock, author: str, redaction: Redaction) -> str:
+    """Carry it out, on record before and after; answer what is to be said."""
+    actor = Actor(name=author, role=AccessRole.ADMIN, via="cli")
+    async with Acts(store, clock, redaction).recorded(actor, order.act, target=order.target) as ending:
+        said = await order.carry_out(store, clock, author)
+        ending.details = {"said": said}
+    return said
 
 
 def order(key: str, pane: str, line: Line) -> Order | str:
@@ -56,8 +71,9 @@ def _pause_queue(name: str, paused: bool) -> Order:
         return f"queue {name} {'resumed' if done else 'is not paused'}"
 
     if paused:
-        return Order(question=f"Resume queue {name}?", carry_out=resume)
-    return Order(question=f"Pause queue {name}? What runs goes on.", carry_out=pause)
+        return Order(question=f"Resume queue {name}?", act="queues.resume", target=name, carry_out=resume)
+    question = f"Pause queue {name}? What runs goes on."
+    return Order(question=question, act="queues.pause", target=name, carry_out=pause)
 
 
 def _pause_schedule(name: str, paused: bool) -> Order:
@@ -70,25 +86,26 @@ def _pause_schedule(name: str, paused: bool) -> Order:
         return f"schedule {name} {done.why if done.effect is ScheduleEffect.NONE else 'resumed'}"
 
     if paused:
-        return Order(
-            question=f"Resume schedule {name}? The slots of the pause are not caught up.", carry_out=resume
-        )
-    return Order(question=f"Pause schedule {name}? Its slots will be skipped.", carry_out=pause)
+        question = f"Resume schedule {name}? The slots of the pause are not caught up."
+        return Order(question=question, act="schedules.resume", target=name, carry_out=resume)
+    question = f"Pause schedule {name}? Its slots will be skipped."
+    return Order(question=question, act="schedules.pause", target=name, carry_out=pause)
 
 
 def _retry(job_id: int, task: str) -> Order:
     async def retry(store: Store, clock: Clock, author: str) -> str:
         return _said(await Commands(store, clock).retry([job_id]))
 
-    return Order(question=f"Run job {job_id} ({task}) again now?", carry_out=retry)
+    question = f"Run job {job_id} ({task}) again now?"
+    return Order(question=question, act="jobs.retry", target=str(job_id), carry_out=retry)
 
 
 def _cancel(job_id: int, *, running: bool) -> Order:
     async def cancel(store: Store, clock: Clock, author: str) -> str:
         return _said(await Commands(store, clock).cancel([job_id]))
 
-    how = " It is taken from its worker." if running else ""
-    return Order(question=f"Cancel job {job_id} for good?{how}", carry_out=cancel)
+    question = f"Cancel job {job_id} for good?" + (" It is taken from its worker." if running else "")
+    return Order(question=question, act="jobs.cancel", target=str(job_id), carry_out=cancel)
 
 
 def _trigger(name: str) -> Order:
@@ -96,7 +113,8 @@ def _trigger(name: str) -> Order:
         done = await ScheduleCommands(store, clock).trigger(name)
         return f"schedule {name}: job {done.job_id} in queue {done.queue}"
 
-    return Order(question=f"Make a job of schedule {name} now, besides its slots?", carry_out=trigger)
+    question = f"Make a job of schedule {name} now, besides its slots?"
+    return Order(question=question, act="schedules.trigger", target=name, carry_out=trigger)
 
 
 def _said(answers: list[Done]) -> str:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.cli.output import printable
 from mainspring.model.value import Value
-from mainspring.ops.top import Failing, Frame, worker_name
+from mainspring.ops.top import DEAD_COUNTED, Failing, Frame, worker_name
 from mainspring.ops.words import length
 
 _WIDEST = 28
 _ERROR = 200
+_WIDE = 10_000
 
 
 class Line(Value, frozen=True, kw_only=True):
@@ -55,11 +56,14 @@ def panes(frame: Frame) -> tuple[Pane, ...]:
     return (_queues(frame), _running(frame), _coming(frame), _failures(frame))
 
 
-def headline(frame: Frame, where: str) -> str:
-    """Which database, when, and who is there."""
+def headline(frame: Frame, where: str, *, width: int = _WIDE) -> str:
+    """When, how far behind, who is there, and which database; the end of its name is what tells it apart."""
     lag = length(frame.lag) if frame.lag >= timedelta(seconds=1) else "none"
     there = f"{_counted(frame.workers, 'worker')}, {_counted(frame.schedulers, 'scheduler')}"
-    return f"{frame.at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}  lag {lag}  {there}  {printable(where)}"
+    letters = f"{frame.dead}{'+' if frame.dead == DEAD_COUNTED else ''} dead"
+    said = f"{frame.at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}  lag {lag}  {there}, {letters}  "
+    place, room = printable(where), max(width - len(said), 8)
+    return said + (place if len(place) <= room else f"…{place[1 - room :]}")
 
 
 def _queues(frame: Frame) -> Pane:
@@ -74,8 +78,8 @@ def _queues(frame: Frame) -> Pane:
                 key=each.name,
                 cells=_cells(
                     each.name,
-                    each.ready,
-                    each.delayed,
+                    f"{'~' if each.about else ''}{each.ready}",
+                    f"{'~' if each.about else ''}{each.delayed}",
                     each.running,
                     "" if oldest is None else _short(oldest),
                     each.workers,
@@ -227,7 +231,8 @@ def _counted(count: int, noun: str) -> str:
 def plain(frame: Frame, where: str) -> Sequence[str]:
     """The whole frame, line by line."""
     text = [f"mainspring top  {headline(frame, where)}"]
-    text += [f"WRONG  {printable(each)}" for each in frame.wrong] or ["nothing is wrong"]
+    text += [f"{each.severity.upper()}  {printable(each.sentence)}" for each in frame.wrong]
+    text += [] if frame.wrong else ["nothing is wrong"]
     for pane in panes(frame):
         text += ["", pane.title.upper()]
         if not pane.lines:

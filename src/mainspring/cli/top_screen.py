@@ -31,10 +31,10 @@ class TopScreen(App[None]):
     TITLE = "mainspring top"
     # No meaning is in a colour: the line in hand is reversed, the pane in hand has a heavy edge.
     CSS = """
-    #head, #said, #filter { height: 1; }
-    #wrong { height: auto; max-height: 3; text-style: bold; }
+    #head, #said, #filter { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #wrong { height: auto; max-height: 3; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
     #filter { display: none; border: none; padding: 0; }
-    DataTable { height: 1fr; min-height: 3; border-top: solid $foreground; scrollbar-size: 1 1; }
+    DataTable { height: 1fr; min-height: 3; border-top: solid $foreground; scrollbar-size: 0 1; }
     DataTable:focus { height: 2fr; border-top: heavy $foreground; }
     DataTable > .datatable--header { text-style: bold; background: $surface; }
     DataTable > .datatable--cursor { text-style: none; background: $surface; color: $foreground; }
@@ -52,6 +52,7 @@ class TopScreen(App[None]):
         Binding("s", "sort", "sort"),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("q", "quit", "quit"),
+        Binding("escape", "unfilter", show=False),
     ]
 
     def __init__(
@@ -114,18 +115,19 @@ class TopScreen(App[None]):
     def draw(self) -> None:
         """Bring the screen up to the frame; only cells that changed are drawn again."""
         with self.batch_update():
-            self.query_one("#head", Static).update(headline(self._frame, self._where))
+            self.query_one("#head", Static).update(headline(self._frame, self._where, width=self.size.width))
             self._tell_wrong(f"the database is away: {self._away}; trying on" if self._away else "")
             self.query_one("#said", Static).update(printable(self._said))
             for pane in panes(self._frame):
                 self._show(pane.holding(self._holding).sorted_by(self._sorted.get(pane.name)), pane)
 
     def _tell_wrong(self, first: str) -> None:
-        said = [f"! {printable(each)}" for each in ([first] if first else []) + list(self._frame.wrong)]
+        said = [f"! {printable(first)}"] if first else []
+        said += [f"! {each.severity}: {printable(each.sentence)}" for each in self._frame.wrong]
         if len(said) > _MOST_WRONG:
             said = [
                 *said[: _MOST_WRONG - 1],
-                f"! and {len(said) - _MOST_WRONG + 1} more: `mainspring doctor`",
+                f"! and {len(said) - _MOST_WRONG + 1} more: `mainspring top --once`",
             ]
         self.query_one("#wrong", Static).update("\n".join(said) or "nothing is wrong")
 
@@ -210,6 +212,13 @@ class TopScreen(App[None]):
         """Show only lines that hold it."""
         self._holding = given.value.strip()
         given.input.display = False
+        self.query_one("#queues").focus()
+        self.draw()
+
+    def action_unfilter(self) -> None:
+        """Show all lines again."""
+        field = self.query_one("#filter", Input)
+        field.value, field.display, self._holding = "", False, ""
         self.query_one("#queues").focus()
         self.draw()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mainspring.config.alerts import AlertsConfig, masked_target
+from mainspring.config.exposed import exposed_secret
 from mainspring.config.load import load, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
@@ -35,6 +36,7 @@ __all__ = [
     "ServerConfig",
     "Settings",
     "WorkerConfig",
+    "exposed_secret",
     "load",
     "masked_target",
     "masked_url",

@@ -18,12 +18,15 @@ _KEY = re.compile(r"\s*([\w.\s\"'-]+?)\s*=")
 
 def from_file(folder: Path, file: Path | None) -> Layer:
     """What the file sets: the one named, which must be there, or the first that is found in the folder."""
+    found = found_file(folder, file)
+    return {} if found is None else _read(found)
+
+
+def found_file(folder: Path, file: Path | None) -> Path | None:
+    """The file that settings are read from, if there is one."""
     if file is not None:
-        return _read(file)
-    for name in (NAME, PROJECT):
-        if (folder / name).exists():
-            return _read(folder / name)
-    return {}
+        return file
+    return next((folder / name for name in (NAME, PROJECT) if (folder / name).exists()), None)
 
 
 def _read(file: Path) -> Layer:

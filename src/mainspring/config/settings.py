@@ -226,6 +226,8 @@ class ServerConfig:
         _check_range("server.max_body", self.max_body, 1024, 64 * 1024 * 1024)
         if self.public_url:
             _check_address("server.public_url", self.public_url)
+        if "*" in self.allowed_hosts:
+            raise InvalidConfig("server.allowed_hosts", "*", "names; left out, it answers to any")
         if bool(self.tls_cert) != bool(self.tls_key):
             missing = "server.tls_key" if self.tls_cert else "server.tls_cert"
             raise InvalidConfig(missing, "", "a file: a certificate and its key go together")
@@ -241,9 +243,9 @@ class Settings:
     results: ResultsConfig = field(default_factory=ResultsConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     log: LogConfig = field(default_factory=LogConfig)
-    alerts: AlertsConfig = field(default_factory=AlertsConfig)
     access: AccessConfig = field(default_factory=AccessConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    alerts: AlertsConfig = field(default_factory=AlertsConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
 
 
@@ -266,7 +268,7 @@ def _check_web_address(name: str, value: str) -> None:
 
 def _check_queues(queues: tuple[str, ...]) -> None:
     fit = isinstance(queues, tuple) and all(
-        isinstance(each, str) and each.split() == [each] for each in queues
+        isinstance(each, str) and each.split() == [each] and each.isprintable() for each in queues
     )
     names = [each.partition("=")[0] for each in queues] if fit else []
     if not fit or not queues or len(set(names)) < len(queues) or not all(names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from mainspring.config.dsn import unknown_options
 from mainspring.errors import InvalidConfig
 
 MEMORY = "sqlite://:memory:"
@@ -52,6 +53,9 @@ def _checked(url: str) -> str:
         raise _refused(url, "a password with / # ? and @ written as %2F %23 %3F and %40")
     if not named:
         raise _refused(url, "a database name after the host")
+    for option in unknown_options(parts.query):
+        expected = "options that PostgreSQL or its driver knows, such as sslmode and application_name"
+        raise InvalidConfig(_FIELD, option, expected)
     return url
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mainspring.clock import Clock
+from mainspring.config import AlertsConfig
+from mainspring.lifecycle.troubles import troubles as judged
 from mainspring.model.fleet import Role
 from mainspring.model.glance import ComingFire, FailedRun, RunningJob
 from mainspring.model.history import DeadFilter, DeadJob
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
+from mainspring.model.trouble import Trouble
 from mainspring.model.value import Value
 from mainspring.ops.queues import QueueInfo, Queues, queue_view
+from mainspring.ops.troubles import facts, trouble_view
 from mainspring.ops.views import View, iso, member_id
-from mainspring.ops.words import length
 from mainspring.store.ports import Store
-from mainspring.trigger.misfire import LATE
 
 ROWS = 100
 """At most so many of each kind."""
 AMONG = 1000
 """Failures are looked for among so many runs."""
 DEAD_COUNTED = 1000
-WAITED_LONG = timedelta(minutes=1)
 
 
 class Failing(Value, frozen=True, kw_only=True):
@@ -45,8 +46,8 @@ class Frame(Value, frozen=True, kw_only=True):
     schedulers: int
     dead: int
     """Dead letters, counted up to DEAD_COUNTED."""
-    wrong: tuple[str, ...]
-    """What is not as it should be, the worst first."""
+    wrong: tuple[Trouble, ...]
+    """The worst first."""
     queues: tuple[QueueInfo, ...]
     running: tuple[RunningJob, ...]
     """Held longest first."""
@@ -57,27 +58,23 @@ class Frame(Value, frozen=True, kw_only=True):
     """Latest first."""
 
 
-async def look(store: Store, clock: Clock, *, rows: int = ROWS) -> Frame:
+async def look(store: Store, clock: Clock, *, alerts: AlertsConfig | None = None, rows: int = ROWS) -> Frame:
     """Read one frame. What it costs depends on what is shown, not on what the tables hold."""
-    now, due = await store.due_specs(limit=1, at=clock.stamp())
-    lag = now - due[0].next_at if due else timedelta()
-    members = await store.members(at=clock.stamp())
-    alive = [each for each in members if each.alive]
+    config = alerts or AlertsConfig()
+    seen = await facts(store, config, clock)
+    alive = [each for each in seen.members if each.alive]
     schedulers = sum(each.role is Role.SCHEDULER for each in alive)
-    queues = await Queues(store, clock).all()
-    coming = await store.coming(limit=rows)
-    dead = await store.count_dead(DeadFilter(limit=DEAD_COUNTED))
     return Frame(
-        at=now,
-        lag=lag,
+        at=seen.now,
+        lag=timedelta() if seen.behind_since is None else max(seen.now - seen.behind_since, timedelta()),
         workers=len(alive) - schedulers,
         schedulers=schedulers,
-        dead=dead,
-        wrong=tuple(_wrong(queues, lag, now, dead=dead, unfired=bool(coming) and not schedulers)),
-        queues=tuple(queues),
+        dead=await store.count_dead(DeadFilter(limit=DEAD_COUNTED)),
+        wrong=tuple(judged(seen, config)),
+        queues=tuple(await Queues(store, clock).all(about=True)),
         running=tuple(await store.running(limit=rows)),
-        names={each.id: each.name for each in members},
-        coming=tuple(coming),
+        names={each.id: each.name for each in seen.members},
+        coming=tuple(await store.coming(limit=rows)),
         failures=await _failures(store, clock, rows),
     )
 
@@ -107,23 +104,6 @@ def _last_run(letter: DeadJob) -> FailedRun:
     )
 
 
-def _wrong(
-    queues: Sequence[QueueInfo], lag: timedelta, now: datetime, *, dead: int, unfired: bool
-) -> list[str]:
-    said = ["no scheduler is alive: no schedule fires"] if unfired else []
-    if lag > LATE:
-        said.append(f"a slot is {length(lag)} overdue")
-    for each in queues:
-        waited = now - each.oldest_ready_at if each.oldest_ready_at else timedelta()
-        if each.ready and not each.workers:
-            said.append(f"queue {each.name}: no worker serves it, {each.ready} wait")
-        elif waited > WAITED_LONG and each.pause is None:
-            said.append(f"queue {each.name}: the oldest job has waited {length(waited)}")
-    if dead:
-        said.append(f"{'at least ' if dead == DEAD_COUNTED else ''}{dead} dead letters")
-    return said
-
-
 def worker_name(frame: Frame, job: RunningJob) -> str:
     """What people call the process that holds it."""
     return frame.names.get(job.worker_id) or f"{job.worker_id:x}"
@@ -137,7 +117,7 @@ def frame_view(frame: Frame) -> View:
         "workers": frame.workers,
         "schedulers": frame.schedulers,
         "dead": frame.dead,
-        "wrong": list(frame.wrong),
+        "wrong": [trouble_view(each) for each in frame.wrong],
         "queues": [queue_view(each) for each in frame.queues],
         "running": [
             {

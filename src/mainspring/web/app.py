@@ -63,7 +63,7 @@ def create_app(
     web.add_exception_handler(HTTPException, _on_unknown)
     web.add_exception_handler(Exception, _on_unexpected)
     for routes in (*api.all_routes(), *pages.all_routes()):
-        # The routes themselves: an included router would hide them from the check below.
+        # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
     web.mount("/static", Assets(directory=STATIC), name="static")
     _check(web)

@@ -17,5 +17,4 @@ class Assets(StaticFiles):
     ) -> Response:
         answer = super().file_response(full_path, stat_result, scope, status_code)
         answer.headers["Cache-Control"] = "no-cache"
-        answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer

@@ -36,9 +36,9 @@ FILES = (
     "requests.sql",
     "history.sql",
     "glance.sql",
-    "watching.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "pages.sql",
     "admin.sql",
 )

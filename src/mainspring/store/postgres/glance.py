@@ -35,7 +35,7 @@ class PostgresGlance:
                 fraction=row["fraction"],
                 note=row["note"] or "",
             )
-            for row in await self._recorded("running", look=LOOK, limit=limit)
+            for row in await self._glanced("running", look=LOOK, limit=limit)
         ]
 
     async def coming(self, *, limit: int) -> list[ComingFire]:
@@ -47,7 +47,7 @@ class PostgresGlance:
                 slot_at=row["next_at"],
                 paused=row["paused"],
             )
-            for row in await self._recorded("coming", limit=limit)
+            for row in await self._glanced("coming", limit=limit)
         ]
 
     async def lately_failed(self, *, among: int, limit: int) -> list[FailedRun]:
@@ -63,10 +63,10 @@ class PostgresGlance:
                 error=row["error"] or "",
                 message=row["message"] or "",
             )
-            for row in await self._recorded("lately_failed", among=among, limit=limit)
+            for row in await self._glanced("lately_failed", among=among, limit=limit)
         ]
 
-    async def _recorded(self, statement: str, **params: object) -> list[Record]:
+    async def _glanced(self, statement: str, **params: object) -> list[Record]:
         """Rows that name a queue and a task, both learnt."""
         found = await self._database.fetch(statement, **params)
         await self._names.learn({row["queue_id"] for row in found}, {row["task_id"] for row in found})

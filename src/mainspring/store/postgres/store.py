@@ -50,9 +50,9 @@ class PostgresStore(
     PostgresEffects,
     PostgresEvents,
     PostgresGlance,
-    PostgresWatch,
     PostgresAccess,
     PostgresActs,
+    PostgresWatch,
     PostgresPages,
     PostgresAdmin,
 ):

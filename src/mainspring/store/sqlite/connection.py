@@ -31,9 +31,9 @@ FILES = (
     "requests.sql",
     "history.sql",
     "glance.sql",
-    "watching.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "pages.sql",
     "admin.sql",
 )

@@ -46,9 +46,9 @@ class SQLiteStore(
     SQLiteEffects,
     SQLiteEvents,
     SQLiteGlance,
-    SQLiteWatch,
     SQLiteAccess,
     SQLiteActs,
+    SQLiteWatch,
     SQLitePages,
     SQLiteAdmin,
 ):

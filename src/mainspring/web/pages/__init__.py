@@ -7,6 +7,7 @@ from mainspring.web.pages import (
     backfill,
     dead,
     edit,
+    job,
     jobs,
     overview,
     queues,
@@ -27,6 +28,7 @@ def all_routes() -> list[Routes]:
     return [
         overview.routes,
         jobs.routes,
+        job.routes,
         dead.routes,
         edit.routes,
         queues.routes,

@@ -16,7 +16,7 @@ from mainspring.ops.commands import Effect
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.flash import done
 from mainspring.web.identity import actor_of
-from mainspring.web.pages import payloads
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import Text, Whole, address, one_of
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
@@ -148,7 +148,7 @@ async def _groups(desk: Desk, which: DeadFilter) -> dict[str, Any]:
         "groups": [
             (
                 each,
-                payloads.text(each.line),
+                Payloads(desk).text(each.line),
                 address("/dead/letters", task=each.task, error=each.error or None, text=each.line or None),
             )
             for each in found[:GROUPS]
@@ -166,7 +166,9 @@ async def _letters(desk: Desk, which: DeadFilter, before: int | None) -> dict[st
     shown = found[:PAGE]
     fields = _fields(which)
     return {
-        "letters": [(each, payloads.failure(each.errors[-1] if each.errors else None)) for each in shown],
+        "letters": [
+            (each, Payloads(desk).failure(each.errors[-1] if each.errors else None)) for each in shown
+        ],
         "count": await store.count_dead(_page(which, None, 10_000)),
         "asked": which,
         "fields": fields,

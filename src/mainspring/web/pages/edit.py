@@ -20,7 +20,7 @@ from mainspring.ops.views import call_view
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.flash import done
 from mainspring.web.identity import actor_of
-from mainspring.web.pages import payloads
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import JobId
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
     letter = await (await desk.queries()).dead_letter(job_id)
     had = call_view(letter.payload)
-    shown = payloads.call(letter.payload)
+    shown = Payloads(desk).call(letter.payload)
     return page(
         request,
         "edit.html",
@@ -89,7 +89,7 @@ async def write(
     except InvalidArgument as wrong:
         return page(request, "edit.html", status=422, **values, wrong=wrong, lines=())
     if step not in ("write", "replay"):
-        return page(request, "edit.html", **values, wrong=None, lines=_difference(letter, now))
+        return page(request, "edit.html", **values, wrong=None, lines=_difference(desk, letter, now))
     editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
     _, changed = await editing.edit(job_id, change)
     said = "Its arguments were changed" if changed else "Its arguments were these already"
@@ -135,7 +135,7 @@ def _signature(desk: Desk, letter: DeadJob) -> Signature | None:
         return None
 
 
-def _difference(letter: DeadJob, now: Arguments) -> list[Line]:
-    old = json_text(payloads.call(letter.payload)).splitlines()
-    new = json_text(payloads.redacted({"args": now[0], "kwargs": now[1]})).splitlines()
+def _difference(desk: Desk, letter: DeadJob, now: Arguments) -> list[Line]:
+    old = json_text(Payloads(desk).call(letter.payload)).splitlines()
+    new = json_text(Payloads(desk).value({"args": now[0], "kwargs": now[1]})).splitlines()
     return [Line(each[0].strip(), each[2:]) for each in difflib.ndiff(old, new) if each[0] in "+- "]

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from mainspring.model.trouble import Rule, Trouble
 from mainspring.ops.troubles import troubles
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.pages import payloads
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
-TROUBLES, SHOWN = 20, 8
+TROUBLES, SHOWN = 20, 6
 routes = Routes("overview", PageRoute, include_in_schema=False)
 
 
@@ -33,7 +33,7 @@ async def overview_part(request: Request, desk: AtDesk) -> Response:
 async def _now(desk: Desk) -> dict[str, Any]:
     store = await desk.store()
     found = await troubles(store, desk.app.settings.alerts, desk.clock)
-    queues = await (await desk.queues()).all()
+    queues = await (await desk.queues()).all(about=True)
     members = await (await desk.queries()).members()
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
@@ -48,7 +48,8 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "running": await store.running(limit=SHOWN),
         "coming": await store.coming(limit=SHOWN),
         "failed": [
-            (each, payloads.text(each.message)) for each in await store.lately_failed(among=500, limit=SHOWN)
+            (each, Payloads(desk).text(each.message))
+            for each in await store.lately_failed(among=500, limit=SHOWN)
         ],
     }
 

@@ -2,54 +2,57 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import msgspec
 
 from mainspring.model.failure import Failure
 from mainspring.model.report import RESULT_GONE
-from mainspring.ops.redact import Redaction
 from mainspring.ops.views import call_view
-from mainspring.web.rendering import add_filter
+from mainspring.web.desk import Desk
+from mainspring.web.privacy import redaction_of
 
-_redaction = Redaction()
 GONE = "no longer kept"
 
 
-def redacted(value: object) -> object:
-    """Any value that can be JSON."""
-    return _redaction.payload(value)
+class Payloads:
+    """Without the secrets that an app hides."""
 
+    def __init__(self, desk: Desk) -> None:
+        self._hide = redaction_of(desk)
 
-def call(payload: bytes) -> dict[str, object]:
-    """The arguments of a job: `args` and `kwargs`, or `payload` for one that another hand wrote."""
-    return {name: _redaction.payload(value) for name, value in call_view(payload).items()}
+    def value(self, value: object) -> object:
+        """Anything that can be JSON."""
+        return self._hide.payload(value)
 
+    def text(self, value: str) -> str:
+        """A line of a log, a message, a traceback."""
+        return self._hide.text(value)
 
-def result(value: bytes | None) -> object:
-    """What a handler returned."""
-    if value is None:
-        return None
-    return GONE if value == RESULT_GONE else _redaction.payload(msgspec.json.decode(value))
+    def call(self, payload: bytes) -> dict[str, object]:
+        """The arguments of a job: `args` and `kwargs`, or `payload` for one that another hand wrote."""
+        return {name: self.value(value) for name, value in call_view(payload).items()}
 
+    def result(self, value: bytes | None) -> object:
+        """What a handler returned."""
+        if value is None:
+            return None
+        return GONE if value == RESULT_GONE else self.value(msgspec.json.decode(value))
 
-def text(value: str) -> str:
-    """A line of a log, a message, a traceback."""
-    return _redaction.text(value)
+    @overload
+    def failure(self, value: Failure) -> Failure: ...
+    @overload
+    def failure(self, value: Failure | None) -> Failure | None: ...
+    def failure(self, value: Failure | None) -> Failure | None:
+        """An error."""
+        if value is None:
+            return None
+        message, traceback = self.text(value.message), self.text(value.traceback)
+        return msgspec.structs.replace(value, message=message, traceback=traceback)
 
-
-def failure(value: Failure | None) -> Failure | None:
-    """An error."""
-    if value is None:
-        return None
-    return msgspec.structs.replace(value, message=text(value.message), traceback=text(value.traceback))
-
-
-def shown(value: object) -> str:
-    """A value of any kind on one line, such as one side of a difference."""
-    hidden = _redaction.payload(value)
-    if hidden is None:
-        return "–"
-    return text(hidden) if isinstance(hidden, str) else msgspec.json.encode(hidden).decode()
-
-
-add_filter("shown", shown)
-add_filter("redacted", redacted)
+    def shown(self, value: object) -> str:
+        """A value of any kind on one line, such as one side of a difference."""
+        hidden = self._hide.payload(value)
+        if hidden is None:
+            return "–"
+        return self.text(hidden) if isinstance(hidden, str) else msgspec.json.encode(hidden).decode()

@@ -1,4 +1,4 @@
-"""The route of a page: what cannot be shown is said on a page, and browsers are told what a page may do."""
+"""The route of a page: what cannot be shown is said on a page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from starlette.responses import Response
 
 from mainspring.errors import MainspringError
 from mainspring.web.guarded import GuardedRoute
-from mainspring.web.problems import Problem, problem_of, problem_response
+from mainspring.web.problems import Problem, as_problem, problem_response
 from mainspring.web.rendering import page
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-"""What a browser may do on our pages: nothing that did not come from us, and no script within a page."""
 _HEADINGS = {
     401: "Sign in first",
     403: "You may not do this",
@@ -39,11 +34,9 @@ class PageRoute(GuardedRoute):
 
         async def shown(request: Request) -> Response:
             try:
-                answer = await handle(request)
+                return await handle(request)
             except (Problem, MainspringError, RequestValidationError) as error:
-                answer = trouble(request, _problem(error))
-            answer.headers.setdefault("Content-Security-Policy", POLICY)
-            return answer
+                return trouble(request, as_problem(error))
 
         return shown
 
@@ -56,13 +49,3 @@ def trouble(request: Request, problem: Problem) -> Response:
     answer = page(request, "trouble.html", status=problem.status, problem=problem, heading=heading)
     answer.headers.update(problem.headers)
     return answer
-
-
-def _problem(error: Exception) -> Problem:
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, MainspringError):
-        return problem_of(error)
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - one of the three that are caught
-    said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
-    return Problem(422, "invalid", said)

@@ -13,6 +13,7 @@ from mainspring.ops.schedule_sheet import ScheduleSheets
 from mainspring.ops.slot_strip import legend
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.forms import asked, when
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
@@ -56,6 +57,7 @@ async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
         "sheet": sheet,
         "legend": legend(sheet.tiles),
         "before": before,
+        "hide": Payloads(desk),
         "declared": name in desk.app.registry.schedules,
         "yesterday": sheet.now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY,
     }

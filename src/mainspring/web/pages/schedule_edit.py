@@ -14,7 +14,6 @@ from mainspring.model.schedule import Schedule
 from mainspring.ops.draft import Draft
 from mainspring.ops.edited import Written
 from mainspring.ops.editing import ScheduleEditor
-from mainspring.ops.redact import Redaction
 from mainspring.ops.schedule_form import FIELDS, field_of, form_of, options_from
 from mainspring.ops.triggers import calendars_of
 from mainspring.trigger.codec import decode
@@ -23,8 +22,10 @@ from mainspring.web.flash import done
 from mainspring.web.forms import asked, text, whole
 from mainspring.web.forms import form_of as sent
 from mainspring.web.identity import actor_of
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
+from mainspring.web.privacy import redaction_of
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
@@ -49,7 +50,13 @@ async def preview(request: Request, desk: AtDesk, name: str) -> Response:
         written, error = None, refused
     wrong = None if error is None else field_of(error, said)
     return page(
-        request, "parts/schedule_preview.html", written=written, error=error, wrong=wrong, fields=_fields()
+        request,
+        "parts/schedule_preview.html",
+        written=written,
+        error=error,
+        wrong=wrong,
+        fields=_fields(),
+        hide=Payloads(desk),
     )
 
 
@@ -80,7 +87,7 @@ async def _stored(desk: Desk, name: str) -> _Stored:
         raise NotFound("schedule", name)
     calendars = await calendars_of(store, [schedule.trigger])
     draft = Draft.of(schedule, decode(schedule.trigger, calendars))
-    return _Stored(schedule, draft, form_of(draft, Redaction()))
+    return _Stored(schedule, draft, form_of(draft, redaction_of(desk)))
 
 
 async def _written(

@@ -15,6 +15,7 @@ from mainspring.ops.workflow_queries import WorkflowQueries
 from mainspring.ops.workflow_views import StepView
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.forms import asked, text, whole
+from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.workflows import LARGEST_ID
 from mainspring.web.rendering import page
@@ -47,7 +48,9 @@ async def part(request: Request, desk: AtDesk, workflow_id: int) -> Response:
 async def step(request: Request, desk: AtDesk, workflow_id: int) -> Response:
     """One step, or one item of a map, with what it was given and what it made."""
     found = await _step(request, desk, workflow_id)
-    return page(request, "parts/step.html", step=found, workflow_id=workflow_id, items=ITEMS)
+    return page(
+        request, "parts/step.html", step=found, workflow_id=workflow_id, items=ITEMS, hide=Payloads(desk)
+    )
 
 
 async def _values(desk: Desk, workflow_id: int) -> dict[str, Any]:
@@ -59,6 +62,7 @@ async def _values(desk: Desk, workflow_id: int) -> dict[str, Any]:
         "graph": None if drawn is None else msgspec.json.encode(drawn).decode(),
         "gantt": gantt(view),
         "items": ITEMS,
+        "hide": Payloads(desk),
     }
 
 

@@ -1,0 +1,72 @@
+"""`python -m tests.browser.screenshots docs/images`: pictures of the pages, light, dark and on a phone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mainspring.app import Mainspring
+from tests.support.browser import chromium
+from tests.support.showcase import Showcase, plain
+from tests.support.web_server import serving
+
+PAGES = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "job": "/jobs/{retried}",
+    "dead": "/dead",
+    "letters": "/dead/letters?task=billing.invoice&error=ConnectionError",
+    "edit": "/dead/{dead[0]}/edit",
+    "queues": "/queues",
+    "workers": "/workers",
+}
+PHONE = {"width": 390, "height": 844}
+TALLEST = 1400
+COLOURS = 128
+
+
+def main(args: Sequence[str]) -> None:
+    """Take them all, or those that are named after the folder."""
+    folder = Path(args[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = set(args[1:]) or set(PAGES)
+    with tempfile.TemporaryDirectory() as place, serving(Mainspring(f"sqlite:///{place}/demo.db")) as server:
+        shown = Showcase(server.run(server.app.store()), server.run, plain).fill()
+        with chromium() as browser:
+            for name, path in PAGES.items():
+                if name not in wanted:
+                    continue
+                address = path.format(**vars(shown))
+                for scheme in ("light", "dark"):
+                    with browser.tab(server.base, color_scheme=scheme, reduced_motion="reduce") as tab:
+                        tab.open(address)
+                        _take(tab, folder / f"{name}-{scheme}.png")
+                if name in ("overview", "job"):
+                    with browser.tab(server.base, viewport=PHONE, reduced_motion="reduce") as tab:
+                        tab.open(address)
+                        _take(tab, folder / f"{name}-phone.png")
+
+
+def _take(tab: Any, path: Path) -> None:
+    tab.page.wait_for_timeout(400)
+    height = tab.page.evaluate("document.documentElement.scrollHeight")
+    width = tab.page.viewport_size["width"]
+    tab.page.set_viewport_size({"width": width, "height": min(TALLEST, max(700, height))})
+    tab.page.screenshot(path=str(path))
+    _shrink(path)
+
+
+def _shrink(path: Path) -> None:
+    """Fewer colours, where pngquant is there: pages have few."""
+    if shutil.which("pngquant") is not None:
+        command = ["pngquant", "--force", "--nofs", "--output", str(path), str(COLOURS), str(path)]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
