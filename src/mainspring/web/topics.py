@@ -13,6 +13,7 @@ from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.ops.workflow_queries import WorkflowQueries
 from mainspring.ops.workflow_views import workflow_json
+from mainspring.trigger.misfire import LATE
 from mainspring.web.api.job_views import job_detail
 from mainspring.web.desk import Desk
 from mainspring.web.privacy import private
@@ -64,10 +65,16 @@ async def _dead(desk: Desk) -> View:
 
 
 async def _schedules(desk: Desk) -> View:
-    found = await (await desk.queries()).schedules()
-    paused = sum(each.paused_at is not None for each in found)
-    soon = min((each.next_at for each in found if each.next_at is not None), default=None)
-    return {"count": len(found), "paused": paused, "next_at": None if soon is None else soon.isoformat()}
+    # Looked at every second while somebody listens: never all of them.
+    store = await desk.store()
+    counts = await store.schedule_counts(late=LATE, at=desk.clock.stamp())
+    coming = await store.coming(limit=1)
+    return {
+        "count": counts.total,
+        "paused": counts.paused,
+        "overdue": counts.overdue,
+        "next_at": coming[0].slot_at.isoformat() if coming else None,
+    }
 
 
 async def _overview(desk: Desk) -> View:

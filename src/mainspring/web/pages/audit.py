@@ -13,7 +13,7 @@ from mainspring.model.act import ActFilter
 from mainspring.ops.acts import Acts, Told, act_view
 from mainspring.ops.auditing import Auditor, Report
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.errands import Errand, Errands
+from mainspring.web.errands import Errand, Errands, Stage
 from mainspring.web.flash import done
 from mainspring.web.forms import asked, text, whole
 from mainspring.web.identity import actor_of
@@ -97,6 +97,7 @@ def _proofs(request: Request) -> dict[str, Any]:
     report = proven.answer if proven is not None and isinstance(proven.answer, Report) else None
     findings = [] if report is None else report.findings
     return {
+        "running": any(each.stage is Stage.RUNNING for each in found.values()),
         "chain": found.get(CHAIN),
         "ledger": proven,
         "report": report,

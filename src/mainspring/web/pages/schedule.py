@@ -9,6 +9,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.declare.names import valid_name
+from mainspring.errors import InvalidArgument
 from mainspring.ops.schedule_sheet import ScheduleSheets
 from mainspring.ops.slot_strip import legend
 from mainspring.web.desk import AtDesk, Desk
@@ -58,6 +60,7 @@ async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
         "legend": legend(sheet.tiles),
         "before": before,
         "hide": Payloads(desk),
+        "topic": _topic(name),
         "declared": name in desk.app.registry.schedules,
         "yesterday": sheet.now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY,
     }
@@ -65,3 +68,11 @@ async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
 
 def _sheets(desk: Desk, store: Any) -> ScheduleSheets:
     return ScheduleSheets(store, desk.clock)
+
+
+def _topic(name: str) -> str:
+    """What the page listens to; a name that nobody could give today has no news of its own."""
+    try:
+        return f"schedule/{valid_name(name, 'schedule').replace('/', '~')}"
+    except InvalidArgument:
+        return ""
