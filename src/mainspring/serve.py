@@ -83,6 +83,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             telemetry=telemetry,
             results=settings.results,
             children=lambda journal: _children(app, journal),
+            tracer=app.tracer,
         )
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
@@ -134,7 +135,8 @@ def _launch(app: Mainspring) -> Launch:
     from mainspring.engine.isolate.launch import Launch
 
     path, log = tuple(sys.path), app.settings.log
-    hello = Hello(path=path, database_url=app.settings.database.url)
+    traces = app.settings.traces.enabled
+    hello = Hello(path=path, database_url=app.settings.database.url, traces=traces)
     if app.target is not None:
         hello = Hello(
             target=app.target,
@@ -142,6 +144,7 @@ def _launch(app: Mainspring) -> Launch:
             database_url=app.settings.database.url,
             log_level=log.level,
             log_format=log.format,
+            traces=traces,
         )
     return Launch(command=CHILD, hello=hello)
 

@@ -22,8 +22,24 @@ def log_options(command: Callable[..., None]) -> Callable[..., None]:
     command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
         command
     )
+    command = click.option(
+        "--configure-logging/--no-configure-logging",
+        "log_configure",
+        default=None,
+        help="Whether logging is set up here, or left to the app.",
+    )(command)
     return click.option(
         "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
+    )(command)
+
+
+def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Where this process tells of itself."""
+    command = click.option("--metrics-host", metavar="HOST", help="Where to listen; default: 127.0.0.1.")(
+        command
+    )
+    return click.option(
+        "--metrics-port", type=int, metavar="PORT", help="Serve /metrics, /healthz and /readyz there."
     )(command)
 
 
@@ -53,6 +69,7 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
 @app_argument()
 @worker_options
 @settings_options
+@metrics_options
 @log_options
 def dev(access: Access, **given: object) -> None:
     """Run everything in one process: migrate, schedule, work, and log every run.
@@ -69,6 +86,7 @@ def dev(access: Access, **given: object) -> None:
 @click.option("-p", "--processes", type=click.IntRange(1, 1000), metavar="N", help="Worker processes.")
 @click.option("--supervised", type=int, hidden=True)
 @settings_options
+@metrics_options
 @log_options
 @verbose_option
 def worker(
@@ -104,6 +122,7 @@ def worker(
 @click.option("--lease", type=length, help="How long the process is thought alive unheard.")
 @click.option("--heartbeat", type=length, help="At most a third of the lease.")
 @settings_options
+@metrics_options
 @log_options
 @verbose_option
 def scheduler(access: Access, verbose: bool, **given: object) -> None:
@@ -156,10 +175,12 @@ def _supervise(
 
 def _flags(given: Mapping[str, object]) -> dict[str, object]:
     """Options by the dotted names of the settings they set."""
-    return {
-        f"log.{name.removeprefix('log_')}" if name.startswith("log_") else f"worker.{name}": value
-        for name, value in given.items()
-    }
+    return {_setting(name): value for name, value in given.items()}
+
+
+def _setting(option: str) -> str:
+    section, _, name = option.partition("_")
+    return f"{section}.{name}" if section in ("log", "metrics") else f"worker.{option}"
 
 
 def _banner(url: str, tasks: list[str], schedules: list[str]) -> None:

@@ -20,7 +20,7 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
     """Write the rows."""
     lanes = {(job.queue, job.priority) for _, job in jobs}
     session.each("add_lanes", ({"queue": queue, "priority": priority} for queue, priority in lanes))
-    # Most jobs have neither limits nor a deadline nor a trace, and each further column costs as much as a call.
+    # Most jobs have no limits, deadline or trace, and each further column costs as much as a call.
     bound = [
         (job_id, job)
         for job_id, job in jobs
