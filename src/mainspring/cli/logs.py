@@ -43,8 +43,8 @@ def _set_level(name: str, level: int) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`HH:MM:SS level message`, on one line whatever the message holds; tracebacks are indented. A line that a
-    handler logged ends with its job, and every line of a run with its trace."""
+    """`HH:MM:SS level message`, on one line whatever the message holds; tracebacks are indented. What a
+    handler logs ends with its job, and every line of a run with its trace."""
 
     def __init__(self, redact: Redact = lambda text: text) -> None:
         super().__init__()

@@ -20,6 +20,7 @@ from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.simulate import simulate_
+from mainspring.cli.status import status
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
@@ -56,6 +57,7 @@ for command in (
     check,
     db,
     doctor,
+    status,
     config,
 ):
     cli.add_command(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.config.load import load, variables
+from mainspring.config.load import Manager, load, service_manager, unmanaged, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
     CAPTURE_NONE,
@@ -24,6 +24,7 @@ __all__ = [
     "MEMORY",
     "DatabaseConfig",
     "LogConfig",
+    "Manager",
     "MetricsConfig",
     "ResultsConfig",
     "RetentionConfig",
@@ -34,6 +35,8 @@ __all__ = [
     "load",
     "masked_url",
     "normal_url",
+    "service_manager",
     "sqlite_file",
+    "unmanaged",
     "variables",
 ]
