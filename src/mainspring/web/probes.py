@@ -1,4 +1,4 @@
-"""`/metrics` for those who may look; `/healthz` and `/readyz` for everybody, who learn up or down and no more."""
+"""`/metrics` for those who may look; `/healthz` and `/readyz` for everybody, who learn up or down alone."""
 
 from __future__ import annotations
 
