@@ -41,6 +41,8 @@ def _values(settings: Settings) -> dict[str, object]:
         for each in fields(part):
             found[f"{section.name}.{each.name}"] = _plain(getattr(part, each.name))
     found["database.url"] = masked_url(settings.database.url)
+    for secret in ("access.oidc_client_secret",):
+        found[secret] = "***" if found[secret] else ""
     return found
 
 

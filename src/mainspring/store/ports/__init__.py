@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
@@ -22,6 +23,8 @@ from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
+    "AccessStore",
+    "ActStore",
     "Admin",
     "BackfillStore",
     "Borrower",
@@ -61,6 +64,8 @@ class Store(
     EffectStore,
     EventStore,
     HistoryStore,
+    AccessStore,
+    ActStore,
     Admin,
     Wakeups,
     Protocol,

@@ -34,6 +34,8 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
+from mainspring.store.postgres.access import PostgresAccess
+from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
@@ -44,6 +46,8 @@ class PostgresStore(
     PostgresEffects,
     PostgresEvents,
     PostgresHistory,
+    PostgresAccess,
+    PostgresActs,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -29,6 +29,8 @@ FILES = (
     "effects.sql",
     "events.sql",
     "history.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
