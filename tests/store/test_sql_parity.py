@@ -69,7 +69,7 @@ ONLY_POSTGRES = {
 }
 #: Statements that only SQLite needs: without writable CTEs, one of PostgreSQL's statements is several.
 ONLY_SQLITE = {
-    "fleet.sql": {"lost_claims", "give_back_jobs", "bury_jobs"},
+    "fleet.sql": {"lost_claims", "note_lost", "give_back_jobs", "bury_jobs"},
     "jobs.sql": {
         "add_lanes",
         "claim_lanes",

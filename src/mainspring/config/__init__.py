@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.config.alerts import AlertsConfig, masked_target
 from mainspring.config.load import Manager, load, service_manager, unmanaged, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
@@ -25,6 +26,7 @@ __all__ = [
     "CAPTURE_NONE",
     "MEMORY",
     "AccessConfig",
+    "AlertsConfig",
     "DatabaseConfig",
     "LogConfig",
     "Manager",
@@ -37,6 +39,7 @@ __all__ = [
     "TracesConfig",
     "WorkerConfig",
     "load",
+    "masked_target",
     "masked_url",
     "normal_url",
     "service_manager",

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from mainspring.config.alerts import AlertsConfig
+from mainspring.config.checks import check_choice as _check_choice
+from mainspring.config.checks import check_length as _check_length
+from mainspring.config.checks import check_range as _check_range
 from mainspring.config.url import masked_url, normal_url
 from mainspring.duration import written
 from mainspring.errors import InvalidConfig
@@ -247,24 +251,7 @@ class Settings:
     traces: TracesConfig = field(default_factory=TracesConfig)
     access: AccessConfig = field(default_factory=AccessConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
-
-
-def _check_range(name: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidConfig(name, value, f"a whole number from {least} to {most}")
-
-
-def _check_length(
-    name: str, value: timedelta, *, least: timedelta = timedelta(), most: timedelta = 36525 * _DAY
-) -> None:
-    if not isinstance(value, timedelta) or not least <= value <= most:
-        shown = written(value) if isinstance(value, timedelta) else value
-        raise InvalidConfig(name, shown, f"from {written(least)} to {written(most)}")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidConfig(name, value, f"one of {', '.join(choices)}")
+    alerts: AlertsConfig = field(default_factory=AlertsConfig)
 
 
 def _check_web_address(name: str, value: str) -> None:

@@ -20,6 +20,7 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
+    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -66,6 +68,7 @@ class Store(
     HistoryStore,
     AccessStore,
     ActStore,
+    WatchStore,
     Admin,
     Wakeups,
     Protocol,

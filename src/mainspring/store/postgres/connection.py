@@ -36,6 +36,7 @@ FILES = (
     "history.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

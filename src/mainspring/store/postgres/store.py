@@ -27,6 +27,7 @@ from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
+from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
 
 POOL_SIZE = 4
@@ -48,6 +49,7 @@ class PostgresStore(
     PostgresHistory,
     PostgresAccess,
     PostgresActs,
+    PostgresWatch,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -31,6 +31,7 @@ FILES = (
     "history.sql",
     "access.sql",
     "acts.sql",
+    "watching.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

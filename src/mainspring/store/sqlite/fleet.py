@@ -57,6 +57,7 @@ class SQLiteFleet:
         def work(session: Session) -> Reaped:
             now = session.now(at)
             buried = session.rows("bury_members", now=now)
+            session.each("note_lost", [dict(row) | {"now": now} for row in buried])
             if not session.rows("dead_members"):
                 return Reaped()
             lost = session.rows("reap_jobs", now=now, limit=limit)

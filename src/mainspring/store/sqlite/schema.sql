@@ -40,6 +40,42 @@ CREATE TABLE acts_head (
     id     INTEGER NOT NULL,
     digest BLOB    NOT NULL
 ) STRICT;
+CREATE TABLE alert_notes (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    alert_id   INTEGER NOT NULL,
+    kind       TEXT    NOT NULL,
+    place      INTEGER NOT NULL,    -- of repeats, which
+    target     TEXT    NOT NULL,    -- a digest of its address
+    shown      TEXT    NOT NULL,    -- the address without secrets
+    state      TEXT    NOT NULL DEFAULT 'waiting',
+    due_at     INTEGER NOT NULL,    -- while it is sent: when it is taken as not sent
+    batch      TEXT,                -- the id of the message, the same for every try
+    tries      INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    ended_at   INTEGER,
+    problem    TEXT,
+    UNIQUE (alert_id, kind, place, target)
+) STRICT;
+CREATE INDEX alert_notes_due ON alert_notes (due_at) WHERE ended_at IS NULL;
+CREATE TABLE alerts (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    uid         INTEGER NOT NULL,   -- random: names it to receivers, whatever becomes of the database
+    rule        TEXT    NOT NULL,
+    subject     TEXT    NOT NULL,
+    severity    TEXT    NOT NULL,
+    sentence    TEXT    NOT NULL,
+    since       INTEGER NOT NULL,   -- when what is wrong began
+    seen_at     INTEGER NOT NULL,   -- when it was first seen
+    opened_at   INTEGER,            -- null: not yet seen for long enough
+    clearing_at INTEGER,            -- not seen since then
+    closed_at   INTEGER,
+    repeats     INTEGER NOT NULL DEFAULT 0,
+    repeated_at INTEGER,
+    acked_at    INTEGER,
+    acked_by    TEXT
+) STRICT;
+CREATE INDEX alerts_closed ON alerts (closed_at) WHERE closed_at IS NOT NULL;
+CREATE UNIQUE INDEX alerts_open ON alerts (rule, subject) WHERE closed_at IS NULL;
 CREATE TABLE backfill_slots (
     backfill_id INTEGER NOT NULL,
     place       INTEGER NOT NULL,   -- the order in which they run
@@ -190,6 +226,13 @@ CREATE TABLE lines (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
     gates TEXT    NOT NULL UNIQUE           -- ids of gates, sorted, with commas between them
 ) STRICT;
+CREATE TABLE lost_members (
+    id      INTEGER NOT NULL PRIMARY KEY,
+    role    TEXT    NOT NULL,
+    name    TEXT    NOT NULL,
+    lost_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX lost_members_at ON lost_members (lost_at);
 CREATE TABLE members (
     id          INTEGER NOT NULL PRIMARY KEY,  -- random per process start
     role        TEXT    NOT NULL,
@@ -284,7 +327,8 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER) STRICT;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start INTEGER, expect_finish INTEGER) STRICT;
+CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start IS NOT NULL OR expect_finish IS NOT NULL;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE sessions (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

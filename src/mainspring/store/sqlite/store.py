@@ -24,6 +24,7 @@ from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
+from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 
 
@@ -44,6 +45,7 @@ class SQLiteStore(
     SQLiteHistory,
     SQLiteAccess,
     SQLiteActs,
+    SQLiteWatch,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -33,8 +33,14 @@ WITH ended AS (
     SELECT id FROM mainspring.members
     WHERE NOT dead AND lease_until <= coalesce(:at::timestamptz, now())
     FOR UPDATE SKIP LOCKED
+), buried AS (
+    UPDATE mainspring.members m SET dead = true FROM ended WHERE m.id = ended.id RETURNING m.id, m.role, m.name
+), noted AS (
+    INSERT INTO mainspring.lost_members (id, role, name, lost_at)
+    SELECT id, role, name, coalesce(:at::timestamptz, now()) FROM buried
+    ON CONFLICT DO NOTHING
 )
-UPDATE mainspring.members m SET dead = true FROM ended WHERE m.id = ended.id RETURNING m.name;
+SELECT name FROM buried;
 
 -- name: dead_members
 SELECT id FROM mainspring.members WHERE dead ORDER BY id;

@@ -21,7 +21,10 @@ DELETE FROM members WHERE id = :id;
 UPDATE members SET dead = 1 WHERE id = :id;
 
 -- name: bury_members
-UPDATE members SET dead = 1 WHERE NOT dead AND lease_until <= :now RETURNING name;
+UPDATE members SET dead = 1 WHERE NOT dead AND lease_until <= :now RETURNING id, role, name;
+
+-- name: note_lost
+INSERT INTO lost_members (id, role, name, lost_at) VALUES (:id, :role, :name, :now) ON CONFLICT DO NOTHING;
 
 -- name: dead_members
 SELECT id FROM members WHERE dead ORDER BY id;

@@ -1,0 +1,32 @@
+"""What is wrong now, for whoever asks: the same facts and rules that alerts are made of."""
+
+from __future__ import annotations
+
+from mainspring.clock import Clock
+from mainspring.config import AlertsConfig
+from mainspring.lifecycle.troubles import troubles as judged
+from mainspring.lifecycle.troubles import watched
+from mainspring.model.trouble import Facts, Trouble
+from mainspring.store.ports import WatchStore
+
+
+async def facts(store: WatchStore, config: AlertsConfig, clock: Clock) -> Facts:
+    """One bounded look at the store."""
+    return await store.watch(watched(config), at=clock.stamp())
+
+
+async def troubles(store: WatchStore, config: AlertsConfig, clock: Clock) -> list[Trouble]:
+    """What is wrong, the worst first. Nothing is waited for: what an alert would hold back for a while,
+    because it often passes, is here at once."""
+    return judged(await facts(store, config, clock), config)
+
+
+def trouble_view(trouble: Trouble) -> dict[str, object]:
+    """As JSON."""
+    return {
+        "rule": trouble.rule,
+        "subject": trouble.subject,
+        "severity": trouble.severity,
+        "since": trouble.since.isoformat(),
+        "sentence": trouble.sentence,
+    }
