@@ -57,6 +57,15 @@ ONLY_POSTGRES = {
     "acts.sql": {
         # One transaction writes at a time in SQLite: nobody appends meanwhile.
         "lock_head",
+    "pages.sql": {
+        # Indices for the finished jobs of a task, a schedule or a rare verdict: worth their price in a large history.
+        "ended_of_task",
+        "ended_of_schedule",
+        "ended_unusually",
+        # Too many jobs to be counted; SQLite counts them.
+        "jobs_size",
+        "head_depth",
+        "sampled_depth",
     },
     "admin.sql": {
         # Sessions of a server, and its notifications.

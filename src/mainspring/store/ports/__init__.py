@@ -17,6 +17,7 @@ from mainspring.store.ports.fleet import FleetStore, LeaseStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
+from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
@@ -41,6 +42,7 @@ __all__ = [
     "LeaseStore",
     "LimitStore",
     "Loan",
+    "PageStore",
     "ReportStore",
     "ScheduleStore",
     "Stamp",
@@ -69,6 +71,7 @@ class Store(
     AccessStore,
     ActStore,
     WatchStore,
+    PageStore,
     Admin,
     Wakeups,
     Protocol,

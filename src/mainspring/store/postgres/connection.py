@@ -37,6 +37,7 @@ FILES = (
     "access.sql",
     "acts.sql",
     "watching.sql",
+    "pages.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -295,6 +295,8 @@ def member(row: Record) -> MemberInfo:
         started_at=row["started_at"],
         lease_until=row["lease_until"],
         alive=row["alive"],
+        skew=row["skew"],
+        holding=row["holding"],
     )
 
 

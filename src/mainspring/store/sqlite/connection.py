@@ -32,6 +32,7 @@ FILES = (
     "access.sql",
     "acts.sql",
     "watching.sql",
+    "pages.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -357,6 +357,8 @@ def member(row: sqlite3.Row) -> MemberInfo:
         started_at=moment(row["started_at"]),
         lease_until=moment(row["lease_until"]),
         alive=bool(row["alive"]),
+        skew=maybe_length(row["skew"]),
+        holding=row["holding"],
     )
 
 

@@ -16,11 +16,11 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
-from mainspring.store.sqlite.history import SQLiteHistory
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
+from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
@@ -46,6 +46,7 @@ class SQLiteStore(
     SQLiteAccess,
     SQLiteActs,
     SQLiteWatch,
+    SQLitePages,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
