@@ -78,7 +78,7 @@ def _monitor(app: Mainspring) -> Monitor | None:
     from mainspring.monitor.monitor import Monitor
     from mainspring.monitor.notifier import Notifier
 
-    monitor = Monitor(app.settings.metrics, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
+    monitor = Monitor(app.settings, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
     app.telemetry = Telemetry(monitor.hear, app.telemetry.emit)
     return monitor
 

@@ -57,6 +57,7 @@ ONLY_POSTGRES = {
     "acts.sql": {
         # One transaction writes at a time in SQLite: nobody appends meanwhile.
         "lock_head",
+    },
     "pages.sql": {
         # Indices for the finished jobs of a task, a schedule or a rare verdict: worth their price in a large history.
         "ended_of_task",

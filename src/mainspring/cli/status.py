@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, line, table
 from mainspring.cli.session import Access
+from mainspring.clock import Clock
+from mainspring.model.fleet import Role
+from mainspring.store.ports import Store
+
+if TYPE_CHECKING:
+    from mainspring.ops.status import Status
 
 
 @click.command()
@@ -15,25 +23,28 @@ from mainspring.cli.session import Access
 @store_options
 @click.pass_context
 def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -> None:
-    """Say what is wrong: schedules overdue, queues without a worker, jobs that wait or died.
+    """Say what is wrong: slots missed, queues without a worker, jobs that wait or died.
 
     Exit code 3 means that the database cannot be reached, 1 with --exit-code that something is wrong.
     """
     from mainspring.ops.status import age, look, short, status_view, troubles
 
-    found = access.ask(look)
-    wrong = troubles(found)
+    async def asked(store: Store, clock: Clock) -> Status:
+        return await look(store, clock, access.loaded.settings.alerts)
+
+    found = access.ask(asked)
+    wrong = troubles(found, access.loaded.settings.alerts)
     if as_json:
         document(status_view(found, wrong))
     else:
         for each in wrong:
-            line(f"! {each.sentence}")
+            line(f"{each.severity}: {each.sentence}")
         fields(
             [
                 ("state", "trouble" if wrong else "ok"),
-                ("workers", found.workers),
-                ("schedulers", found.schedulers),
-                ("overdue triggers", found.overdue),
+                ("workers", found.alive(Role.WORKER)),
+                ("schedulers", found.alive(Role.SCHEDULER)),
+                ("scheduler lag", short(found.lag)),
                 ("dead letters", found.dead),
             ]
         )

@@ -73,9 +73,17 @@ OLDEST = _gauge(
 QUEUE_WORKERS = _gauge("queue_workers", "Live workers that serve the queue.", "queue", source="store")
 QUEUE_PAUSED = _gauge("queue_paused", "1 while the queue is paused.", "queue", source="store")
 MEMBERS = _gauge("members", "Live processes.", "role", source="store")
-OVERDUE = _gauge("triggers_overdue", "Triggers overdue by more than a minute; up to 1000.", source="store")
+BEHIND = _gauge(
+    "schedules_behind_seconds", "How late the earliest slot is that nobody has decided about.", source="store"
+)
+OVERDUE = _gauge("schedules_overdue", "Schedules whose slot was missed; counted up to 200.", source="store")
+TROUBLES = _gauge(
+    "troubles", "What is wrong, by the rules of alerts; notices left out.", "rule", source="store"
+)
 DEAD_LETTERS = _gauge("dead_letters", "Dead letters on record; counted up to 1000.", source="store")
-DEAD_LATELY = _gauge("dead_letters_last_hour", "Those that died within an hour; up to 1000.", source="store")
+DEAD_LATELY = _gauge(
+    "dead_letters_lately", "Those that died within alerts.dead_window; up to a bound.", source="store"
+)
 SKEW = _gauge("clock_skew_seconds", "The store's clock less this machine's.", source="store")
 
 ALL: tuple[Metric, ...] = tuple(each for each in globals().values() if isinstance(each, Metric))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
-from mainspring.config import MetricsConfig
+from mainspring.config import Settings
 from mainspring.engine.loop import Loop
 from mainspring.engine.progress import Progress
 from mainspring.monitor.health import Verdict, alive, ready
@@ -33,13 +33,14 @@ class Monitor:
 
     def __init__(
         self,
-        config: MetricsConfig,
+        settings: Settings,
         clock: Clock,
         notifier: Notifier,
         *,
         metrics: Callable[[], Metrics],
     ) -> None:
-        self._config, self._clock, self._notifier = config, clock, notifier
+        config = settings.metrics
+        self._settings, self._config, self._clock, self._notifier = settings, config, clock, notifier
         self._metrics = metrics() if config.port else None
         self._survey: Survey | None = None
         self.progress = Progress(clock, config.stuck_after)
@@ -59,7 +60,7 @@ class Monitor:
         """What has to be done on the process's own event loop."""
         if self._metrics is None:
             return []
-        self._survey = Survey(store, self._clock, self._config.every)
+        self._survey = Survey(store, self._clock, self._settings)
         self._metrics.watch(self._survey)
         self._metrics.progress = self.progress
         return [self._survey]

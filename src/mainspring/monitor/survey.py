@@ -7,8 +7,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.clock import Clock
+from mainspring.config import Settings
 from mainspring.errors import StoreError
-from mainspring.ops.status import Status, look
+from mainspring.model.trouble import Trouble
+from mainspring.ops.status import Status, look, troubles
 from mainspring.store.ports import Store
 
 WITHIN = timedelta(seconds=10)
@@ -22,8 +24,9 @@ class Survey:
 
     name = "survey"
 
-    def __init__(self, store: Store, clock: Clock, every: timedelta) -> None:
-        self._store, self._clock, self._every = store, clock, every
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self._store, self._clock = store, clock
+        self._every, self._alerts = settings.metrics.every, settings.alerts
         self._status: Status | None = None
         self._at: float | None = None
         self._tried_at: float | None = None
@@ -37,6 +40,10 @@ class Survey:
     async def tick(self) -> timedelta:
         await self._ask()
         return self._every
+
+    def troubles(self, status: Status) -> list[Trouble]:
+        """What is wrong with what was seen."""
+        return troubles(status, self._alerts)
 
     async def refreshed(self) -> None:
         """Ask, unless that was done lately; what goes wrong is remembered, not raised."""
@@ -68,7 +75,7 @@ class Survey:
             async with asyncio.timeout(WITHIN.total_seconds()):
                 await self._store.verify()
                 asked = self._clock.now()
-                status = await look(self._store, self._clock)
+                status = await look(self._store, self._clock, self._alerts)
         except (StoreError, TimeoutError) as error:
             self.answers, self.trouble = False, str(error) or "no answer in time"
             if isinstance(error, TimeoutError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mainspring.model.fleet import Role
+from mainspring.model.trouble import Rule
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Names, Spread, TaskCell
 from mainspring.monitor.survey import Survey
@@ -55,6 +58,8 @@ class Families:
             yield self._numbers(c.SURVEY_AGE, [((), told_age)])
         if status is not None:
             yield from self._status(status, labels)
+            found = Counter(each.rule for each in survey.troubles(status))
+            yield self._numbers(c.TROUBLES, (((rule.value,), found[rule]) for rule in Rule))
             yield self._numbers(c.SKEW, [((), survey.skew.total_seconds())])
 
     def _status(self, status: Status, labels: int) -> Iterator[Family]:
@@ -78,10 +83,11 @@ class Families:
             (c.QUEUE_PAUSED, paused),
         ):
             yield self._numbers(metric, values.items())
-        yield self._numbers(c.MEMBERS, [(("worker",), status.workers), (("scheduler",), status.schedulers)])
-        yield self._numbers(c.OVERDUE, [((), status.overdue)])
+        yield self._numbers(c.MEMBERS, (((role.value,), status.alive(role)) for role in Role))
+        yield self._numbers(c.BEHIND, [((), status.lag.total_seconds())])
+        yield self._numbers(c.OVERDUE, [((), len(status.facts.overdue))])
         yield self._numbers(c.DEAD_LETTERS, [((), status.dead)])
-        yield self._numbers(c.DEAD_LATELY, [((), status.dead_lately)])
+        yield self._numbers(c.DEAD_LATELY, [((), status.facts.grown)])
 
     def _numbers(self, metric: c.Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Family:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily

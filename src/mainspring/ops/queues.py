@@ -34,10 +34,10 @@ class Queues:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def all(self) -> list[QueueInfo]:
-        """Every queue that has a job, a worker or a pause, by name."""
+    async def all(self, *, about: bool = False) -> list[QueueInfo]:
+        """Every queue that has a job, a worker or a pause, by name. `about` lets the store estimate long ones."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
-        for depth in await self._store.depth(at=self._clock.stamp()):
+        for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)
         members = await self._store.members(at=self._clock.stamp())
         workers = [each for each in members if each.alive and each.role is Role.WORKER]

@@ -55,5 +55,5 @@ async def _survey(request: Request, desk: Desk) -> Survey | None:
             store = await desk.store()
         except StoreError:
             return None
-        known = request.app.state.survey = Survey(store, desk.clock, desk.app.settings.metrics.every)
+        known = request.app.state.survey = Survey(store, desk.clock, desk.app.settings)
     return known

@@ -46,7 +46,6 @@ class PostgresStore(
     PostgresReports,
     PostgresEffects,
     PostgresEvents,
-    PostgresHistory,
     PostgresAccess,
     PostgresActs,
     PostgresWatch,

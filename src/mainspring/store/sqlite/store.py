@@ -42,7 +42,6 @@ class SQLiteStore(
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,
-    SQLiteHistory,
     SQLiteAccess,
     SQLiteActs,
     SQLiteWatch,
