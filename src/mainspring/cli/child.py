@@ -19,6 +19,7 @@ from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
 from mainspring.isolated import ChildEffects
 from mainspring.model.failure import Failure
+from mainspring.ops.redact import Redaction
 from mainspring.tracing import Tracer
 
 
@@ -66,7 +67,8 @@ def _finder(hello: Hello) -> Callable[[Run], Handler]:
         app.configure({"database.url": hello.database_url})
     if hello.log_level is not None:
         log = LogConfig(level=hello.log_level, format=hello.log_format)
-        set_up_logging(log, sys.stderr, every_run=False)
+        redact = Redaction(app.settings.privacy.redact).text
+        set_up_logging(log, sys.stderr, every_run=False, redact=redact)
 
     def by_task(run: Run) -> Handler:
         task = app.registry.get(run.claim.task)

@@ -144,9 +144,12 @@ def _serve(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
+    from mainspring.ops.redact import Redaction
 
     app = access.load(_flags(given))
-    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    set_up_logging(
+        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
+    )
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
     if migrate:
         _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
@@ -163,11 +166,14 @@ def _supervise(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.supervise import supervise
     from mainspring.engine.log import log_event
+    from mainspring.ops.redact import Redaction
 
     # Loaded here too, so that what is wrong with it is said once, and not by every worker.
     app = access.load(_flags(given))
     refuse_memory(app)
-    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    set_up_logging(
+        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
+    )
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))

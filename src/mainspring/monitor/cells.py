@@ -1,16 +1,17 @@
 """Counts that cost little: plain numbers, written by the threads that have the news and read at a scrape.
 
-What is counted once a job is counted here, and not by prometheus-client, whose locks would be felt. Each cell
-has one writer; a reader may see one number newer than another, which no rate will notice.
+prometheus-client writes the page and does not count: its locks, once a job, would be felt. Cells of tasks
+have one writer and no lock; a reader may see one number newer than another, which no rate will notice.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from mainspring.monitor.catalogue import OTHER, SECONDS
+from mainspring.monitor.catalogue import OTHER, SECONDS, Metric
 
 _log = logging.getLogger("mainspring")
 
@@ -49,6 +50,33 @@ class TaskCell:
         self.verdicts: dict[str, int] = {}
         self.seconds = Spread()
         self.latency = Spread()
+
+
+class Counts:
+    """Numbers by metric and labels, for what happens seldom, on whichever thread."""
+
+    def __init__(self, *at_zero: Metric) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[tuple[str, ...], float]] = {each.name: {} for each in at_zero}
+        for each in at_zero:
+            if not each.labels:
+                self._values[each.name][()] = 0.0
+
+    def add(self, metric: Metric, *labels: str, many: float = 1.0) -> None:
+        """So many more."""
+        with self._lock:
+            values = self._values[metric.name]
+            values[labels] = values.get(labels, 0.0) + many
+
+    def put(self, metric: Metric, value: float) -> None:
+        """From now on it is this."""
+        with self._lock:
+            self._values[metric.name][()] = value
+
+    def of(self, metric: Metric) -> list[tuple[tuple[str, ...], float]]:
+        """As they stand."""
+        with self._lock:
+            return list(self._values[metric.name].items())
 
 
 class Tasks(dict[str, TaskCell]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig
 from mainspring.monitor import catalogue as c
-from mainspring.monitor.cells import Spread, Tasks
+from mainspring.monitor.cells import Counts, Spread, Tasks
 from mainspring.monitor.told import Families
 from mainspring.telemetry import (
     BreakerTripped,
@@ -49,7 +49,7 @@ class Metrics:
 
     def __init__(self, clock: Clock, *, labels: int) -> None:
         try:
-            from prometheus_client import CollectorRegistry, Counter, Gauge
+            from prometheus_client import CollectorRegistry
         except ModuleNotFoundError as missing:
             if missing.name != "prometheus_client":
                 raise
@@ -67,12 +67,8 @@ class Metrics:
         self.running: Callable[[], int] = lambda: 0
         self._skew = timedelta()
         """The store's clock less ours, as it was last seen."""
-        kinds: dict[str, Any] = {"counter": Counter, "gauge": Gauge}
-        self._known = {
-            each.name: kinds[each.kind](each.name, each.help, each.labels, registry=self.registry)
-            for each in _PLAIN
-        }
-        self._known[c.BUILD.name].labels(__version__).set(1)
+        self._counts = Counts(*_SELDOM)
+        self._counts.add(c.BUILD, __version__)
         self.registry.register(self)
         self._heard: dict[type[Any], Callable[[Any], None]] = {
             RunStarted: self._run_started,
@@ -106,7 +102,7 @@ class Metrics:
             spread = self._calls.setdefault(call, Spread(c.CALL_SECONDS))
         spread.add(seconds)
         if failed:
-            self._known[c.STORE_ERRORS.name].labels(call).inc()
+            self._counts.add(c.STORE_ERRORS, call)
 
     def render(self) -> bytes:
         """The page that Prometheus reads. Safe from any thread; nothing is waited for."""
@@ -115,8 +111,10 @@ class Metrics:
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Family]:
-        """What is not kept by prometheus-client itself; called by the registry at a scrape."""
+        """Everything there is; called by the registry at a scrape."""
         told = Families()
+        for each in _SELDOM:
+            yield told.numbers(each, self._counts.of(each))
         yield from told.of_tasks(self._tasks.told)
         yield from told.of_process(
             self._calls, self._lateness, running=self.running(), progress=self.progress
@@ -140,35 +138,30 @@ class Metrics:
         cell.seconds.add(event.took.total_seconds())
         # Crashes are told by those who bury, or by the settler, as quarantined.
         if event.reason is not None and event.reason != "crashed":
-            self._known[c.DEAD.name].labels(event.reason.value).inc()
+            self._counts.add(c.DEAD, event.reason.value)
 
     def _refused(self, event: SettlementRefused) -> None:
         self._tasks[event.task].refused += 1
 
     def _slots_fired(self, event: SlotsFired) -> None:
-        self._known[c.SLOTS_FIRED.name].inc(event.fired)
-        self._known[c.SLOTS_SKIPPED.name].inc(event.skipped)
+        self._counts.add(c.SLOTS_FIRED, many=event.fired)
+        self._counts.add(c.SLOTS_SKIPPED, many=event.skipped)
         self._lateness.add(max(event.late.total_seconds(), 0.0))
 
     def _lag_measured(self, event: LagMeasured) -> None:
-        self._known[c.LAG.name].set(event.lag.total_seconds())
-        self._known[c.DUE.name].set(event.due)
+        self._counts.put(c.LAG, event.lag.total_seconds())
+        self._counts.put(c.DUE, event.due)
 
     def _reaped(self, event: MembersReaped) -> None:
-        self._known[c.REAPED.name].inc(len(event.members))
-        self._known[c.GIVEN_BACK.name].inc(event.jobs)
+        self._counts.add(c.REAPED, many=len(event.members))
+        self._counts.add(c.GIVEN_BACK, many=event.jobs)
 
     def _counting(
         self, metric: c.Metric, label: Callable[[Any], str] | None, many: Callable[[Any], int] | None
     ) -> Callable[[Any], None]:
-        known, children = self._known[metric.name], dict[str, Any]()
-
         def count(event: Any) -> None:
-            child = known
-            if label is not None:
-                value = label(event)
-                child = children.get(value) or children.setdefault(value, known.labels(value))
-            child.inc(1 if many is None else many(event))
+            labels = () if label is None else (label(event),)
+            self._counts.add(metric, *labels, many=1 if many is None else many(event))
 
         return count
 
@@ -193,8 +186,8 @@ _COUNTED: dict[type[Any], tuple[c.Metric, Callable[[Any], str] | None, Callable[
     HandlerLeaked: (c.LEAKED, lambda event: str(event.what), None),
     LoopBlocked: (c.BLOCKED, None, None),
 }
-_PLAIN = (
+_SELDOM = (
     *{how[0].name: how[0] for how in _COUNTED.values()}.values(),
     *(c.SLOTS_FIRED, c.SLOTS_SKIPPED, c.LAG, c.DUE, c.REAPED, c.GIVEN_BACK, c.STORE_ERRORS, c.BUILD),
 )
-"""What prometheus-client keeps for us: what happens seldom."""
+"""What happens seldom, beside what happens with every job."""

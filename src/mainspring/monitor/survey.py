@@ -15,6 +15,7 @@ from mainspring.store.ports import Store
 
 WITHIN = timedelta(seconds=10)
 """How long the store may take to answer all of it."""
+AGAIN = timedelta(seconds=2)
 BELIEVED = 4
 """For so many times the interval are figures believed."""
 
@@ -38,8 +39,10 @@ class Survey:
         self.on_answer: Callable[[], None] = lambda: None
 
     async def tick(self) -> timedelta:
+        first = self._at is None
         await self._ask()
-        return self._every
+        # The first look comes before this process has joined the fleet.
+        return min(AGAIN, self._every) if first else self._every
 
     def troubles(self, status: Status) -> list[Trouble]:
         """What is wrong with what was seen."""

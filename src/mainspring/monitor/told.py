@@ -25,10 +25,10 @@ class Families:
     def of_tasks(self, tasks: Mapping[str, TaskCell]) -> Iterator[Family]:
         """Counts by task."""
         cells = list(tasks.items())
-        yield self._numbers(c.RUNS_STARTED, (((task,), cell.started) for task, cell in cells))
-        yield self._numbers(c.RETRIES, (((task,), cell.retries) for task, cell in cells))
-        yield self._numbers(c.REFUSED, (((task,), cell.refused) for task, cell in cells))
-        yield self._numbers(
+        yield self.numbers(c.RUNS_STARTED, (((task,), cell.started) for task, cell in cells))
+        yield self.numbers(c.RETRIES, (((task,), cell.retries) for task, cell in cells))
+        yield self.numbers(c.REFUSED, (((task,), cell.refused) for task, cell in cells))
+        yield self.numbers(
             c.RUNS,
             (
                 ((task, verdict), count)
@@ -45,22 +45,22 @@ class Families:
         """The rest of what this process knows of itself."""
         yield self._spreads(c.STORE_SECONDS, (((call,), spread) for call, spread in list(calls.items())))
         yield self._spreads(c.SLOT_LATENESS, [((), lateness)])
-        yield self._numbers(c.RUNNING, [((), running)])
+        yield self.numbers(c.RUNNING, [((), running)])
         if progress is not None:
-            yield self._numbers(c.LOOP_AGE, (((loop,), age) for loop, age in progress.ages().items()))
-            yield self._numbers(c.HEALTHY, [((), int(not progress.late()))])
+            yield self.numbers(c.LOOP_AGE, (((loop,), age) for loop, age in progress.ages().items()))
+            yield self.numbers(c.HEALTHY, [((), int(not progress.late()))])
 
     def of_survey(self, survey: Survey, *, labels: int) -> Iterator[Family]:
         """What the store said. Figures that are too old to be believed are left out."""
-        yield self._numbers(c.STORE_UP, [((), int(survey.answers))])
+        yield self.numbers(c.STORE_UP, [((), int(survey.answers))])
         told_age, status = survey.age(), survey.fresh()
         if told_age is not None:
-            yield self._numbers(c.SURVEY_AGE, [((), told_age)])
+            yield self.numbers(c.SURVEY_AGE, [((), told_age)])
         if status is not None:
             yield from self._status(status, labels)
             found = Counter(each.rule for each in survey.troubles(status))
-            yield self._numbers(c.TROUBLES, (((rule.value,), found[rule]) for rule in Rule))
-            yield self._numbers(c.SKEW, [((), survey.skew.total_seconds())])
+            yield self.numbers(c.TROUBLES, (((rule.value,), found[rule]) for rule in Rule))
+            yield self.numbers(c.SKEW, [((), survey.skew.total_seconds())])
 
     def _status(self, status: Status, labels: int) -> Iterator[Family]:
         names = Names("queue", labels)
@@ -82,14 +82,15 @@ class Families:
             (c.QUEUE_WORKERS, workers),
             (c.QUEUE_PAUSED, paused),
         ):
-            yield self._numbers(metric, values.items())
-        yield self._numbers(c.MEMBERS, (((role.value,), status.alive(role)) for role in Role))
-        yield self._numbers(c.BEHIND, [((), status.lag.total_seconds())])
-        yield self._numbers(c.OVERDUE, [((), len(status.facts.overdue))])
-        yield self._numbers(c.DEAD_LETTERS, [((), status.dead)])
-        yield self._numbers(c.DEAD_LATELY, [((), status.facts.grown)])
+            yield self.numbers(metric, values.items())
+        yield self.numbers(c.MEMBERS, (((role.value,), status.alive(role)) for role in Role))
+        yield self.numbers(c.BEHIND, [((), status.lag.total_seconds())])
+        yield self.numbers(c.OVERDUE, [((), len(status.facts.overdue))])
+        yield self.numbers(c.DEAD_LETTERS, [((), status.dead)])
+        yield self.numbers(c.DEAD_LATELY, [((), status.facts.grown)])
 
-    def _numbers(self, metric: c.Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Family:
+    def numbers(self, metric: c.Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Family:
+        """A counter or a gauge."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         kind: Any = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily

@@ -35,7 +35,7 @@ class Queues:
         self._store, self._clock = store, clock
 
     async def all(self, *, about: bool = False) -> list[QueueInfo]:
-        """Every queue that has a job, a worker or a pause, by name. `about` lets the store estimate long ones."""
+        """Every queue that has a job, a worker or a pause, by name; `about` lets long ones be estimated."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
         for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)

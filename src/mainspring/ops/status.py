@@ -1,4 +1,4 @@
-"""How the whole stands, in one bounded look at the store; and what is wrong with it, by the rules of alerts."""
+"""How the whole stands, in one bounded look at the store; and what is wrong with it, as alerts judge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
 
 
 def troubles(status: Status, config: AlertsConfig) -> list[Trouble]:
-    """What is wrong, the worst first; what somebody has brought about knowingly is a notice, and no trouble."""
+    """What is wrong, the worst first. What somebody brought about knowingly is a notice, and no trouble."""
     return [each for each in judged(status.facts, config) if each.severity is not Severity.NOTICE]
 
 
