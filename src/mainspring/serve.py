@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
+from mainspring.config import service_manager
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.heart import Heart, Listener
 from mainspring.engine.journal import Journal
@@ -26,12 +27,14 @@ from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
+from mainspring.telemetry import Telemetry
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.launch import Launch
     from mainspring.engine.isolate.pool import Pool
+    from mainspring.monitor.monitor import Monitor
 
 # -P: what lies in the working directory is found when the app is loaded, not before.
 CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
@@ -51,13 +54,40 @@ async def serve(
     store = await app.store()
     if scheduler:
         await app.write_schedules()
-    process = _assemble(app, store, worker=worker, scheduler=scheduler)
+    telemetry = app.telemetry
+    monitor = _monitor(app)
+    process = _assemble(app, store, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
-    await process.run(burst=burst)
+    try:
+        if monitor is not None:
+            monitor.start(lambda: process.running)
+        await process.run(burst=burst)
+    finally:
+        if monitor is not None:
+            monitor.stop()
+            app.telemetry = telemetry
     return process
 
 
-def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -> Process:
+def _monitor(app: Mainspring) -> Monitor | None:
+    """Who tells of this process, if anybody asks."""
+    manager = service_manager()
+    if not app.settings.metrics.port and manager is None:
+        return None
+    from mainspring.monitor.home import metrics_of
+    from mainspring.monitor.monitor import Monitor
+    from mainspring.monitor.notifier import Notifier
+
+    monitor = Monitor(app.settings, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
+    app.telemetry = Telemetry(monitor.hear, app.telemetry.emit)
+    return monitor
+
+
+def _assemble(
+    app: Mainspring, store: Store, *, worker: bool, scheduler: bool, monitor: Monitor | None = None
+) -> Process:
+    if monitor is not None:
+        store = monitor.timed(store)
     settings, clock, entropy, telemetry = app.settings, app.clock, app.entropy, app.telemetry
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
@@ -71,6 +101,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             results=settings.retention.results,
         ),
         Sweeper(store, clock, entropy, telemetry),
+        *(() if monitor is None else monitor.loops(store)),
     ]
     crew, bridge, gatekeeper, resolver = None, None, None, None
     if worker:
@@ -83,6 +114,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             telemetry=telemetry,
             results=settings.results,
             children=lambda journal: _children(app, journal),
+            tracer=app.tracer,
         )
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
@@ -98,7 +130,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         place = Membership(clock, settings.worker.lease)
         members.append((_member(app, Role.SCHEDULER), place, NobodyListens()))
     process = Process(
-        _pulse(app, members),
+        _pulse(app, members, monitor),
         worker=crew,
         gatekeeper=gatekeeper,
         resolver=resolver,
@@ -106,6 +138,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,
         telemetry=telemetry,
+        progress=None if monitor is None else monitor.progress,
     )
     if crew is not None:
         process.listen(store)
@@ -134,7 +167,8 @@ def _launch(app: Mainspring) -> Launch:
     from mainspring.engine.isolate.launch import Launch
 
     path, log = tuple(sys.path), app.settings.log
-    hello = Hello(path=path, database_url=app.settings.database.url)
+    traces = app.settings.traces.enabled
+    hello = Hello(path=path, database_url=app.settings.database.url, traces=traces)
     if app.target is not None:
         hello = Hello(
             target=app.target,
@@ -142,16 +176,20 @@ def _launch(app: Mainspring) -> Launch:
             database_url=app.settings.database.url,
             log_level=log.level,
             log_format=log.format,
+            traces=traces,
         )
     return Launch(command=CHILD, hello=hello)
 
 
-def _pulse(app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]]) -> Pulse:
+def _pulse(
+    app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]], monitor: Monitor | None
+) -> Pulse:
     config, shared = app.settings.worker, app.in_memory
 
     def open_own() -> Store:
         url = app.settings.database.url
-        return shared or open_store(url, clock=app.clock, timeout=config.lease)
+        store = shared or open_store(url, clock=app.clock, timeout=config.lease)
+        return store if monitor is None else monitor.timed(store)
 
     def hearts(fleet: Callable[[], FleetStore]) -> list[Heart]:
         return [
@@ -169,7 +207,14 @@ def _pulse(app: Mainspring, members: Sequence[tuple[Member, Membership, Listener
             for member, membership, listener in members
         ]
 
-    return Pulse(open_own, hearts, app.entropy, app.telemetry, owns_store=shared is None)
+    return Pulse(
+        open_own,
+        hearts,
+        app.entropy,
+        app.telemetry,
+        owns_store=shared is None,
+        progress=None if monitor is None else monitor.progress,
+    )
 
 
 def _member(app: Mainspring, role: Role) -> Member:

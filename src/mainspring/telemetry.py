@@ -53,11 +53,15 @@ class WorkerEnded(Value, frozen=True, kw_only=True):
 
 
 class RunStarted(Value, frozen=True, kw_only=True):
-    """A handler begins."""
+    """A handler begins, of a job that was `due` then."""
 
     job_id: int
     task: str
     attempt: int
+    due: datetime | None = None
+    schedule_id: int | None = None
+    slot_at: datetime | None = None
+    trace: str | None = None
 
 
 class RunEnded(Value, frozen=True, kw_only=True):
@@ -74,6 +78,9 @@ class RunEnded(Value, frozen=True, kw_only=True):
     """Why the job died of it, if it did."""
     awaits: str | None = None
     """The event that the job waits for now."""
+    schedule_id: int | None = None
+    slot_at: datetime | None = None
+    trace: str | None = None
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
@@ -123,6 +130,19 @@ class LeaseEnded(Value, frozen=True, kw_only=True):
     name: str
     running: int
     expired: bool
+
+
+class LeaseRenewed(Value, frozen=True, kw_only=True):
+    """The store has taken a heartbeat."""
+
+    role: str
+
+
+class RenewalFailed(Value, frozen=True, kw_only=True):
+    """A heartbeat got no answer, or an error; it is tried again while the lease lasts."""
+
+    role: str
+    reason: str
 
 
 class MembersReaped(Value, frozen=True, kw_only=True):
@@ -264,6 +284,8 @@ Event = (
     | SettlementRefused
     | ClaimsLost
     | LeaseEnded
+    | LeaseRenewed
+    | RenewalFailed
     | MembersReaped
     | JobsQuarantined
     | WorkflowEnded

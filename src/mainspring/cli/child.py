@@ -19,6 +19,8 @@ from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
 from mainspring.isolated import ChildEffects
 from mainspring.model.failure import Failure
+from mainspring.ops.redact import Redaction
+from mainspring.tracing import Tracer
 
 
 def main(arguments: list[str]) -> int:
@@ -39,13 +41,19 @@ def _run(channel: socket.socket) -> None:
     try:
         hello = line.hello()
         find = _finder(hello)
+        tracer = Tracer() if hello.traces else None
     except UserCodeFailed as error:
         line.send(Ready(failure=Failure(type="ChildNotReady", message=error.report[-4000:])))
         return
     except BaseException as error:  # noqa: BLE001 - whatever it was, the worker should know
         line.send(Ready(failure=failure_of(error)))
         return
-    Runner(line, find, lambda claim, run, size: ChildEffects(claim, run, hello.database_url, size)).serve()
+    Runner(
+        line,
+        find,
+        lambda claim, run, size: ChildEffects(claim, run, hello.database_url, size),
+        tracer,
+    ).serve()
     sys.stdout.flush()
 
 
@@ -59,7 +67,8 @@ def _finder(hello: Hello) -> Callable[[Run], Handler]:
         app.configure({"database.url": hello.database_url})
     if hello.log_level is not None:
         log = LogConfig(level=hello.log_level, format=hello.log_format)
-        set_up_logging(log, sys.stderr, every_run=False)
+        redact = Redaction(app.settings.privacy.redact).text
+        set_up_logging(log, sys.stderr, every_run=False, redact=redact)
 
     def by_task(run: Run) -> Handler:
         task = app.registry.get(run.claim.task)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TextIO
 
 from mainspring.cli.output import printable
 from mainspring.config import LogConfig
+from mainspring.engine.fields import NAMES, RunFields
 
-_OF_A_RUN = ("job_id", "task", "attempt")
+Redact = Callable[[str], str]
 
 
-def set_up_logging(config: LogConfig, stream: TextIO, *, every_run: bool) -> None:
-    """Write to the stream unless handlers are there already. Successes are logged one by one only
-    when `every_run` asks for it."""
+def set_up_logging(
+    config: LogConfig, stream: TextIO, *, every_run: bool, redact: Redact = lambda text: text
+) -> None:
+    """Write to the stream unless handlers are there already, or the settings say that logging is set up
+    elsewhere. Successes are logged one by one only when `every_run` asks for it."""
+    if not config.configure:
+        return
     level = logging.getLevelNamesMapping()[config.level.upper()]
     _set_level("mainspring", level)
     _set_level("mainspring.runs", level if every_run else max(level, logging.WARNING))
@@ -23,7 +29,8 @@ def set_up_logging(config: LogConfig, stream: TextIO, *, every_run: bool) -> Non
     if root.handlers:
         return
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonLines() if config.format == "json" else TextLines())
+    handler.setFormatter(JsonLines(redact) if config.format == "json" else TextLines(redact))
+    handler.addFilter(RunFields())
     root.addHandler(handler)
     # Other libraries' debugging is not what `--log-level debug` asks for.
     root.setLevel(max(level, logging.INFO))
@@ -36,32 +43,59 @@ def _set_level(name: str, level: int) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`HH:MM:SS level message`, on one line whatever the message holds; tracebacks are indented."""
+    """`HH:MM:SS level message`, on one line whatever the message holds; tracebacks are indented. What a
+    handler logs ends with its job, and every line of a run with its trace."""
+
+    def __init__(self, redact: Redact = lambda text: text) -> None:
+        super().__init__()
+        self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
         at = self.formatTime(record, "%H:%M:%S")
-        line = f"{at} {record.levelname.lower():<7} {printable(record.getMessage())}"
-        below = _traceback(self, record).splitlines()
+        message = printable(self._redact(record.getMessage()))
+        line = f"{at} {record.levelname.lower():<7} {message}{_place(record)}"
+        below = self._redact(_traceback(self, record)).splitlines()
         return "\n".join([line, *(f"    {printable(each)}" for each in below)])
 
 
 class JsonLines(logging.Formatter):
-    """One object a line, with the job where the record has one."""
+    """One object a line, with the run where the record has one."""
+
+    def __init__(self, redact: Redact = lambda text: text) -> None:
+        super().__init__()
+        self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": self._redact(record.getMessage()),
         }
-        facts.update({name: getattr(record, name) for name in _OF_A_RUN if hasattr(record, name)})
+        for name in NAMES:
+            if hasattr(record, name):
+                value = getattr(record, name)
+                facts[name] = self._redact(value) if isinstance(value, str) else value
         if below := _traceback(self, record):
-            facts["exception"] = below
+            facts["exception"] = self._redact(below)
         return json.dumps(facts, default=str)
 
 
+def _place(record: logging.LogRecord) -> str:
+    """What a reader cannot see from the message itself."""
+    parts = []
+    # Our own lines begin with their job.
+    if hasattr(record, "job_id") and record.name not in ("mainspring", "mainspring.runs"):
+        parts.append(f"job={record.job_id}")
+    if hasattr(record, "trace_id"):
+        parts.append(f"trace={printable(record.trace_id)}")
+    return f"  [{' '.join(parts)}]" if parts else ""
+
+
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    parts = [record.exc_text or ""]
     if record.exc_info:
-        return formatter.formatException(record.exc_info)
-    return record.exc_text or ""
+        parts = [formatter.formatException(record.exc_info)]
+    if record.stack_info:
+        parts.append(formatter.formatStack(record.stack_info))
+    return "\n".join(part for part in parts if part)

@@ -28,6 +28,7 @@ from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.surroundings import speak_utf8, typed
 from mainspring.cli.top import top
+from mainspring.cli.status import status
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
@@ -69,6 +70,7 @@ for command in (
     check,
     db,
     doctor,
+    status,
     config,
     completion,
 ):

@@ -25,8 +25,24 @@ def log_options(command: Callable[..., None]) -> Callable[..., None]:
     command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
         command
     )
+    command = click.option(
+        "--configure-logging/--no-configure-logging",
+        "log_configure",
+        default=None,
+        help="Whether logging is set up here, or left to the app.",
+    )(command)
     return click.option(
         "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
+    )(command)
+
+
+def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Where this process tells of itself."""
+    command = click.option("--metrics-host", metavar="HOST", help="Where to listen; default: 127.0.0.1.")(
+        command
+    )
+    return click.option(
+        "--metrics-port", type=int, metavar="PORT", help="Serve /metrics, /healthz and /readyz there."
     )(command)
 
 
@@ -57,6 +73,7 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
 @worker_options
 @click.option("--dashboard/--no-dashboard", default=True, help="Serve it too, at 127.0.0.1:8383 or nearby.")
 @settings_options
+@metrics_options
 @log_options
 def dev(access: Access, dashboard: bool, **given: object) -> None:
     """Run everything in one process: migrate, schedule, work, show, and log every run.
@@ -73,6 +90,7 @@ def dev(access: Access, dashboard: bool, **given: object) -> None:
 @click.option("-p", "--processes", type=click.IntRange(1, 1000), metavar="N", help="Worker processes.")
 @click.option("--supervised", type=int, hidden=True)
 @settings_options
+@metrics_options
 @log_options
 @verbose_option
 def worker(
@@ -108,6 +126,7 @@ def worker(
 @click.option("--lease", type=length, help="How long the process is thought alive unheard.")
 @click.option("--heartbeat", type=length, help="At most a third of the lease.")
 @settings_options
+@metrics_options
 @log_options
 @verbose_option
 def scheduler(access: Access, verbose: bool, **given: object) -> None:
@@ -131,9 +150,12 @@ def _serve(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
+    from mainspring.ops.redact import Redaction
 
     app = access.load(_flags(given))
-    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    set_up_logging(
+        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
+    )
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
     for tight in surroundings():
         logging.getLogger("mainspring").warning(tight)
@@ -158,11 +180,14 @@ def _supervise(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.supervise import supervise
     from mainspring.engine.log import log_event
+    from mainspring.ops.redact import Redaction
 
     # Loaded here too, so that what is wrong with it is said once, and not by every worker.
     app = access.load(_flags(given))
     refuse_memory(app)
-    set_up_logging(app.settings.log, sys.stderr, every_run=verbose)
+    set_up_logging(
+        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
+    )
     app.telemetry = Telemetry(log_event, app.telemetry.emit)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))
@@ -170,10 +195,12 @@ def _supervise(
 
 def _flags(given: Mapping[str, object]) -> dict[str, object]:
     """Options by the dotted names of the settings they set."""
-    return {
-        f"log.{name.removeprefix('log_')}" if name.startswith("log_") else f"worker.{name}": value
-        for name, value in given.items()
-    }
+    return {_setting(name): value for name, value in given.items()}
+
+
+def _setting(option: str) -> str:
+    section, _, name = option.partition("_")
+    return f"{section}.{name}" if section in ("log", "metrics") else f"worker.{option}"
 
 
 def _banner(url: str, tasks: list[str], schedules: list[str]) -> None:

@@ -13,12 +13,15 @@ from datetime import timedelta
 from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
 from mainspring.cli.session import Access
+from mainspring.config import service_manager, unmanaged
 from mainspring.duration import written
 from mainspring.engine.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
 from mainspring.engine.supervisor import Supervisor
+from mainspring.monitor.notifier import Notifier
 from mainspring.waiting import until
 
 _FLAGS = ("burst", "verbose")
+_SWITCHES = {"shell": "shell", "log_configure": "configure-logging"}
 
 
 def supervise(
@@ -46,10 +49,15 @@ def command(access: Access, given: Mapping[str, object], number: int) -> list[st
     options: dict[str, object] = {**given, "database_url": access.database_url, "config": access.file}
     if options.get("name"):
         options["name"] = f"{options['name']}-{number}"
+    if port := access.loaded.settings.metrics.port:
+        options["metrics_port"] = port + number - 1  # each tells of itself
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if name in _FLAGS:
             words += [option] if value else []
+        elif isinstance(value, bool):
+            switch = _SWITCHES[name]
+            words.append(f"--{switch}" if value else f"--no-{switch}")
         elif value is not None:
             words += [option, written(value) if isinstance(value, timedelta) else str(value)]
     return words
@@ -57,7 +65,9 @@ def command(access: Access, given: Mapping[str, object], number: int) -> list[st
 
 def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
     # In a session of its own, or Ctrl-C would reach it twice: from the terminal and from us.
-    return subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    return subprocess.Popen(  # noqa: S603
+        words, stdin=subprocess.DEVNULL, start_new_session=True, env=unmanaged()
+    )
 
 
 async def _run(supervisor: Supervisor) -> int:
@@ -71,10 +81,13 @@ async def _run(supervisor: Supervisor) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     loop.add_signal_handler(signal.SIGCHLD, woken.set)
+    notifier = Notifier.of(service_manager())
+    notifier.ready("supervisor")
     while True:
         woken.clear()
         pause = await supervisor.tick()
         if supervisor.done:
             break
-        await until(woken, pause)
+        notifier.stopping() if signals else notifier.alive()
+        await until(woken, min(pause, notifier.every))
     return by_signal(signals[-1]) if len(signals) > 1 else supervisor.code

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from mainspring.config.alerts import AlertsConfig, masked_target
 from mainspring.config.exposed import exposed_secret
-from mainspring.config.load import load, variables
+from mainspring.config.load import Manager, load, service_manager, unmanaged, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
     CAPTURE_NONE,
     AccessConfig,
     DatabaseConfig,
     LogConfig,
+    MetricsConfig,
     PrivacyConfig,
     ResultsConfig,
     RetentionConfig,
     SchedulerConfig,
     ServerConfig,
     Settings,
+    TracesConfig,
     WorkerConfig,
 )
 from mainspring.config.url import MEMORY, masked_url, normal_url, sqlite_file
@@ -29,18 +31,23 @@ __all__ = [
     "AlertsConfig",
     "DatabaseConfig",
     "LogConfig",
+    "Manager",
+    "MetricsConfig",
     "PrivacyConfig",
     "ResultsConfig",
     "RetentionConfig",
     "SchedulerConfig",
     "ServerConfig",
     "Settings",
+    "TracesConfig",
     "WorkerConfig",
     "exposed_secret",
     "load",
     "masked_target",
     "masked_url",
     "normal_url",
+    "service_manager",
     "sqlite_file",
+    "unmanaged",
     "variables",
 ]

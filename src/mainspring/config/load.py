@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mainspring.config.environment import from_environment
 from mainspring.config.file import from_file
@@ -46,6 +46,30 @@ def load(
 def variables(names: Iterable[str]) -> dict[str, str]:
     """Those of this process's own variables that are named and set, for programs that it starts."""
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+class Manager(NamedTuple):
+    """The service manager that started this process and wants to hear of it, as systemd does."""
+
+    address: str
+    watchdog: timedelta | None
+    """It wants to hear at least this often that all is well."""
+
+
+def service_manager() -> Manager | None:
+    """Who wants to hear of this process; None for nobody."""
+    address, spell = os.environ.get("NOTIFY_SOCKET", ""), os.environ.get("WATCHDOG_USEC", "")
+    if not address.startswith(("/", "@")):
+        return None
+    meant = os.environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
+    watched = meant and spell.isascii() and spell.isdigit() and 0 < int(spell) < 10**15
+    return Manager(address, timedelta(microseconds=int(spell)) if watched else None)
+
+
+def unmanaged() -> dict[str, str]:
+    """The environment for processes of which the service manager need not hear."""
+    theirs = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+    return {name: value for name, value in os.environ.items() if name not in theirs}
 
 
 def _from_flags(flags: Mapping[str, object]) -> Layer:

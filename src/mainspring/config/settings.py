@@ -142,12 +142,50 @@ class LogConfig:
 
     level: str = "info"
     format: str = "text"
+    configure: bool = True
+    """Whether the command line sets up logging at all; no leaves it to the app."""
 
     def __post_init__(self) -> None:
         # INFO is how the standard library spells it.
         object.__setattr__(self, "level", self.level.lower())
         _check_choice("log.level", self.level, LEVELS)
         _check_choice("log.format", self.format, FORMATS)
+        if not isinstance(self.configure, bool):
+            raise InvalidConfig("log.configure", self.configure, "true or false")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsConfig:
+    """What a process tells monitors of itself, over HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """Where `/metrics`, `/healthz` and `/readyz` are served; 0 serves nothing."""
+    every: timedelta = 15 * _SECOND
+    """The store is asked for its figures at most this often."""
+    labels: int = 200
+    """Tasks, and queues, that have a series of their own; others count as `other`."""
+    stuck_after: timedelta = 30 * _SECOND
+    """A loop that is so late for its next pass makes the process unhealthy."""
+
+    def __post_init__(self) -> None:
+        if not self.host or len(self.host) > 255 or not self.host.isprintable() or " " in self.host:
+            raise InvalidConfig("metrics.host", self.host, "a host name or an address")
+        _check_range("metrics.port", self.port, 0, 65535)
+        _check_length("metrics.every", self.every, least=_SECOND, most=3600 * _SECOND)
+        _check_range("metrics.labels", self.labels, 1, 10_000)
+        _check_length("metrics.stuck_after", self.stuck_after, least=_SECOND, most=_DAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracesConfig:
+    """Spans by OpenTelemetry."""
+
+    enabled: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.enabled, bool):
+            raise InvalidConfig("traces.enabled", self.enabled, "true or false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +281,8 @@ class Settings:
     results: ResultsConfig = field(default_factory=ResultsConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     log: LogConfig = field(default_factory=LogConfig)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    traces: TracesConfig = field(default_factory=TracesConfig)
     access: AccessConfig = field(default_factory=AccessConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     alerts: AlertsConfig = field(default_factory=AlertsConfig)

@@ -12,6 +12,7 @@ from mainspring.declare.effects import Effects, Step, Transaction
 from mainspring.declare.names import valid_name
 from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, UsageError
+from mainspring.model.trace import trace_id
 from mainspring.model.value import Value
 
 LONGEST_NOTE = 200
@@ -55,6 +56,13 @@ class Context(Value, frozen=True, kw_only=True):
     """Who hears of progress; the worker, unless a test made this context."""
     effects: Effects | None = None
     """Behind the calls below; only a worker has it to give."""
+    trace: str | None = None
+    """The trace that the run belongs to, as W3C headers write it; None where none is kept."""
+
+    @property
+    def trace_id(self) -> str | None:
+        """The id that all spans of the run's trace share: 32 hex digits."""
+        return trace_id(self.trace)
 
     @property
     def token(self) -> str:

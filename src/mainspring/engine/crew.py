@@ -13,6 +13,7 @@ from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
 from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.engine.fields import running
 from mainspring.engine.journal import Journal
 from mainspring.engine.settler import Settler
 from mainspring.entropy import Entropy
@@ -23,6 +24,7 @@ from mainspring.model.job import Claim
 from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped, Succeeded
 from mainspring.model.settlement import Settlement
 from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
+from mainspring.tracing import RunSpan, Tracer
 
 WRITE_OFF_AFTER = timedelta(seconds=6)
 """How long a handler that was told to end may go on before its hand is given up."""
@@ -44,7 +46,7 @@ class Ending(Enum):
 class Hand:
     """One claim and the task that runs it."""
 
-    __slots__ = ("_crew", "began", "claim", "due", "ending", "late", "settling", "task", "timer")
+    __slots__ = ("_crew", "began", "claim", "due", "ending", "late", "settling", "span", "task", "timer")
 
     def __init__(self, claim: Claim, crew: Crew) -> None:
         self.claim = claim
@@ -56,6 +58,7 @@ class Hand:
         self.late = False
         """Whether its timeout has ended."""
         self.ending: Ending | None = None
+        self.span: RunSpan | None = None
         self.settling = False
         """A transaction of the handler's has written, or is about to, that the job is done: the claim may
         be gone from the store at any moment, and that is no loss."""
@@ -90,6 +93,7 @@ class Crew:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        tracer: Tracer | None = None,
     ) -> None:
         self._size = size
         self._registry = registry
@@ -99,6 +103,7 @@ class Crew:
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
+        self._tracer = tracer
         self._hands: dict[int, Hand] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaked: set[Hand] = set()
@@ -233,7 +238,10 @@ class Crew:
             if hand.ending is None and task.timeout is not None:
                 outcome = Failed(failure=timeout_failure(task.timeout.total_seconds()))
             hand.ending = Ending.DROP  # whatever it does later
-            self._put(claim, self._settled(task, claim, outcome, took))
+            settlement = self._settled(task, claim, outcome, took)
+            self._put(claim, settlement)
+            if hand.span is not None:
+                hand.span.end(settlement)
         self._lost(claim, "hand", self.size)
         self.on_freed()
 
@@ -247,12 +255,12 @@ class Crew:
 
     async def _run(self, hand: Hand) -> None:
         hand.task = asyncio.current_task()
-        claim = hand.claim
-        task = self._registry.get(claim.task)
+        task = self._registry.get(hand.claim.task)
         began = hand.began = self._clock.monotonic()
         # What few runs have is looked at before anything is called for it: this is done once a job.
-        barred = None if hand.ending is None and claim.expires_in is None else _unbegun(hand)
+        barred = None if hand.ending is None and hand.claim.expires_in is None else _unbegun(hand)
         outcome = barred or await self._perform(task, hand)
+        claim = hand.claim
         if hand.timer is not None:
             hand.timer.cancel()
         if self._leaked:
@@ -260,23 +268,31 @@ class Crew:
         if self._hands.get(claim.job_id) is hand:
             del self._hands[claim.job_id]
         took = timedelta(seconds=self._clock.monotonic() - began)
+        settlement: Settlement | None = None
         if isinstance(outcome, Succeeded) and (hand.ending is None or hand.ending is Ending.RELEASE):
-            self._put(claim, settle(claim, outcome, took=took, backoff=NO_TIME))
+            settlement = settle(claim, outcome, took=took, backoff=NO_TIME)
+            self._put(claim, settlement)
         elif isinstance(outcome, Settled):
             self._journal.close(claim)
-            self._settler.tell(claim, settle(claim, outcome, took=took, backoff=NO_TIME))
+            settlement = settle(claim, outcome, took=took, backoff=NO_TIME)
+            self._settler.tell(claim, settlement)
         elif hand.ending is not Ending.DROP:
             if hand.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
-            self._put(claim, self._settled(task, claim, outcome, took))
+            settlement = self._settled(task, claim, outcome, took)
+            self._put(claim, settlement)
         else:
             self._journal.close(claim)  # whatever it said, it is not ours to write
+        if hand.span is not None:
+            hand.span.end(settlement)
         self.on_freed()
 
     def _put(self, claim: Claim, settlement: Settlement) -> None:
         log = self._journal.close(claim) if self._journal.reports else None
         if log is not None:
             settlement = msgspec.structs.replace(settlement, log=log)
+        if settlement.start is not None and claim.trace is not None:
+            settlement = msgspec.structs.replace(settlement, trace=claim.trace)
         self._settler.put(claim, settlement)
 
     def _settled(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:
@@ -292,7 +308,21 @@ class Crew:
 
     async def _perform(self, task: AnyTask, hand: Hand) -> Outcome:
         claim = hand.claim
-        self._telemetry.emit(RunStarted(job_id=claim.job_id, task=claim.task, attempt=claim.attempt))
+        if self._tracer is not None:
+            hand.span = self._tracer.run(claim)
+            claim = hand.claim = msgspec.structs.replace(claim, trace=hand.span.trace)
+        running.set(claim)
+        self._telemetry.emit(
+            RunStarted(
+                job_id=claim.job_id,
+                task=claim.task,
+                attempt=claim.attempt,
+                due=claim.run_at,
+                schedule_id=claim.schedule_id,
+                slot_at=claim.slot_at,
+                trace=claim.trace,
+            )
+        )
         try:
             if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
                 return await self._executor.run_in_child(task, claim, hand)

@@ -263,4 +263,5 @@ def context_of(
         slot=claim.slot_at,
         on_progress=on_progress,
         effects=effects,
+        trace=claim.trace,
     )

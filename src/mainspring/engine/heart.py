@@ -19,7 +19,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member
 from mainspring.store.ports import FleetStore
-from mainspring.telemetry import ProcessStarted, Telemetry
+from mainspring.telemetry import LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 
 T = TypeVar("T")
 
@@ -105,14 +105,16 @@ class Heart:
         try:
             within = left if left > 0 else self._every.total_seconds()
             beat = await _answer(asked, within=within, to="a heartbeat")
-        except Exception:
+        except Exception as error:
             self._suspend_if_due()
+            self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
             raise
         if not beat.alive:
             self._membership.lost()
             self._listener.ended(expired=True)
             await self._join()
             return
+        self._telemetry.emit(LeaseRenewed(role=self._member.role))
         resumed = self._membership.suspended
         self._membership.renewed(member_id, sent_at)
         if beat.lost:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.duration import written
+from mainspring.engine.fields import origin
 from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.model.workflow import WorkflowState
 from mainspring.telemetry import (
@@ -20,6 +21,7 @@ from mainspring.telemetry import (
     JobsQuarantined,
     LagMeasured,
     LeaseEnded,
+    LeaseRenewed,
     LoopBlocked,
     LoopFailed,
     LoopStalled,
@@ -28,6 +30,7 @@ from mainspring.telemetry import (
     ProcessStopped,
     ProcessStopping,
     ProcessWornOut,
+    RenewalFailed,
     ResultsDropped,
     RunEnded,
     RunStarted,
@@ -71,7 +74,7 @@ def log_event(event: Event) -> None:
             _endings(event)
         case SlotsFired() | SchedulesWritten() | SchedulesUndeclared() | TriggerRefused() | BreakerTripped():
             _schedule(event)
-        case LagMeasured():
+        case LagMeasured() | LeaseRenewed() | RenewalFailed():
             pass  # a gauge for those who plot; what it means for a slot is in its own line
         case HistoryPruned() | ResultsDropped():
             what = "results" if isinstance(event, ResultsDropped) else "partitions or rows"
@@ -93,7 +96,7 @@ def _run_ended(event: RunEnded) -> None:
     if event.verdict is Verdict.SUCCEEDED:
         if _runs.isEnabledFor(logging.INFO):
             took = _short(event.took)
-            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_about(event))
+            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_ended(event))
         return
     why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
     again = event.reason is None and event.verdict in (Verdict.FAILED, Verdict.CRASHED, Verdict.SNOOZED)
@@ -109,6 +112,7 @@ def _run_ended(event: RunEnded) -> None:
         event.verdict,
         after,
         why,
+        extra=_ended(event),
     )
 
 
@@ -235,6 +239,7 @@ def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | MembersReaped) -
                 event.task,
                 event.verdict,
                 event.fence,
+                extra={"job_id": event.job_id, "task": event.task, "status": "refused"},
             )
         case ClaimsLost():
             jobs = ", ".join(map(str, event.job_ids))
@@ -307,7 +312,19 @@ def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed | LoopStalled) ->
 
 def _about(event: RunStarted | RunEnded) -> dict[str, object]:
     """For those who read the log by machine."""
-    return {"job_id": event.job_id, "task": event.task, "attempt": event.attempt}
+    return {
+        "job_id": event.job_id,
+        "task": event.task,
+        "attempt": event.attempt,
+        **origin(event.schedule_id, event.slot_at, event.trace),
+    }
+
+
+def _ended(event: RunEnded) -> dict[str, object]:
+    about = _about(event) | {"status": event.verdict.value, "duration": event.took.total_seconds()}
+    if event.failure is not None:
+        about["error"] = f"{event.failure.type}: {event.failure.message}"
+    return about
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Protocol
 
+from mainspring.engine.progress import Progress
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.telemetry import LoopFailed, LoopStalled, StoreRecovered, StoreTrouble, Telemetry
@@ -39,6 +40,7 @@ class Cycle:
         *,
         longest: timedelta = LONGEST_BACKOFF,
         pass_within: timedelta = PASS_WITHIN,
+        progress: Progress | None = None,
     ) -> None:
         self._loop = loop
         self._pass_within = pass_within
@@ -48,6 +50,7 @@ class Cycle:
         self._wake = asyncio.Event()
         self._stopping = False
         self._troubles = 0
+        self._mark = None if progress is None else progress.mark(loop.name)
 
     def wake(self) -> None:
         """Have the next pass now. Call it on the cycle's own event loop."""
@@ -62,9 +65,15 @@ class Cycle:
         """Pass after pass."""
         while not self._stopping:
             self._wake.clear()
+            if self._mark is not None:
+                self._mark.begins()
             rest = await self._pass()
+            if self._mark is not None:
+                self._mark.rests(rest)
             if rest and not self._stopping:
                 await until(self._wake, rest)
+        if self._mark is not None:
+            self._mark.ends()
 
     async def _pass(self) -> timedelta:
         try:

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.loop import Cycle, Loop
+from mainspring.engine.progress import Progress
 from mainspring.engine.pulse import Pulse
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.worker import Worker
@@ -38,6 +39,7 @@ class Process:
         grace: timedelta,
         entropy: Entropy,
         telemetry: Telemetry,
+        progress: Progress | None = None,
     ) -> None:
         self._pulse = pulse
         self._worker = worker
@@ -56,18 +58,19 @@ class Process:
         """Whether we stopped because handlers would not end."""
         self.on_blocked: Callable[[], None] = lambda: None
         """Called on the heart's thread while a handler holds up the event loop beyond its timeout."""
-        self._others = [Cycle(loop, telemetry, entropy) for loop in loops]
+        self._progress = progress
+        self._others = [self._cycle(loop) for loop in loops]
         self._settling: list[Cycle] = []
         self._gatekeeper = gatekeeper
         self._gating: Cycle | None = None
         self._resolver = resolver
         if worker is not None:
-            self._wire(worker, entropy)
+            self._wire(worker)
 
     def listen(self, hints: Wakeups) -> None:
         """Have hints wake the claimer, rather than polling alone."""
         self._waker = hints.waker(self._hinted)
-        self._others.append(Cycle(self._waker, self._telemetry, self._entropy))
+        self._others.append(self._cycle(self._waker))
 
     def stop(self) -> None:
         """Drain; a second call aborts. Call it on the process's event loop."""
@@ -75,6 +78,11 @@ class Process:
             self._aborting.set()
             self._quiet.set()
         self._stopping.set()
+
+    @property
+    def running(self) -> int:
+        """Jobs in hand. Safe from any thread."""
+        return 0 if self._worker is None else self._worker.crew.running
 
     @property
     def aborted(self) -> bool:
@@ -108,10 +116,13 @@ class Process:
             await self._waker.close()
         await self._pulse.stop(clean=clean)
 
-    def _wire(self, worker: Worker, entropy: Entropy) -> None:
-        self._claiming = Cycle(worker.claimer, self._telemetry, entropy)
-        settling = Cycle(worker.settler, self._telemetry, entropy)
-        noting = Cycle(worker.journal, self._telemetry, entropy)
+    def _cycle(self, loop: Loop) -> Cycle:
+        return Cycle(loop, self._telemetry, self._entropy, progress=self._progress)
+
+    def _wire(self, worker: Worker) -> None:
+        self._claiming = self._cycle(worker.claimer)
+        settling = self._cycle(worker.settler)
+        noting = self._cycle(worker.journal)
         self._settling = [settling, noting]
         worker.journal.on_arrival = noting.wake
         self._others.append(self._claiming)
@@ -123,12 +134,12 @@ class Process:
         worker.claimer.on_idle = self._idle
 
         if self._gatekeeper is not None:
-            self._gating = Cycle(self._gatekeeper, self._telemetry, entropy)
+            self._gating = self._cycle(self._gatekeeper)
             self._others.append(self._gating)
             worker.settler.on_limited = worker.claimer.on_limited = self._gating.wake
 
         if self._resolver is not None:
-            resolving = Cycle(self._resolver, self._telemetry, entropy)
+            resolving = self._cycle(self._resolver)
             self._others.append(resolving)
             worker.settler.on_step = resolving.wake
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from mainspring.engine.heart import Heart
 from mainspring.engine.loop import Cycle
+from mainspring.engine.progress import Progress
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.store.ports import FleetStore, Store
@@ -30,9 +31,11 @@ class Pulse:
         telemetry: Telemetry,
         *,
         owns_store: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self._open_store = open_store
         self._owns_store = owns_store
+        self._progress = progress
         self._make_hearts = hearts
         self._entropy = entropy
         self._telemetry = telemetry
@@ -79,7 +82,14 @@ class Pulse:
         store = self._open_store()
         hearts = self._make_hearts(lambda: store)
         self._cycles = [
-            Cycle(heart, self._telemetry, self._entropy, longest=heart.retry_within) for heart in hearts
+            Cycle(
+                heart,
+                self._telemetry,
+                self._entropy,
+                longest=heart.retry_within,
+                progress=self._progress,
+            )
+            for heart in hearts
         ]
         self._ready.set()
         try:

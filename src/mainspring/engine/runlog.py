@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from mainspring.clock import Clock
+from mainspring.engine.fields import facts
 from mainspring.model.job import Claim
 
 _log = logging.getLogger("mainspring.job")
@@ -30,7 +31,7 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
     What is kept does not depend on how quiet the process's log is, but for debugging."""
 
     def __init__(self, claim: Claim, keeper: Keeper | None, clock: Clock) -> None:
-        super().__init__(_log, {"job_id": claim.job_id, "task": claim.task, "attempt": claim.attempt})
+        super().__init__(_log, facts(claim))
         self._keeper = keeper
         self._clock = clock
 

@@ -170,6 +170,9 @@ class Settler:
                 failure=settlement.failure,
                 reason=settlement.reason,
                 awaits=settlement.awaits,
+                schedule_id=claim.schedule_id,
+                slot_at=claim.slot_at,
+                trace=claim.trace,
             )
         )
         if settlement.reason is not None and settlement.reason is Reason.CRASHED:

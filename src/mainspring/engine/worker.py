@@ -24,6 +24,7 @@ from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.pool import Pool
+    from mainspring.tracing import Tracer
 
 
 class WorkerStore(JobQueue, EffectStore, EventStore, ReportStore, Protocol):
@@ -45,6 +46,7 @@ class Worker:
         threads: Threads | None = None,
         children: Callable[[Journal], Pool] | None = None,
         results: ResultsConfig | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Plain functions run in `pool`, or else in threads of the worker's own."""
         self._name = config.name
@@ -70,6 +72,7 @@ class Worker:
             clock=clock,
             entropy=entropy,
             telemetry=telemetry,
+            tracer=tracer,
         )
         self.claimer = Claimer(
             queue,

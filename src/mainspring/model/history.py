@@ -66,6 +66,8 @@ class DeadJob(Value, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     workflow_id: int | None = None
     """The workflow whose step it is, or that it is itself: it goes on with that, by a retry."""
+    trace: str | None = None
+    """The trace it goes on with when it is replayed."""
 
     def as_job(self) -> Job:
         """The same, seen as a job among others."""
@@ -88,6 +90,7 @@ class DeadJob(Value, frozen=True, kw_only=True):
             finished_at=self.died_at,
             expires_at=self.expires_at,
             errors=self.errors,
+            trace=self.trace,
         )
 
 

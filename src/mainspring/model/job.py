@@ -45,6 +45,8 @@ class NewJob(Value, frozen=True, kw_only=True):
     expires: timedelta | None = None
     """How long after it is first due it must have succeeded; or, as an instant, `expires_at`."""
     expires_at: datetime | None = None
+    trace: str | None = None
+    """The trace it goes on with: a W3C traceparent, and after a space a tracestate if there is one."""
 
 
 class Job(Value, frozen=True, kw_only=True):
@@ -73,6 +75,8 @@ class Job(Value, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     result: bytes | None = None
     errors: tuple[Failure, ...] = ()
+    trace: str | None = None
+    """The trace it goes on with, while it is live or dead."""
 
 
 class Claim(Value, frozen=True, kw_only=True):
@@ -102,6 +106,8 @@ class Claim(Value, frozen=True, kw_only=True):
     """The workflow whose step it is."""
     expires_in: timedelta | None = None
     """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
+    trace: str | None = None
+    """The trace it goes on with."""
 
     @property
     def attempt(self) -> int:

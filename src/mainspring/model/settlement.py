@@ -73,3 +73,5 @@ class Settlement(Value, frozen=True, kw_only=True):
     """The workflow that begins with it (STARTED)."""
     log: str | None = None
     """What was captured of its log; None when there is nothing to keep."""
+    trace: str | None = None
+    """The trace that the steps of its workflow go on with (STARTED)."""

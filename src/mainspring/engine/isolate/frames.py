@@ -42,6 +42,8 @@ class Hello(Value, frozen=True, kw_only=True, tag=True):
     database_url: str | None = None
     log_level: str | None = None
     log_format: str = "text"
+    traces: bool = False
+    """Whether what handlers do is part of their job's trace."""
 
 
 class Run(Value, frozen=True, kw_only=True, tag=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import importlib
 import signal
 import sys
@@ -22,6 +23,7 @@ from mainspring.declare.signature import Signature
 from mainspring.declare.task import Task
 from mainspring.engine.effects import Settling
 from mainspring.engine.executor import context_of
+from mainspring.engine.fields import running
 from mainspring.engine.isolate.caps import capped
 from mainspring.engine.isolate.family import has_children
 from mainspring.engine.isolate.frames import Ended, Ready, Run, Tell
@@ -30,6 +32,7 @@ from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Discarded, Failed, Outcome, Settled, Snoozed, Succeeded
+from mainspring.tracing import Tracer
 
 _OUR_FRAMES = 3
 
@@ -50,8 +53,15 @@ MakeEffects = Callable[[Claim, Settling, int], RunsEffects]
 class Runner:
     """Runs what comes over the line until its other end closes."""
 
-    def __init__(self, line: Line, find: Callable[[Run], Handler], effects: MakeEffects) -> None:
+    def __init__(
+        self,
+        line: Line,
+        find: Callable[[Run], Handler],
+        effects: MakeEffects,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._line = line
+        self._tracer = tracer
         self._find = find
         self._effects = effects
 
@@ -70,7 +80,9 @@ class Runner:
         try:
             function, signature, retry = self._find(run)
             with capped(run.memory, run.processes):
-                outcome, clean = self._ran(run, function, signature, retry)
+                # In a context of its own: what one run sets there is not the next one's.
+                within = contextvars.copy_context().run
+                outcome, clean = within(self._ran, run, function, signature, retry)
         except BaseException as error:  # noqa: BLE001 - a SystemExit may come at any moment, by SIGTERM
             outcome, clean = outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), False
         return _frame(outcome, clean=clean and not has_children())
@@ -78,6 +90,9 @@ class Runner:
     def _ran(
         self, run: Run, function: Callable[..., object], signature: Signature, retry: Retry
     ) -> tuple[Outcome, bool]:
+        running.set(run.claim)
+        if self._tracer is not None and run.claim.trace is not None:
+            self._tracer.enter(run.claim.trace)
         effects = None
         if signature.wants_context:
             effects = self._effects(run.claim, _Settling(self._line), run.result_bytes)

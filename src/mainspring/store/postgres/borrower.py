@@ -72,6 +72,7 @@ class PostgresBorrower:
                 run_ats=[job.run_at for job in jobs],
                 delays=[job.delay for job in jobs],
                 max_attempts=[job.max_attempts for job in jobs],
+                traces=[job.trace for job in jobs],
                 at=at,
                 version=len(MIGRATIONS),
             )

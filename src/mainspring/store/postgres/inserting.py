@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -57,6 +57,11 @@ class Batch(Value, frozen=True, kw_only=True):
         """Whether any of the jobs has a deadline."""
         return any(job.expires is not None or job.expires_at is not None for job in self.jobs)
 
+    @property
+    def traced(self) -> bool:
+        """Whether any of the jobs goes on with a trace."""
+        return any(job.trace is not None for job in self.jobs)
+
     def params(self, at: Stamp) -> dict[str, object]:
         """What the statement wants."""
         jobs, expiring = self.jobs, self.expiring
@@ -67,6 +72,7 @@ class Batch(Value, frozen=True, kw_only=True):
         return of_steps | {
             "expires_ats": [job.expires_at for job in jobs] if expiring else None,
             "expires": [job.expires for job in jobs] if expiring else None,
+            "traces": [job.trace for job in jobs] if self.traced else None,
             "line_ids": self.line_ids,
             "ids": self.ids,
             "queue_ids": self.queue_ids,
@@ -89,8 +95,14 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
             columns, records = [*columns, "line_id", "due_at"], _with_lines(records, batch.line_ids)
         if batch.expiring:
             columns, records = [*columns, "expires_at"], _with_deadlines(records, batch.jobs)
+        if batch.traced:
+            columns, records = [*columns, "trace"], _with_traces(records, batch.jobs)
         if batch.steps is not None:
-            columns, records = [*columns, "workflow_id", "fence"], _with_steps(records, batch.steps)
+            roots = sorted({step.workflow_id for step in batch.steps})
+            found = await transaction.fetch("root_traces", ids=roots)
+            traces: dict[int, str] = {row["id"]: row["trace"] for row in found}
+            columns = [*columns, "workflow_id", "fence", "trace"]
+            records = _with_steps(records, batch.steps, traces)
         await transaction.copy("jobs", columns, records)
     elif batch.jobs:
         await transaction.fetch(batch.statement, **batch.params(at))
@@ -119,6 +131,11 @@ def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[
         yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
 
 
-def _with_steps(records: Iterator[Row], steps: Sequence[Step]) -> Iterator[Row]:
+def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        yield *row, job.trace
+
+
+def _with_steps(records: Iterator[Row], steps: Sequence[Step], traces: Mapping[int, str]) -> Iterator[Row]:
     for row, step in zip(records, steps, strict=True):
-        yield *row, step.workflow_id, step.fence
+        yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)

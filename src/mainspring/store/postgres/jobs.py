@@ -307,7 +307,7 @@ async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], 
         case Verdict.DISCARDED:
             rows = await fetch("settle_discarded", **params, errors=_errors(batch))
         case Verdict.STARTED:
-            rows = await fetch("settle_started", **params)
+            rows = await fetch("settle_started", **params, traces=[s.trace for s in batch])
         case Verdict.CANCELLED | Verdict.EDITED:
             raise ValueError(f"{verdict} is the store's to write, not a worker's")
         case _:

@@ -69,6 +69,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes,
         expires_in,
         workflow_id,
+        trace,
     ) = row
     return Claim(
         job_id=job_id,
@@ -87,6 +88,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes=crashes,
         expires_in=expires_in,
         workflow_id=workflow_id,
+        trace=trace,
     )
 
 
@@ -109,6 +111,7 @@ def live_job(row: Record, names: Names) -> Job:
         schedule_id=row["schedule_id"],
         slot_at=row["slot_at"],
         workflow_id=row["workflow_id"],
+        trace=row["trace"],
         waits_for_limit=row["run_at"] == GATED,
         expires_at=row["expires_at"],
         errors=errors(row["errors"]),
@@ -159,6 +162,7 @@ def dead_job(row: Record, names: Names) -> DeadJob:
         errors=errors(row["errors"]),
         expires_at=row["expires_at"],
         workflow_id=row["workflow_id"],
+        trace=row["trace"],
     )
 
 

@@ -120,6 +120,7 @@ CREATE TABLE mainspring.dead_jobs (
     line_id integer,
     expires_at timestamp with time zone,
     workflow_id bigint,
+    trace text,
     error text DEFAULT COALESCE(((errors -> '-1'::integer) ->> 'type'::text), ''::text),
     line text DEFAULT "left"(split_part(COALESCE(((errors -> '-1'::integer) ->> 'message'::text), ''::text), chr(10), 1), 200),
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
@@ -209,6 +210,7 @@ CREATE TABLE mainspring.jobs (
     due_at timestamp with time zone,
     expires_at timestamp with time zone,
     workflow_id bigint,
+    trace text,
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -649,7 +651,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE FUNCTION mainspring.put_job(new_task text, new_payload bytea, new_queue text, new_priority integer, new_run_at timestamp with time zone, new_delay interval, new_max_attempts integer, stamp timestamp with time zone) RETURNS bigint
+CREATE FUNCTION mainspring.put_job(new_task text, new_payload bytea, new_queue text, new_priority integer, new_run_at timestamp with time zone, new_delay interval, new_max_attempts integer, stamp timestamp with time zone, new_trace text DEFAULT NULL::text) RETURNS bigint
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$
 DECLARE
     job bigint;
@@ -671,9 +673,9 @@ BEGIN
         INSERT INTO mainspring.lanes (queue_id, priority) VALUES (queue, new_priority) ON CONFLICT DO NOTHING;
     END IF;
     job := nextval('mainspring.job_ids');
-    INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
+    INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, trace)
     VALUES (job, queue, task, new_priority, coalesce(new_run_at, at + coalesce(new_delay, interval '0')), at, new_max_attempts,
-            new_payload);
+            new_payload, new_trace);
     IF new_run_at IS NULL AND coalesce(new_delay, interval '0') <= interval '0' THEN
         -- Sent when the transaction commits, once for all its jobs.
         PERFORM pg_notify('mainspring', '');

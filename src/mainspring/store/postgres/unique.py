@@ -93,5 +93,6 @@ async def _replace(transaction: Transaction, batch: Batch, place: int, job_id: i
         run_at=job.run_at,
         delay=job.delay,
         max_attempts=job.max_attempts,
+        trace=job.trace,
         at=at,
     )

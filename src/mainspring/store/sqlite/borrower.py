@@ -143,5 +143,6 @@ def _job(job: NewJob, now: int) -> dict[str, object]:
         "run_at": now + span(job.delay) if run_at is None else run_at,
         "max_attempts": job.max_attempts,
         "payload": job.payload,
+        "trace": job.trace,
         "now": now,
     }

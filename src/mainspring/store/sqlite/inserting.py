@@ -20,11 +20,11 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
     """Write the rows."""
     lanes = {(job.queue, job.priority) for _, job in jobs}
     session.each("add_lanes", ({"queue": queue, "priority": priority} for queue, priority in lanes))
-    # Most jobs have neither limits nor a deadline, and each further column costs as much as a call.
+    # Most jobs have no limits, deadline or trace, and each further column costs as much as a call.
     bound = [
         (job_id, job)
         for job_id, job in jobs
-        if job.gates or job.expires is not None or job.expires_at is not None
+        if job.gates or job.expires is not None or job.expires_at is not None or job.trace is not None
     ]
     if bound:
         _insert_bound(session, bound, now)
@@ -70,7 +70,7 @@ def _insert_bound(session: Session, jobs: Numbered, now: int) -> None:
     session.each(
         "insert_limited_jobs",
         (
-            _limited(row, job, lines[job.gates] if job.gates else None)
+            (*_limited(row, job, lines[job.gates] if job.gates else None), job.trace)
             for row, (_, job) in zip(_records(jobs, now), jobs, strict=True)
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import overload
 
@@ -80,6 +80,11 @@ def listed(values: Iterable[object]) -> str:
     return msgspec.json.encode(list(values)).decode()
 
 
+def by_id(values: Mapping[int, object]) -> str:
+    """An object for json_each(), whose keys are ids."""
+    return msgspec.json.encode(values).decode()
+
+
 def written(failure: Failure) -> str:
     """A failure as a run keeps it."""
     return msgspec.json.encode(failure).decode()
@@ -113,6 +118,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         crashes,
         expires_in,
         workflow_id,
+        trace,
     ) = row
     due = moment(run_at)
     return Claim(
@@ -132,6 +138,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         crashes=crashes,
         expires_in=None if expires_in is None else length(expires_in),
         workflow_id=workflow_id,
+        trace=trace,
     )
 
 
@@ -154,6 +161,7 @@ def live_job(row: sqlite3.Row) -> Job:
         schedule_id=row["schedule_id"],
         slot_at=maybe_moment(row["slot_at"]),
         workflow_id=row["workflow_id"],
+        trace=row["trace"],
         waits_for_limit=moment(row["run_at"]) == GATED,
         expires_at=maybe_moment(row["expires_at"]),
         errors=errors(row["errors"]),
@@ -204,6 +212,7 @@ def dead_job(row: sqlite3.Row) -> DeadJob:
         errors=errors(row["errors"]),
         expires_at=maybe_moment(row["expires_at"]),
         workflow_id=row["workflow_id"],
+        trace=row["trace"],
     )
 
 

@@ -126,7 +126,7 @@ CREATE TABLE dead_jobs (
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
     errors       TEXT    NOT NULL              -- JSON
-, line_id INTEGER, expires_at INTEGER, workflow_id INTEGER) STRICT;
+, line_id INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT) STRICT;
 CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
 CREATE TABLE definitions (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -201,7 +201,7 @@ CREATE TABLE jobs (
     crashes      INTEGER NOT NULL DEFAULT 0,
     payload      BLOB    NOT NULL,
     errors       TEXT                          -- JSON
-, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER, workflow_id INTEGER) STRICT;
+, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;

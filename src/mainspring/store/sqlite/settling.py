@@ -14,7 +14,7 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.codes import AWAITING, VERDICT_CODE
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.events import begin_waits
-from mainspring.store.sqlite.rows import errors, listed, micros, moment, span, written
+from mainspring.store.sqlite.rows import by_id, errors, listed, micros, moment, span, written
 from mainspring.store.sqlite.workflow_session import SQLiteWorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import at_once
@@ -138,7 +138,8 @@ def _released(session: Session, standing: Standing, now: int) -> set[int]:
 
 def _started(session: Session, standing: Standing, now: int) -> set[int]:
     session.each("note_run", [_run(s, None, now) for s, _ in standing])
-    parked = session.rows("settle_started", ids=listed(_ids(standing)))
+    traces = {s.job_id: s.trace for s, _ in standing if s.trace is not None}
+    parked = session.rows("settle_started", ids=listed(_ids(standing)), traces=by_id(traces))
     parents = {row["id"]: row["workflow_id"] for row in parked}
     at_once(start(SQLiteWorkflowSession(session, now, {}), [s for s, _ in standing], parents))
     session.hint()

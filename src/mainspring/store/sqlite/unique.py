@@ -49,5 +49,6 @@ def _replace(session: Session, job: NewJob, job_id: int, now: int) -> None:
         priority=job.priority,
         queue=job.queue,
         max_attempts=job.max_attempts,
+        trace=job.trace,
         run_at=due(job, now),
     )

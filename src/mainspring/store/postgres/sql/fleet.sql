@@ -68,11 +68,11 @@ WITH gone AS MATERIALIZED (
     DELETE FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM lost WHERE crashes + 1 >= :crashes_allowed))
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures, crashes + 1, 'crashed', payload,
            coalesce(errors, '[]') || (:error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
-           expires_at, line_id, workflow_id
+           expires_at, line_id, workflow_id, trace
     FROM lost WHERE crashes + 1 >= :crashes_allowed
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,

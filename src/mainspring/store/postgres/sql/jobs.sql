@@ -4,40 +4,48 @@ SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :
 
 -- name: insert_jobs
 -- A deadline given as a length counts from when the job is first due. Without any, both arrays are NULL.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay), coalesce(:at::timestamptz, now()),
        n.max_attempts, n.payload,
-       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires)
+       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires), n.trace
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :expires_ats::timestamptz[], :expires::interval[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires);
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :expires_ats::timestamptz[], :expires::interval[],
+            :traces::text[])
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires, trace);
 
 -- name: insert_limited_jobs
 -- Jobs that have a line wait before its gates, out of the way of claims.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        CASE WHEN n.line_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
             ELSE timestamptz '9998-01-01 00:00:00+00' END,
        coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
        CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END,
-       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires)
+       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires), n.trace
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires);
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[],
+            :traces::text[])
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires, trace);
 
 -- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, workflow_id, fence)
+-- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
+-- that of the workflow's own job, which is in the queue until the last of them has ended.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, workflow_id, fence, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        CASE WHEN n.line_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
        coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
        CASE WHEN n.line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + n.delay END,
-       coalesce(:at::timestamptz, now()) + n.delay + n.expires, n.workflow_id, n.fence
+       coalesce(:at::timestamptz, now()) + n.delay + n.expires, n.workflow_id, n.fence,
+       (SELECT root.trace FROM mainspring.jobs root WHERE root.id = n.workflow_id)
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :delays::interval[],
             :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires::interval[], :workflow_ids::bigint[],
             :fences::int[])
   AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, line_id, expires, workflow_id, fence);
+
+-- name: root_traces
+-- For jobs of steps that are copied in.
+SELECT id, trace FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND trace IS NOT NULL;
 
 -- name: lock_keys
 -- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
@@ -61,7 +69,7 @@ SELECT key, job_id FROM mainspring.unique_keys WHERE key = ANY (:keys::bytea[]);
 
 -- name: replace_job
 UPDATE mainspring.jobs
-SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts,
+SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts, trace = :trace,
     run_at = CASE WHEN line_id IS NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
                   ELSE timestamptz '9998-01-01 00:00:00+00' END,
     due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) END
@@ -117,7 +125,7 @@ WHERE ctid = ANY (ARRAY(
     LIMIT :limit
 ))
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id;
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -134,7 +142,7 @@ WITH me AS MATERIALIZED (
     ) j
 )
 SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id
+       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace
 FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
@@ -167,10 +175,10 @@ WITH ended AS (
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + (:verdict = 2 AND (:rans::bool[])[place])::int, crashes + (:verdict = 4)::int,
-           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id, workflow_id
+           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id, workflow_id, trace
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -252,7 +260,8 @@ WITH ended AS MATERIALIZED (
 SELECT id AS job_id FROM ended;
 
 -- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended.
+-- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
+-- trace takes that of its run: its steps go on with it.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
     FROM mainspring.jobs
@@ -260,7 +269,8 @@ WITH ended AS MATERIALIZED (
       AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
     FOR UPDATE
 ), parked AS (
-    UPDATE mainspring.jobs SET worker_id = 0, due_at = run_at, run_at = timestamptz '9997-01-01 00:00:00+00'
+    UPDATE mainspring.jobs SET worker_id = 0, due_at = run_at, run_at = timestamptz '9997-01-01 00:00:00+00',
+        trace = coalesce(trace, (:traces::text[])[width_bucket(id, :job_ids::bigint[])])
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
 ), noted AS (
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -316,10 +326,10 @@ WITH late AS MATERIALIZED (
     RETURNING *, :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, line_id,
-           CASE WHEN run_at = timestamptz '9997-01-01 00:00:00+00' THEN coalesce(workflow_id, id) ELSE workflow_id END
+           CASE WHEN run_at = timestamptz '9997-01-01 00:00:00+00' THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -348,10 +358,10 @@ WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) AND workflow_id IS NULL RETURNING *
 )
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
-                             line_id, due_at)
+                             line_id, due_at, trace)
 SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
        schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
+       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, trace
 FROM back
 RETURNING id, queue_id;
 

@@ -99,12 +99,12 @@ WITH ended AS (
     RETURNING *, width_bucket(id, :ids::bigint[]) AS place
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + 1, crashes, 'failed', payload,
            coalesce(errors, '[]') || ((:errors::jsonb[])[place]
                || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
-           expires_at, line_id, coalesce(workflow_id, id)
+           expires_at, line_id, coalesce(workflow_id, id), trace
     FROM ended WHERE (:verdicts::smallint[])[place] = 2
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -167,10 +167,10 @@ WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
 )
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
-                             line_id, due_at, workflow_id)
+                             line_id, due_at, workflow_id, trace)
 SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
        schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, workflow_id
+       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, workflow_id, trace
 FROM back
 RETURNING id;
 
@@ -203,15 +203,15 @@ UPDATE mainspring.workflows SET step_ids = :step_ids::bigint[] WHERE id = :id;
 WITH letter AS (
     DELETE FROM mainspring.dead_jobs WHERE id = :id RETURNING *
 ), told AS (
-    SELECT enqueued_at, run_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, 0 AS place, died_at AS at FROM letter
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, trace, 0 AS place, died_at AS at FROM letter
     UNION ALL
-    SELECT enqueued_at, run_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, 1, finished_at
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, NULL, 1, finished_at
     FROM mainspring.runs WHERE job_id = :id AND payload IS NOT NULL
 )
 INSERT INTO mainspring.jobs (id, run_at, due_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload,
-                             workflow_id)
+                             workflow_id, trace)
 SELECT :id, timestamptz '9997-01-01 00:00:00+00', run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence + 1, priority, max_attempts,
-       payload, :parent_id::bigint
+       payload, :parent_id::bigint, trace
 FROM told ORDER BY place, at DESC LIMIT 1
 ON CONFLICT DO NOTHING
 RETURNING id;

@@ -43,10 +43,10 @@ UPDATE jobs SET worker_id = 0, crashes = crashes + 1 WHERE id IN (SELECT value F
 
 -- name: bury_jobs
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures, crashes + 1, 'crashed', payload,
-       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id, workflow_id
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id, workflow_id, trace
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: forget_members

@@ -11,14 +11,15 @@ VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_limited_jobs
--- Jobs with limits or a deadline. Those that have a line wait before its gates, out of the way of claims.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- Jobs with limits, a deadline or a trace. Those that have a line wait before its gates, out of the way of claims.
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, trace)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, workflow_id, fence)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
+-- that of the workflow's own job, which is in the queue until the last of them has ended.
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, workflow_id, fence, trace)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, (SELECT root.trace FROM jobs root WHERE root.id = ?12));
 
 -- name: lock_keys
 INSERT INTO unique_keys (key, name, job_id) VALUES (:key, :name, :job_id)
@@ -32,7 +33,7 @@ SELECT id, worker_id <> 0 AS running FROM jobs WHERE id IN (SELECT value FROM js
 UPDATE unique_keys SET job_id = :job_id, until = :until WHERE key = :key;
 
 -- name: replace_job
-UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_attempts = :max_attempts,
+UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_attempts = :max_attempts, trace = :trace,
     run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
 WHERE id = :id AND worker_id = 0;
 
@@ -60,11 +61,11 @@ WHERE id IN (
     LIMIT :limit
 )
 RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now, workflow_id;
+          expires_at - :now, workflow_id, trace;
 
 -- name: held_jobs
 SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now, workflow_id
+       expires_at - :now, workflow_id, trace
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
@@ -101,9 +102,9 @@ RETURNING job_id;
 -- name: settle_dead
 -- Of a failure, which counts one unless the handler never ran, or of a crash.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id, workflow_id
+       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id, workflow_id, trace
 FROM jobs WHERE id = :id;
 
 -- name: settle_failed
@@ -119,8 +120,11 @@ UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WH
 WHERE id = :id;
 
 -- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended.
-UPDATE jobs SET worker_id = 0, due_at = run_at, run_at = 253307692800000000 WHERE id IN (SELECT value FROM json_each(:ids))
+-- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
+-- trace takes that of its run: its steps go on with it.
+UPDATE jobs SET worker_id = 0, due_at = run_at, run_at = 253307692800000000,
+    trace = coalesce(trace, (SELECT t.value FROM json_each(:traces) t WHERE t.key = CAST(jobs.id AS TEXT)))
+WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING id, workflow_id;
 
 -- name: recorded_runs
@@ -146,11 +150,11 @@ RETURNING id;
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures, crashes, 'expired', payload,
        json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
-       CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END
+       CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
 FROM jobs INDEXED BY jobs_expiring WHERE expires_at <= :now AND worker_id = 0
 ORDER BY expires_at LIMIT :limit
 RETURNING id;
@@ -175,9 +179,9 @@ UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected;
 
 -- name: replay_dead
 -- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
-INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at)
+INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at, trace)
 SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END
+       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, trace
 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND workflow_id IS NULL
 RETURNING id;
 

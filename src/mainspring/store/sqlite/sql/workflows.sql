@@ -82,11 +82,11 @@ RETURNING job_id;
 -- name: bury_root
 -- Of a workflow that failed, a dead letter.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures + 1, crashes, 'failed', payload,
        json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
-       coalesce(workflow_id, id)
+       coalesce(workflow_id, id), trace
 FROM jobs WHERE id = :id;
 
 -- name: add_act
@@ -133,9 +133,9 @@ ORDER BY w.id DESC LIMIT :limit;
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at,
-                  workflow_id)
+                  workflow_id, trace)
 SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, workflow_id
+       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, workflow_id, trace
 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 
@@ -165,13 +165,13 @@ UPDATE workflows SET step_ids = :step_ids WHERE id = :id;
 -- name: revive_root
 -- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow whose step it is. Its fence rises,
 -- so that what ends it next is known to be newer.
-INSERT INTO jobs (id, run_at, due_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id)
-SELECT :id, 253307692800000000, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence + 1, priority, max_attempts, payload, :parent_id
+INSERT INTO jobs (id, run_at, due_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id, trace)
+SELECT :id, 253307692800000000, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence + 1, priority, max_attempts, payload, :parent_id, trace
 FROM (
-    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, 0 AS place, died_at AS at
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, trace, 0 AS place, died_at AS at
     FROM dead_jobs WHERE id = :id
     UNION ALL
-    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, 1, finished_at
+    SELECT enqueued_at, run_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, NULL, 1, finished_at
     FROM runs WHERE job_id = :id AND payload IS NOT NULL
 )
 ORDER BY place, at DESC LIMIT 1

@@ -1,0 +1,193 @@
+"""The metrics of one process: a sink for its events, and what Prometheus reads of it. Extra `[metrics]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from mainspring.clock import Clock
+from mainspring.errors import InvalidConfig
+from mainspring.monitor import catalogue as c
+from mainspring.monitor.cells import Counts, Spread, Tasks
+from mainspring.monitor.told import Families
+from mainspring.telemetry import (
+    BreakerTripped,
+    ClaimsLost,
+    Event,
+    HandlerLeaked,
+    JobsExpired,
+    JobsQuarantined,
+    LagMeasured,
+    LeaseEnded,
+    LeaseRenewed,
+    LoopBlocked,
+    LoopFailed,
+    LoopStalled,
+    MembersReaped,
+    RenewalFailed,
+    RunEnded,
+    RunStarted,
+    SettlementRefused,
+    SlotsFired,
+    StoreTrouble,
+    WorkflowEnded,
+)
+from mainspring.version import __version__
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+
+    from mainspring.engine.progress import Progress
+    from mainspring.monitor.survey import Survey
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counts what it hears; answers a page of text. Its registry is its own, whatever else there is."""
+
+    def __init__(self, clock: Clock, *, labels: int) -> None:
+        try:
+            from prometheus_client import CollectorRegistry
+        except ModuleNotFoundError as missing:
+            if missing.name != "prometheus_client":
+                raise
+            raise InvalidConfig(
+                "metrics.port", "no prometheus-client", "the extra: pip install 'mainspring[metrics]'"
+            ) from None
+        self._clock = clock
+        self.labels = labels
+        self.registry = CollectorRegistry(auto_describe=False)
+        self._tasks = Tasks(labels)
+        self._calls: dict[str, Spread] = {}
+        self._lateness = Spread()
+        self._survey: Survey | None = None
+        self.progress: Progress | None = None
+        self.running: Callable[[], int] = lambda: 0
+        self._skew = timedelta()
+        """The store's clock less ours, as it was last seen."""
+        self._counts = Counts(*_SELDOM)
+        self._counts.add(c.BUILD, __version__)
+        self.registry.register(self)
+        self._heard: dict[type[Any], Callable[[Any], None]] = {
+            RunStarted: self._run_started,
+            RunEnded: self._run_ended,
+            SettlementRefused: self._refused,
+            SlotsFired: self._slots_fired,
+            LagMeasured: self._lag_measured,
+            MembersReaped: self._reaped,
+            **{kind: self._counting(*how) for kind, how in _COUNTED.items()},
+        }
+
+    def hear(self, event: Event) -> None:
+        """A telemetry sink."""
+        heard = self._heard.get(type(event))
+        if heard is not None:
+            heard(event)
+
+    def watch(self, survey: Survey) -> None:
+        """Tell what this survey finds, too."""
+        self._survey = survey
+
+        def learn() -> None:
+            self._skew = survey.skew
+
+        survey.on_answer = learn
+
+    def called(self, call: str, seconds: float, *, failed: bool) -> None:
+        """A call to the store is over."""
+        spread = self._calls.get(call)
+        if spread is None:
+            spread = self._calls.setdefault(call, Spread(c.CALL_SECONDS))
+        spread.add(seconds)
+        if failed:
+            self._counts.add(c.STORE_ERRORS, call)
+
+    def render(self) -> bytes:
+        """The page that Prometheus reads. Safe from any thread; nothing is waited for."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterator[Family]:
+        """Everything there is; called by the registry at a scrape."""
+        told = Families()
+        for each in _SELDOM:
+            yield told.numbers(each, self._counts.of(each))
+        yield from told.of_tasks(self._tasks.told)
+        yield from told.of_process(
+            self._calls, self._lateness, running=self.running(), progress=self.progress
+        )
+        if self._survey is not None:
+            yield from told.of_survey(self._survey, labels=self.labels)
+
+    def _run_started(self, event: RunStarted) -> None:
+        cell = self._tasks[event.task]
+        cell.started += 1
+        if event.attempt > 1:
+            cell.retries += 1
+        if event.due is not None:
+            waited = (self._clock.now() - event.due + self._skew).total_seconds()
+            cell.latency.add(waited if waited > 0.0 else 0.0)
+
+    def _run_ended(self, event: RunEnded) -> None:
+        cell, verdict = self._tasks[event.task], event.verdict.value
+        verdicts = cell.verdicts
+        verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        cell.seconds.add(event.took.total_seconds())
+        # Crashes are told by those who bury, or by the settler, as quarantined.
+        if event.reason is not None and event.reason != "crashed":
+            self._counts.add(c.DEAD, event.reason.value)
+
+    def _refused(self, event: SettlementRefused) -> None:
+        self._tasks[event.task].refused += 1
+
+    def _slots_fired(self, event: SlotsFired) -> None:
+        self._counts.add(c.SLOTS_FIRED, many=event.fired)
+        self._counts.add(c.SLOTS_SKIPPED, many=event.skipped)
+        self._lateness.add(max(event.late.total_seconds(), 0.0))
+
+    def _lag_measured(self, event: LagMeasured) -> None:
+        self._counts.put(c.LAG, event.lag.total_seconds())
+        self._counts.put(c.DUE, event.due)
+
+    def _reaped(self, event: MembersReaped) -> None:
+        self._counts.add(c.REAPED, many=len(event.members))
+        self._counts.add(c.GIVEN_BACK, many=event.jobs)
+
+    def _counting(
+        self, metric: c.Metric, label: Callable[[Any], str] | None, many: Callable[[Any], int] | None
+    ) -> Callable[[Any], None]:
+        def count(event: Any) -> None:
+            labels = () if label is None else (label(event),)
+            self._counts.add(metric, *labels, many=1 if many is None else many(event))
+
+        return count
+
+
+def _loop(event: Any) -> str:
+    # Leases of user code have loops of their own, named after them.
+    return "lease" if event.loop.startswith("lease ") else str(event.loop)
+
+
+_COUNTED: dict[type[Any], tuple[c.Metric, Callable[[Any], str] | None, Callable[[Any], int] | None]] = {
+    ClaimsLost: (c.CLAIMS_LOST, None, lambda event: len(event.job_ids)),
+    LeaseRenewed: (c.RENEWALS, lambda event: str(event.role), None),
+    RenewalFailed: (c.RENEWALS_FAILED, lambda event: str(event.role), None),
+    LeaseEnded: (c.LEASES_ENDED, lambda event: "expired" if event.expired else "given_up", None),
+    JobsQuarantined: (c.DEAD, lambda event: "crashed", lambda event: len(event.job_ids)),
+    JobsExpired: (c.DEAD, lambda event: "expired", lambda event: len(event.job_ids)),
+    BreakerTripped: (c.BREAKER, None, None),
+    WorkflowEnded: (c.WORKFLOWS, lambda event: str(event.state), None),
+    LoopStalled: (c.LOOP_STALLS, _loop, None),
+    LoopFailed: (c.LOOP_FAILURES, _loop, None),
+    StoreTrouble: (c.STORE_TROUBLES, _loop, None),
+    HandlerLeaked: (c.LEAKED, lambda event: str(event.what), None),
+    LoopBlocked: (c.BLOCKED, None, None),
+}
+_SELDOM = (
+    *{how[0].name: how[0] for how in _COUNTED.values()}.values(),
+    *(c.SLOTS_FIRED, c.SLOTS_SKIPPED, c.LAG, c.DUE, c.REAPED, c.GIVEN_BACK, c.STORE_ERRORS, c.BUILD),
+)
+"""What happens seldom, beside what happens with every job."""

@@ -1,0 +1,136 @@
+"""Watches one process from a thread of its own: a handler that holds up the rest does not hold up this."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mainspring.clock import Clock
+from mainspring.config import Settings
+from mainspring.engine.loop import Loop
+from mainspring.engine.progress import Progress
+from mainspring.monitor.health import Verdict, alive, ready
+from mainspring.monitor.notifier import Notifier
+from mainspring.monitor.server import Page, ProbeServer, listen
+from mainspring.monitor.survey import Survey
+from mainspring.store.ports import Store
+from mainspring.store.timed import timed
+from mainspring.telemetry import Event, ProcessStarted, ProcessStopping
+from mainspring.waiting import until
+
+if TYPE_CHECKING:
+    from mainspring.monitor.metrics import Metrics
+
+STOP_WITHIN_SECONDS = 2.0
+
+
+class Monitor:
+    """Metrics and probes on a port, and words to the service manager, as far as they are wanted."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        notifier: Notifier,
+        *,
+        metrics: Callable[[], Metrics],
+    ) -> None:
+        config = settings.metrics
+        self._settings, self._config, self._clock, self._notifier = settings, config, clock, notifier
+        self._metrics = metrics() if config.port else None
+        self._survey: Survey | None = None
+        self.progress = Progress(clock, config.stuck_after)
+        self._running: Callable[[], int] = lambda: 0
+        self._names: list[str] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._ended = False
+        self._socket: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, name="mainspring-monitor", daemon=True)
+
+    def timed(self, store: Store) -> Store:
+        """The store, its calls timed where somebody will ask for it."""
+        return store if self._metrics is None else timed(store, self._clock, self._metrics.called)
+
+    def loops(self, store: Store) -> list[Loop]:
+        """What has to be done on the process's own event loop."""
+        if self._metrics is None:
+            return []
+        self._survey = Survey(store, self._clock, self._settings)
+        self._metrics.watch(self._survey)
+        self._metrics.progress = self.progress
+        return [self._survey]
+
+    def hear(self, event: Event) -> None:
+        """A telemetry sink."""
+        if self._metrics is not None:
+            self._metrics.hear(event)
+        if isinstance(event, ProcessStarted):
+            self._names.append(f"{event.role} {event.name}")
+            self._notifier.ready(self._status())
+        elif isinstance(event, ProcessStopping):
+            self._notifier.stopping()
+
+    def start(self, running: Callable[[], int]) -> None:
+        """Begin to watch; raises if the port cannot be served on."""
+        self._running = running
+        if self._metrics is not None:
+            self._metrics.running = running
+            self._socket = listen(self._config.host, self._config.port)
+        if self._socket is not None or self._notifier.wanted:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End, and say so. A second time changes nothing."""
+        self._notifier.stopping()
+        self._ended = True
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        if self._thread.is_alive():
+            self._thread.join(STOP_WITHIN_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.run(self._watch())
+
+    async def _watch(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        server = ProbeServer(
+            {
+                "/metrics": self._page_of_metrics,
+                "/healthz": lambda: _page(alive(self.progress)),
+                "/readyz": self._page_of_readiness,
+            }
+        )
+        if self._socket is not None:
+            await server.start(self._socket)
+        while not self._ended and not await until(self._stopping, self._notifier.every):
+            if alive(self.progress).ok:
+                self._notifier.alive(self._status())
+            else:
+                # No word of the watchdog: if this goes on, the manager ends us.
+                self._notifier.status("stuck: " + "; ".join(alive(self.progress).reasons))
+        await server.close()
+
+    def _status(self) -> str:
+        return f"{', '.join(self._names)}; {self._running()} jobs in hand"
+
+    def _page_of_metrics(self) -> Page:
+        from mainspring.monitor.metrics import CONTENT_TYPE
+
+        if self._metrics is None:
+            return Page(status=404)
+        return Page(body=self._metrics.render(), kind=CONTENT_TYPE)
+
+    def _page_of_readiness(self) -> Page:
+        if self._survey is None:
+            return _page(alive(self.progress))
+        return _page(ready(self.progress, self._survey))
+
+
+def _page(verdict: Verdict) -> Page:
+    body = json.dumps({"status": "up" if verdict.ok else "down", "reasons": verdict.reasons}) + "\n"
+    return Page(status=200 if verdict.ok else 503, body=body.encode(), kind="application/json")

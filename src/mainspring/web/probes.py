@@ -1,0 +1,59 @@
+"""`/metrics` for those who may look; `/healthz` and `/readyz` for everybody, who learn up or down alone."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.responses import PlainTextResponse, Response
+
+from mainspring.errors import StoreError
+from mainspring.model.access import AccessRole
+from mainspring.monitor.survey import Survey
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.guarded import GuardedRoute
+from mainspring.web.routes import Routes
+
+ROUTES = Routes("probes", GuardedRoute)
+_FRESH = {"Cache-Control": "no-store"}
+
+
+@ROUTES.get("/metrics", role=AccessRole.VIEWER, include_in_schema=False)
+async def metrics(request: Request, desk: AtDesk) -> Response:
+    """What Prometheus reads. The store is asked at most as often as the settings say."""
+    from mainspring.monitor.home import metrics_of
+    from mainspring.monitor.metrics import CONTENT_TYPE
+
+    found = metrics_of(desk.app)
+    survey = await _survey(request, desk)
+    if survey is not None:
+        found.watch(survey)
+        await survey.refreshed()
+    return Response(found.render(), media_type=CONTENT_TYPE, headers=_FRESH)
+
+
+@ROUTES.get("/healthz", role=None, include_in_schema=False)
+async def healthz() -> Response:
+    """Up, if this can be answered at all."""
+    return PlainTextResponse("up\n", headers=_FRESH)
+
+
+@ROUTES.get("/readyz", role=None, include_in_schema=False)
+async def readyz(request: Request, desk: AtDesk) -> Response:
+    """Up, if the store answers with the schema that this code needs."""
+    survey = await _survey(request, desk)
+    if survey is not None:
+        await survey.refreshed()
+    if survey is None or not survey.ready:
+        return PlainTextResponse("down\n", 503, headers=_FRESH)
+    return PlainTextResponse("up\n", headers=_FRESH)
+
+
+async def _survey(request: Request, desk: Desk) -> Survey | None:
+    """One for all requests; None while the store cannot be opened."""
+    known: Survey | None = getattr(request.app.state, "survey", None)
+    if known is None:
+        try:
+            store = await desk.store()
+        except StoreError:
+            return None
+        known = request.app.state.survey = Survey(store, desk.clock, desk.app.settings)
+    return known
