@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from textual.widgets import DataTable, Static
 
+from mainspring.app import Mainspring
+from mainspring.cli.top import _watch
 from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
 from mainspring.cli.top_screen import TopScreen
+from mainspring.errors import UsageError
 from mainspring.model.act import ActFilter
 from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
@@ -26,6 +37,7 @@ from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 from tests.support.postgres import PostgresServer
 
 BACKENDS = ["sqlite", "postgres"]
+PATIENCE = 40.0
 GOLDEN = """\
 mainspring top  2030-01-01 00:03:05Z  lag none  1 worker, 0 schedulers, 1 dead  sqlite:///jobs.db
 (what is wrong)
@@ -103,6 +115,72 @@ def test_without_a_terminal_one_frame_must_be_asked_for(
     assert once.out.splitlines()[1:4] == ["nothing is wrong", "", "QUEUES"]
     assert (data["workers"], data["queues"], data["wrong"]) == (0, [], [])
     assert call("top", "--every", "1ms", "--once").code == 2
+
+
+def test_a_terminal_shows_it_until_q(bare_shell: Shell) -> None:
+    bare_shell("enqueue", "shop.py", "greet", "--queue", "mail-of-today")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    shown = subprocess.Popen(
+        bare_shell.command("top"),
+        cwd=bare_shell.folder,
+        env={**bare_shell.environment, "TERM": "xterm", "NO_COLOR": "1"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        seen = b""
+        while b"mail-of-today" not in seen:
+            assert select.select([ours], [], [], PATIENCE)[0], seen[-500:]
+            seen += os.read(ours, 65536)
+        os.write(ours, b"q")
+        while shown.poll() is None:
+            if select.select([ours], [], [], 0.1)[0]:
+                os.read(ours, 65536)
+    except OSError:  # the terminal is closed once its last reader has gone
+        shown.wait(timeout=PATIENCE)
+    finally:
+        os.close(ours)
+        if shown.poll() is None:
+            shown.kill()
+            shown.wait()
+    assert shown.returncode == 0
+
+
+def test_without_textual_the_extra_is_named(
+    run: Any, bare_shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Mainspring(f"sqlite:///{bare_shell.folder / 'jobs.db'}")
+    app.configure()
+    run(migrated(app))
+    for name in [each for each in sys.modules if each.startswith("mainspring.cli.top_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.setitem(sys.modules, "textual.app", None)
+
+    with pytest.raises(UsageError, match=r"pip install 'mainspring\[tui\]'"):
+        run(_watch(app, "jobs.db", SECOND, "ann"))
+
+
+async def migrated(app: Mainspring) -> None:
+    await (await app.store(prepare=False)).migrate()
+    await app.aclose()
+
+
+@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete(shell_name: str, call: Callable[..., Answer]) -> None:
+    script = call("completion", shell_name)
+
+    assert script.code == 0
+    assert f"_MAINSPRING_COMPLETE={shell_name}_complete" in script.out
+
+
+def test_commands_are_completed(bare_shell: Shell) -> None:
+    asked = {"_MAINSPRING_COMPLETE": "bash_complete", "COMP_WORDS": "mainspring que", "COMP_CWORD": "1"}
+
+    assert bare_shell(**asked).out == "plain,queues\n"
 
 
 def screen(desk: Desk, **changed: Any) -> TopScreen:
