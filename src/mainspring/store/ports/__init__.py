@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
+from mainspring.store.ports.alerts import AlertStore
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
@@ -24,6 +25,7 @@ from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
     "Admin",
+    "AlertStore",
     "BackfillStore",
     "Borrower",
     "CalendarStore",
@@ -64,6 +66,7 @@ class Store(
     EventStore,
     HistoryStore,
     WatchStore,
+    AlertStore,
     Admin,
     Wakeups,
     Protocol,

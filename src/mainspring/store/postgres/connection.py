@@ -35,6 +35,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "watching.sql",
+    "alerts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -13,7 +13,6 @@ CREATE TABLE mainspring.alert_notes (
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     problem text,
-    CONSTRAINT alert_notes_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alerts(id) ON DELETE CASCADE,
     CONSTRAINT alert_notes_alert_id_kind_place_target_key UNIQUE (alert_id, kind, place, target),
     CONSTRAINT alert_notes_pkey PRIMARY KEY (id)
 );
@@ -357,12 +356,12 @@ CREATE TABLE mainspring.schedules (
     last_resumed_at timestamp with time zone,
     line_id integer,
     expires_after interval,
-    expect_start interval,
-    expect_finish interval,
+    expect_start_within interval,
+    expect_finish_by interval,
     CONSTRAINT schedules_name_key UNIQUE (name),
     CONSTRAINT schedules_pkey PRIMARY KEY (id)
 );
-CREATE INDEX schedules_expecting ON mainspring.schedules USING btree (id) WHERE ((expect_start IS NOT NULL) OR (expect_finish IS NOT NULL));
+CREATE INDEX schedules_expecting ON mainspring.schedules USING btree (id) WHERE ((expect_start_within IS NOT NULL) OR (expect_finish_by IS NOT NULL));
 CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, ((id + 0)));
 CREATE TABLE mainspring.slots (
     schedule_id bigint NOT NULL,

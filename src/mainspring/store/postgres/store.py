@@ -8,6 +8,7 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.alerts import PostgresAlerts
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
@@ -46,6 +47,7 @@ class PostgresStore(
     PostgresEvents,
     PostgresHistory,
     PostgresWatch,
+    PostgresAlerts,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

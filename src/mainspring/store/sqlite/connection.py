@@ -30,6 +30,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "watching.sql",
+    "alerts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.admin import SQLiteAdmin
+from mainspring.store.sqlite.alerts import SQLiteAlerts
 from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
@@ -42,6 +43,7 @@ class SQLiteStore(
     SQLiteEvents,
     SQLiteHistory,
     SQLiteWatch,
+    SQLiteAlerts,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
