@@ -18,6 +18,9 @@ class Entropy(Protocol):
     def worker_id(self) -> int:
         """An id for one start of one process: positive, 63 bits, never seen before."""
 
+    def secret(self) -> bytes:
+        """32 bytes that nobody can guess."""
+
 
 class SystemEntropy:
     """Fresh on every call."""
@@ -27,6 +30,9 @@ class SystemEntropy:
 
     def worker_id(self) -> int:
         return secrets.randbits(63) & _POSITIVE_63_BITS or 1
+
+    def secret(self) -> bytes:
+        return secrets.token_bytes(32)
 
 
 class SeededEntropy:
@@ -40,3 +46,6 @@ class SeededEntropy:
 
     def worker_id(self) -> int:
         return self._random.getrandbits(63) or 1
+
+    def secret(self) -> bytes:
+        return self._random.randbytes(32)

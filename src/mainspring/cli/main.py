@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mainspring.cli.alerts import alerts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
@@ -53,6 +54,7 @@ for command in (
     next_,
     simulate_,
     audit,
+    alerts,
     check,
     db,
     doctor,

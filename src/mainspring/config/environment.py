@@ -10,7 +10,17 @@ from mainspring.config.keys import Given, Layer, keys, known_setting, sections
 from mainspring.errors import InvalidConfig
 
 _URL = "MAINSPRING_DATABASE_URL"
-_URL_FILE = f"{_URL}_FILE"
+_IN_FILES = {
+    f"{variable}_FILE": key
+    for variable, key in (
+        (_URL, "database.url"),
+        ("MAINSPRING_ACCESS_OIDC_CLIENT_SECRET", "access.oidc_client_secret"),
+        ("MAINSPRING_ALERTS_TO", "alerts.to"),
+        ("MAINSPRING_ALERTS_SECRET", "alerts.secret"),
+        ("MAINSPRING_ALERTS_PING_URL", "alerts.ping_url"),
+    )
+}
+"""Secrets that may be named by the file that holds them."""
 _PLAIN_URL = "DATABASE_URL"
 _SO_CLOSE = 0.92
 
@@ -20,11 +30,17 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
     present = {name: value for name, value in environ.items() if value}
     known = {f"MAINSPRING_{key.replace('.', '_').upper()}": key for key in keys()}
     for name in present:
-        if name not in known and name != _URL_FILE and _looks_like_a_setting(name, known):
+        if name not in known and name not in _IN_FILES and _looks_like_a_setting(name, known):
             raise InvalidConfig(name, name, known_setting(name, known), origin="environment")
     layer = {key: Given(present[name], name) for name, key in known.items() if name in present}
-    if url := _database_url(present):
-        layer["database.url"] = url
+    if _PLAIN_URL in present:
+        layer.setdefault("database.url", Given(present[_PLAIN_URL], _PLAIN_URL))
+    for name, key in _IN_FILES.items():
+        if name in present:
+            variable = name.removesuffix("_FILE")
+            if variable in present:
+                raise InvalidConfig(key, name, f"either {variable} or {name}", origin="environment")
+            layer[key] = Given(_secret(key, present[name], name), name)
     return layer
 
 
@@ -35,17 +51,8 @@ def _looks_like_a_setting(name: str, known: Mapping[str, str]) -> bool:
     return of_a_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_SO_CLOSE))
 
 
-def _database_url(present: Mapping[str, str]) -> Given | None:
-    if _URL in present and _URL_FILE in present:
-        raise InvalidConfig("database.url", _URL_FILE, f"either {_URL} or {_URL_FILE}", origin="environment")
-    if _URL_FILE in present:
-        return Given(_secret(present[_URL_FILE]), _URL_FILE)
-    name = _URL if _URL in present else _PLAIN_URL
-    return Given(present[name], name) if name in present else None
-
-
-def _secret(path: str) -> str:
+def _secret(key: str, path: str, origin: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as problem:
-        raise InvalidConfig("database.url", path, f"a readable file ({problem})", origin=_URL_FILE) from None
+        raise InvalidConfig(key, path, f"a readable file ({problem})", origin=origin) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from mainspring.config.alerts import AlertsConfig
 from mainspring.config.checks import check_choice as _check_choice
@@ -150,6 +151,55 @@ class LogConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessConfig:
+    """Who may come in from outside, and for how long."""
+
+    session_idle: timedelta = 3600 * _SECOND
+    """How long a browser stays signed in that asks for nothing."""
+    session_longest: timedelta = _DAY
+    """How long it stays signed in at all."""
+    oidc_issuer: str = ""
+    """The OpenID provider's address, as its tokens say it; empty for none."""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_redirect_url: str = ""
+    """Where the provider sends browsers back to: https://jobs.example/login/oidc/back."""
+    oidc_domains: tuple[str, ...] = ()
+    """The domains of mail addresses that may come in; none for whoever has a role."""
+    oidc_role_claim: str = "groups"
+    """What of a token says who may do what."""
+    oidc_viewers: tuple[str, ...] = ()
+    """Values of that claim that make a viewer; so below. Who has none of them does not come in."""
+    oidc_operators: tuple[str, ...] = ()
+    oidc_admins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_length("access.session_idle", self.session_idle, least=60 * _SECOND)
+        _check_length("access.session_longest", self.session_longest, least=60 * _SECOND, most=90 * _DAY)
+        if self.oidc_issuer:
+            _check_web_address("access.oidc_issuer", self.oidc_issuer)
+            _check_web_address("access.oidc_redirect_url", self.oidc_redirect_url)
+            if not self.oidc_client_id:
+                raise InvalidConfig("access.oidc_client_id", "", "the id that the provider knows us by")
+
+    def __repr__(self) -> str:
+        # Whatever a traceback shows, not the client's secret.
+        return f"AccessConfig(oidc_issuer={self.oidc_issuer!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyConfig:
+    """What nobody is shown."""
+
+    redact: tuple[str, ...] = ()
+    """Names of keys whose values are hidden, besides the usual ones: password, token, …"""
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(each, str) and each.strip() and len(each) <= 100 for each in self.redact):
+            raise InvalidConfig("privacy.redact", self.redact, "names of keys, of at most 100 characters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set; the field names are the sections of the file."""
 
@@ -160,6 +210,18 @@ class Settings:
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     log: LogConfig = field(default_factory=LogConfig)
     alerts: AlertsConfig = field(default_factory=AlertsConfig)
+    access: AccessConfig = field(default_factory=AccessConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+
+
+def _check_web_address(name: str, value: str) -> None:
+    parts = urlsplit(value) if value.isascii() and value.isprintable() and " " not in value else None
+    safe = parts is not None and (
+        parts.scheme == "https"
+        or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))
+    )
+    if parts is None or not safe or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise InvalidConfig(name, value, "an https address, without a user, a query or a fragment")
 
 
 def _check_queues(queues: tuple[str, ...]) -> None:

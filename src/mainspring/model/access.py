@@ -24,6 +24,27 @@ class AccessRole(StrEnum):
         return order.index(self) >= order.index(other)
 
 
+NOUNS = (
+    "jobs",
+    "dead",
+    "events",
+    "schedules",
+    "backfills",
+    "ledger",
+    "workflows",
+    "queues",
+    "limits",
+    "fleet",
+    "stats",
+    "alerts",
+    "health",
+    "metrics",
+    "acts",
+    "access",
+)
+"""What routes are about, and tokens may be confined to."""
+
+
 class Actor(Value, frozen=True, kw_only=True):
     """Somebody who asks or orders something; the name goes on record."""
 

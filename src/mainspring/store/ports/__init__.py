@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.alerts import AlertStore
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
@@ -24,6 +25,8 @@ from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
+    "AccessStore",
+    "ActStore",
     "Admin",
     "AlertStore",
     "BackfillStore",
@@ -67,6 +70,8 @@ class Store(
     HistoryStore,
     WatchStore,
     AlertStore,
+    AccessStore,
+    ActStore,
     Admin,
     Wakeups,
     Protocol,

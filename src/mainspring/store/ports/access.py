@@ -26,8 +26,8 @@ class AccessStore(Protocol):
     async def revoke_token(self, token_id: int, *, at: Stamp) -> bool:
         """End a token and every session opened with it; False when it was not alive."""
 
-    async def open_session(self, session: NewSession, *, at: Stamp) -> Session:
-        """A session from now on."""
+    async def open_session(self, session: NewSession, *, longest: timedelta, at: Stamp) -> Session:
+        """A session from now on. Those older than `longest` are forgotten on the way."""
 
     async def session(
         self, digest: bytes, *, idle: timedelta, longest: timedelta, at: Stamp
@@ -50,8 +50,14 @@ class ActStore(Protocol):
     async def append_acts(self, acts: Sequence[NewAct], *, at: Stamp) -> list[Act]:
         """Append entries, in order. Durable on return."""
 
-    async def acts(self, which: ActFilter) -> list[Act]:
-        """Entries, newest first."""
+    async def find_acts(self, which: ActFilter) -> list[Act]:
+        """Orders and refusals, newest first. How the orders ended is an entry of its own: `act_ends`."""
+
+    async def act_ends(self, order_ids: Sequence[int]) -> dict[int, Act]:
+        """The entries that tell the end of these orders, by order. One that is missing is in doubt."""
 
     async def acts_after(self, act_id: int, *, limit: int) -> list[Act]:
-        """Entries in the order they were made: for whoever checks the chain."""
+        """Every entry in the order they were made: for whoever checks the chain."""
+
+    async def acts_head(self) -> tuple[int, bytes]:
+        """The id and the digest of the last entry; 0 and zeros before the first."""

@@ -36,6 +36,8 @@ FILES = (
     "history.sql",
     "watching.sql",
     "alerts.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
+from mainspring.store.postgres.access import PostgresAccess
+from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.alerts import PostgresAlerts
 from mainspring.store.postgres.backfills import PostgresBackfills
@@ -48,6 +50,8 @@ class PostgresStore(
     PostgresHistory,
     PostgresWatch,
     PostgresAlerts,
+    PostgresAccess,
+    PostgresActs,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

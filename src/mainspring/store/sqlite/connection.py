@@ -31,6 +31,8 @@ FILES = (
     "history.sql",
     "watching.sql",
     "alerts.sql",
+    "access.sql",
+    "acts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

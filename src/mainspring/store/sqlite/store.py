@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
+from mainspring.store.sqlite.access import SQLiteAccess
+from mainspring.store.sqlite.acts import SQLiteActs
 from mainspring.store.sqlite.admin import SQLiteAdmin
 from mainspring.store.sqlite.alerts import SQLiteAlerts
 from mainspring.store.sqlite.backfills import SQLiteBackfills
@@ -44,6 +46,8 @@ class SQLiteStore(
     SQLiteHistory,
     SQLiteWatch,
     SQLiteAlerts,
+    SQLiteAccess,
+    SQLiteActs,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

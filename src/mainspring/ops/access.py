@@ -1,0 +1,204 @@
+"""Who may come in: tokens and sessions, made, listed and ended. What they are known by is shown once."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.config import AccessConfig
+from mainspring.duration import Duration, duration
+from mainspring.entropy import Entropy
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.access import NOUNS, AccessRole, Actor, NewSession, NewToken, Session, Token
+from mainspring.model.value import Value
+from mainspring.ops.views import View, iso
+from mainspring.store.ports import Store
+
+PREFIX = "ms_"
+"""What every token begins with, so that scanners of leaked secrets know ours."""
+HINT = len(PREFIX) + 4
+LONGEST_NAME = 100
+LONGEST_TOKEN = 200
+_MINUTE, _LONGEST = timedelta(minutes=1), timedelta(days=3650)
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """A token with its secret: the one time that it can be seen."""
+
+    token: Token
+    secret: str
+
+
+class Gatehouse:
+    """Tokens and sessions of one store."""
+
+    def __init__(self, store: Store, clock: Clock, entropy: Entropy, settings: AccessConfig) -> None:
+        self._store, self._clock, self._entropy, self._settings = store, clock, entropy, settings
+
+    async def create_token(
+        self,
+        name: str,
+        *,
+        author: str,
+        role: str,
+        scopes: Sequence[str] = (),
+        expires: Duration | None = None,
+    ) -> Shown:
+        """A token of this name; without `scopes` it reaches everything its role may, without `expires` it
+        ends when it is revoked."""
+        valid_actor_name(name)
+        kept, secret = _role(role), self._new_secret()
+        now = await self._store.now(at=self._clock.stamp())
+        new = NewToken(
+            name=name,
+            role=kept,
+            digest=digest_of(secret),
+            hint=secret[:HINT],
+            author=author,
+            scopes=_scopes(scopes),
+            expires_at=None if expires is None else now + _lifetime(expires),
+        )
+        return Shown(token=await self._store.add_token(new, at=self._clock.stamp()), secret=secret)
+
+    async def tokens(self) -> list[Token]:
+        """Every token on record, newest first."""
+        return await self._store.tokens(at=self._clock.stamp())
+
+    async def revoke_token(self, token_id: int) -> bool:
+        """End a token and its sessions, at once; False when it had ended before."""
+        if token_id not in {each.id for each in await self.tokens()}:
+            raise NotFound("token", token_id)
+        return await self._store.revoke_token(token_id, at=self._clock.stamp())
+
+    async def token_actor(self, secret: str) -> Actor | None:
+        """Who this token makes of whoever has it; None for one that is not alive. It is looked up by its
+        digest: how long that takes says nothing about any token."""
+        if not secret.startswith(PREFIX) or len(secret) > LONGEST_TOKEN:
+            return None
+        token = await self._store.token(digest_of(secret), at=self._clock.stamp())
+        if token is None:
+            return None
+        return Actor(name=token.name, role=token.role, via="token", scopes=token.scopes, token_id=token.id)
+
+    async def sign_in(self, actor: Actor) -> str:
+        """A new session; answers what its cookie says."""
+        cookie = _written(self._entropy.secret())
+        new = NewSession(
+            digest=digest_of(cookie),
+            name=actor.name,
+            role=actor.role,
+            scopes=actor.scopes,
+            token_id=actor.token_id,
+        )
+        await self._store.open_session(new, longest=self._settings.session_longest, at=self._clock.stamp())
+        return cookie
+
+    async def session_actor(self, cookie: str) -> Actor | None:
+        """Whose session this is; None when it has ended. Asked anew for every request."""
+        if len(cookie) > LONGEST_TOKEN:
+            return None
+        found = await self._store.session(digest_of(cookie), **self._limits(), at=self._clock.stamp())
+        if found is None:
+            return None
+        return Actor(
+            name=found.name,
+            role=found.role,
+            via="session",
+            scopes=found.scopes,
+            token_id=found.token_id,
+            session_id=found.id,
+        )
+
+    async def sessions(self) -> list[Session]:
+        """Those that are open, newest first."""
+        return await self._store.sessions(**self._limits(), at=self._clock.stamp())
+
+    async def end_session(self, session_id: int) -> None:
+        """Sign one browser out, at once."""
+        if not await self._store.close_sessions(session_id=session_id, at=self._clock.stamp()):
+            raise NotFound("session", session_id)
+
+    async def end_sessions_of(self, name: str) -> int:
+        """Sign somebody out everywhere; answers of how many browsers."""
+        return await self._store.close_sessions(name=valid_actor_name(name), at=self._clock.stamp())
+
+    def _limits(self) -> dict[str, timedelta]:
+        return {"idle": self._settings.session_idle, "longest": self._settings.session_longest}
+
+    def _new_secret(self) -> str:
+        return PREFIX + _written(self._entropy.secret())
+
+
+def digest_of(secret: str) -> bytes:
+    """What a secret is kept as. It has 256 bits of chance: there is nothing to guess, so no slow hash."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def valid_actor_name(name: object) -> str:
+    """A name that goes on record, or InvalidArgument."""
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or name.strip() != name
+        or not 1 <= len(name) <= LONGEST_NAME
+    ):
+        raise InvalidArgument("name", name, f"one line of 1 to {LONGEST_NAME} printable characters")
+    return name
+
+
+def token_view(token: Token) -> View:
+    """A token as programs read it."""
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": token.role.value,
+        "scopes": list(token.scopes),
+        "hint": f"{token.hint}…",
+        "author": token.author,
+        "created_at": iso(token.created_at),
+        "expires_at": iso(token.expires_at),
+        "last_used_at": iso(token.last_used_at),
+        "revoked_at": iso(token.revoked_at),
+        "alive": token.alive,
+    }
+
+
+def session_view(session: Session) -> View:
+    """A session as programs read it."""
+    return {
+        "id": session.id,
+        "name": session.name,
+        "role": session.role.value,
+        "scopes": list(session.scopes),
+        "token_id": session.token_id,
+        "opened_at": iso(session.opened_at),
+        "seen_at": iso(session.seen_at),
+    }
+
+
+def _role(role: object) -> AccessRole:
+    try:
+        return AccessRole(str(role))
+    except ValueError:
+        raise InvalidArgument("role", role, f"one of {', '.join(AccessRole)}") from None
+
+
+def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    for each in scopes:
+        if each not in NOUNS:
+            raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
+    return tuple(dict.fromkeys(scopes))
+
+
+def _lifetime(expires: Duration) -> timedelta:
+    length = duration(expires, "expires", least=_MINUTE)
+    if length > _LONGEST:
+        raise InvalidArgument("expires", expires, f"at most {_LONGEST.days}d")
+    return length
+
+
+def _written(secret: bytes) -> str:
+    return urlsafe_b64encode(secret).rstrip(b"=").decode()

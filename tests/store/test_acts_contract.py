@@ -1,0 +1,245 @@
+"""The contract of the log of acts: it only grows, in one chain, and whoever changes it is found out."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import Any
+
+import asyncpg
+import pytest
+
+from mainspring.errors import StoreError
+from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
+from mainspring.ops.acts import Acts
+from mainspring.store.chaining import START, digest_of
+from mainspring.store.opener import open_store
+from mainspring.testing.clock import ManualClock
+from tests.support.desk import SECOND, Desk
+
+ORDER = NewAct(
+    phase=ActPhase.ORDERED,
+    act="jobs.cancel",
+    actor="ada",
+    role="operator",
+    via="token",
+    target="42",
+    details=b'{"force":true}',
+    address="127.0.0.1",
+)
+
+
+def entry(**fields: Any) -> NewAct:
+    return NewAct(**{**{name: getattr(ORDER, name) for name in NewAct.__struct_fields__}, **fields})
+
+
+def append(desk: Desk, *acts: NewAct) -> list[Act]:
+    return desk.run(desk.store.append_acts(acts, at=desk.now))
+
+
+def test_entries_are_numbered_and_tied_to_the_one_before(desk):
+    [first] = append(desk, ORDER)
+    desk.advance(SECOND)
+    second, third = append(desk, entry(phase=ActPhase.DONE, order=first.id, details=b"{}"), ORDER)
+
+    assert [first.id, second.id, third.id] == [1, 2, 3]
+    assert first.digest == digest_of(START, first)
+    assert second.digest == digest_of(first.digest, second)
+    assert third.digest == digest_of(second.digest, third)
+    assert (second.phase, second.order, second.at) == (ActPhase.DONE, 1, desk.now)
+    assert desk.run(desk.store.acts_after(0, limit=10)) == [first, second, third]
+    assert desk.run(desk.store.acts_after(1, limit=1)) == [second]
+    assert desk.run(desk.store.acts_head()) == (3, third.digest)
+
+
+def test_nothing_appended_is_nothing_changed(desk):
+    assert append(desk) == []
+    assert desk.run(desk.store.acts_head()) == (0, START)
+
+
+def test_orders_are_found_newest_first_and_their_ends_by_them(desk):
+    first, second, third = append(desk, ORDER, entry(actor="bob"), entry(act="jobs.retry", target="7"))
+    [end] = append(desk, entry(phase=ActPhase.FAILED, order=first.id))
+    [refused] = append(desk, entry(phase=ActPhase.REFUSED, actor="eve"))
+
+    def found(**which: Any) -> list[Act]:
+        return desk.run(desk.store.find_acts(ActFilter(**which)))
+
+    assert found() == [refused, third, second, first]
+    assert found(limit=1, before=refused.id) == [third]
+    assert found(actor="bob") == [second]
+    assert found(actor="ada", act="jobs.retry") == [third]
+    assert found(act="jobs.cancel") == [refused, second, first]
+    assert found(target="42", actor="ada", act="jobs.cancel") == [first]
+    assert found(target="42", limit=1, before=refused.id) == [second]
+    assert desk.run(desk.store.act_ends([first.id, second.id])) == {first.id: end}
+
+
+def test_an_order_ends_once(desk):
+    [first] = append(desk, ORDER)
+    append(desk, entry(phase=ActPhase.DONE, order=first.id))
+
+    with pytest.raises(StoreError, match=r"(?i)unique|duplicate"):
+        append(desk, entry(phase=ActPhase.FAILED, order=first.id))
+
+    assert desk.run(desk.store.acts_head())[0] == 2
+
+
+async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
+    """Run statements behind the store's back, as somebody with the database's password would."""
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        with connection:
+            if unguarded:
+                for trigger in ("acts_stand", "acts_stay", "acts_once", "acts_head_rises"):
+                    connection.execute(f"DROP TRIGGER {trigger}")
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+        return
+    server = await asyncpg.connect(url, server_settings={"search_path": "mainspring"})
+    try:
+        if unguarded:
+            await server.execute(
+                "ALTER TABLE acts DISABLE TRIGGER ALL; ALTER TABLE acts_head DISABLE TRIGGER ALL"
+            )
+        for statement in statements:
+            await server.execute(statement)
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE acts SET actor = 'nobody' WHERE id = 2",
+        "DELETE FROM acts WHERE id = 2",
+        "UPDATE acts_head SET id = 1",
+        "DELETE FROM acts_head",
+    ],
+)
+def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clock, statement):
+    async def work() -> None:
+        store = open_store(database_url, clock=clock)
+        try:
+            await store.append_acts([ORDER] * 3, at=clock.stamp())
+            with pytest.raises((sqlite3.Error, asyncpg.PostgresError), match="on record for good"):
+                await sabotage(database_url, statement, unguarded=False)
+            assert (await Acts(store, clock).verify()).sound
+        finally:
+            await store.close()
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("statements", "first_bad"),
+    [
+        (["UPDATE acts SET actor = 'nobody' WHERE id = 3"], 3),
+        (["UPDATE acts SET at = (SELECT at FROM acts WHERE id = 5) WHERE id = 2"], 2),
+        (["UPDATE acts SET order_id = 1 WHERE id = 4"], 4),
+        (["DELETE FROM acts WHERE id = 4"], 4),
+        (["DELETE FROM acts WHERE id = 1"], 1),
+        (["DELETE FROM acts WHERE id = 6"], 6),
+        (["UPDATE acts SET id = 99 WHERE id = 6"], 6),
+        (
+            [
+                "UPDATE acts SET id = 99 WHERE id = 2",
+                "UPDATE acts SET id = 2 WHERE id = 3",
+                "UPDATE acts SET id = 3 WHERE id = 99",
+            ],
+            2,
+        ),
+    ],
+    ids=["changed", "dated", "tied", "deleted", "first", "last", "renumbered", "reordered"],
+)
+def test_whoever_changes_the_log_is_found_out(database_url, run, statements, first_bad):
+    clock = ManualClock()
+
+    async def work() -> None:
+        store = open_store(database_url, clock=clock)
+        try:
+            for number in range(6):
+                await store.append_acts([entry(target=str(number))], at=clock.stamp())
+                clock.advance(SECOND)
+            acts = Acts(store, clock, page=2)
+            whole = await acts.verify()
+            assert (whole.sound, whole.entries) == (True, 6)
+            await sabotage(database_url, *statements)
+
+            told = await acts.verify()
+
+            assert (told.sound, told.bad_id) == (False, first_bad)
+        finally:
+            await store.close()
+
+    run(work())
+
+
+def test_a_chain_that_was_written_anew_is_found_out_by_who_knows_an_old_digest(desk):
+    append(desk, ORDER, ORDER)
+    known = desk.run(desk.store.acts_head())
+    append(desk, ORDER)
+
+    acts = Acts(desk.store, desk.clock)
+
+    assert desk.run(acts.verify(known=known)).sound
+    told = desk.run(acts.verify(known=(2, b"\1" * 32)))
+    assert (told.sound, told.bad_id) == (False, 2)
+    assert desk.run(acts.verify(known=(9, b"\1" * 32))).bad_id == 4
+
+
+def test_many_appenders_make_one_chain(database_url, run, clock):
+    async def work() -> None:
+        stores = [open_store(database_url, clock=clock) for _ in range(4)]
+        try:
+            entries = await asyncio.gather(
+                *(
+                    store.append_acts([entry(actor=f"{number}", target=f"{turn}")], at=None)
+                    for number, store in enumerate(stores)
+                    for turn in range(25)
+                )
+            )
+            told = await Acts(stores[0], clock, page=7).verify()
+        finally:
+            for store in stores:
+                await store.close()
+        assert sorted(each.id for [each] in entries) == list(range(1, 101))
+        assert (told.sound, told.entries) == (True, 100)
+
+    run(work())
+
+
+def test_an_entry_is_on_the_disk_when_it_is_answered(backend, desk):
+    """Whatever else may be lost in a crash: not this."""
+    desk.run(
+        desk.store.beat(1, lease=SECOND, claims=[], at=desk.now)
+    )  # relaxed, as the next call must not be
+    append(desk, ORDER)
+    if backend == "sqlite":
+        assert desk.store._database._writer._durable is True
+        return
+    watch = """
+        CREATE TABLE mainspring.watched (setting text);
+        CREATE FUNCTION mainspring.watch() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO mainspring.watched VALUES (current_setting('synchronous_commit'));
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER watch AFTER INSERT ON mainspring.acts FOR EACH ROW EXECUTE FUNCTION mainspring.watch();
+    """
+
+    async def work() -> list[str]:
+        url = desk.store._database._url
+        name = url.rpartition("/")[2]
+        await sabotage(url, watch, f"ALTER DATABASE {name} SET synchronous_commit = off", unguarded=False)
+        store = open_store(url, clock=desk.clock)
+        await store.append_acts([ORDER], at=None)
+        rows = await asyncpg.connect(url)
+        try:
+            return [row["setting"] for row in await rows.fetch("SELECT setting FROM mainspring.watched")]
+        finally:
+            await rows.close()
+            await store.close()
+
+    assert desk.run(work()) == ["on"]

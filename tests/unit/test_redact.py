@@ -1,0 +1,128 @@
+"""Secrets stay out of what people read, whatever they hide in."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mainspring.ops.redact import CUT, DETAILS, HIDDEN, Redaction
+
+CANARY = "c4n4ry-S3cr3t"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "password", "Passwd", "db_password", "DBPASSWORD", "clientSecret", "client-secret", "SECRET_KEY",
+        "token", "access_token", "accessToken", "x-api-key", "apiKey", "APIKEY", "Authorization", "Cookie",
+        "Set-Cookie", "private_key", "privateKeyPem", "aws_secret_access_key", "credentials", "jwt",
+        "stripe_signature", "auth.token", "passphrase",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [CANARY, [CANARY], {"inner": CANARY}, 123456])
+def test_the_value_of_a_secret_key_is_hidden(key, value):
+    assert Redaction().payload({"a": [{key: value}]}) == {"a": [{key: HIDDEN}]}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("token_id", 7), ("password_changed_at", "2030-01-01"), ("cookie_name", "sid"), ("max_tokens", 4000),
+        ("monkey", "x"), ("pinned", "x"), ("keys", ["a"]), ("password", None), ("token", True),
+        ("tokenizer", "bpe"), ("author", "ada"), ("secret_name", "db"),
+    ],
+)  # fmt: skip
+def test_what_is_no_secret_stays(pair):
+    key, value = pair
+    assert Redaction().payload({key: value}) == {key: value}
+
+
+def test_names_of_ones_own_are_hidden_too():
+    mine = Redaction(["IBAN", "date-of-birth"])
+
+    shown = mine.payload({"iban": CANARY, "dateOfBirth": CANARY, "name": "ada"})
+
+    assert shown == {"iban": HIDDEN, "dateOfBirth": HIDDEN, "name": "ada"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"password={CANARY} user=ada",
+        f"connect postgresql://ada:{CANARY}@db/app failed",
+        f"Authorization: Bearer {CANARY}",
+        f"sent Bearer {CANARY} upstream",
+        f"GET /hook?token={CANARY}&x=1",
+        f'{{"api_key": "{CANARY}", "n": 1}}',
+        f"{{'client_secret': '{CANARY}'}}",
+        f"url=https://h/x?access_token={CANARY}",
+        f"Cookie: sid={CANARY}",
+        f"ms_{CANARY}0123456789abcdef",
+        f"eyJhbGciOiJIUzI1NiJ9.{CANARY}.abc",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{CANARY.replace('-', '')}\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_secrets_in_text_are_hidden(line):
+    shown = Redaction().text(line)
+
+    assert CANARY not in shown
+    assert CANARY.replace("-", "") not in shown
+    assert HIDDEN in shown
+    assert CANARY not in str(Redaction().payload({"error": line}))
+
+
+def test_text_without_secrets_stays_as_it_is():
+    line = 'ValueError: expected 3 rows, got 4 at 12:30:01 (id=42, name="ada"); see https://x.example/a?b=c#d'
+    assert Redaction().text(line) == line
+
+
+def test_what_is_deep_or_much_is_cut():
+    deep: object = "x"
+    for _ in range(5000):
+        deep = [deep]
+
+    assert CUT in json.dumps(Redaction().payload(deep))
+    assert len(json.dumps(Redaction().payload({str(n): n for n in range(100_000)}))) < 500_000
+    details = Redaction().details({"text": "x" * 100_000})
+    assert len(details) <= DETAILS
+    json.loads(details)
+
+
+def test_details_are_json_whatever_they_are_made_of():
+    odd = {"lone": "\ud800", "bytes": b"abc", "set": {1}, "nan": float("nan"), "object": object, 3: "x"}
+    assert Redaction().details(odd).isascii()
+
+
+LONG = ["a=", "a:", "://", '"', "Bearer ", "-----BEGIN PRIVATE KEY-----", "ms_", "eyJ.", "a-", "password="]
+
+
+@pytest.mark.parametrize("text", [part * (60_000 // len(part)) for part in LONG], ids=LONG)
+def test_no_text_takes_long(text):
+    began = time.process_time()
+    Redaction().text(text)
+    assert time.process_time() - began < 2
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=50)
+@given(json_values)
+def test_a_secret_is_hidden_wherever_it_stands(value):
+    shown = Redaction().details({"outer": [value, {"password": CANARY}, {"note": f"token={CANARY}"}]})
+    assert CANARY.encode() not in shown
+
+
+@settings(max_examples=50)
+@given(json_values)
+def test_redacting_twice_changes_nothing_more(value):
+    once = Redaction().payload(value)
+    assert Redaction().payload(once) == once
