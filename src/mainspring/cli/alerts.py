@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import click
 
 from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
+from mainspring.cli.logs import set_up_logging
 from mainspring.cli.options import ALERT_ID, app_option, json_option, settings_options, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
@@ -42,7 +44,7 @@ def list_alerts(
     which = AlertFilter(
         open=is_open, rule=Rule(rule) if rule else None, subject=subject, before=before, limit=limit
     )
-    found = access.ask(lambda store, clock: Alerts(store, clock).list(which))
+    found = access.ask(lambda store, clock: Alerts(store, clock).all(which))
     undelivered = access.ask(lambda store, clock: Alerts(store, clock).undelivered())
     if as_json:
         document([alert_view(each) for each in found])
@@ -62,8 +64,8 @@ def list_alerts(
         ]
         titles = ["ID", "STATE", "SEVERITY", "RULE", "SUBJECT", "OPENED", "CLOSED", "SENTENCE"]
         table(titles, rows, none=f"no alerts in {access.where()}")
-    for target, problem in {each.shown: each.problem for each in reversed(undelivered)}.items():
-        say(printable(f"{target} did not take what it was sent: {problem}"))
+    for target, note in {each.shown: each for each in reversed(undelivered)}.items():
+        say(printable(f"{target} did not take what it was sent: {note.problem}"))
 
 
 @alerts.command()
@@ -156,6 +158,7 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
     from mainspring.telemetry import Telemetry
 
     app = access.load()
+    set_up_logging(app.settings.log, sys.stderr, every_run=False)
     targets = testable(app.settings.alerts, app.clock, into_log(Telemetry(log_event)), to, any_target=True)
     tried = asyncio.run(tried_on(targets, app.clock, app.entropy, who=author))
     if as_json:

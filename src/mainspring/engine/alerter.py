@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.engine.courier import Courier
+from mainspring.engine.courier import Courier, together
 from mainspring.engine.outage import Outage
 from mainspring.engine.pinger import Pinger
 from mainspring.entropy import Entropy
@@ -98,7 +97,7 @@ class Alerter:
         if self._pinger is None:
             await sending
         else:
-            await asyncio.gather(sending, self._pinger.ping(hindrance(facts, self._config)))
+            await together(sending, self._pinger.ping(hindrance(facts, self._config)))
         await self._prune()
 
     async def _prune(self) -> None:

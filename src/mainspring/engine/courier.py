@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
+from typing import Any
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
@@ -44,7 +45,7 @@ class Courier:
         routes: dict[str, list[Delivery]] = {}
         for each in deliveries(due, self._config):
             routes.setdefault(each.target, []).append(each)
-        await asyncio.gather(*(self._route(key, route, may_go_on) for key, route in routes.items()))
+        await together(*(self._route(key, route, may_go_on) for key, route in routes.items()))
 
     async def _route(
         self, key: str, route: Sequence[Delivery], may_go_on: Callable[[], Awaitable[bool]]
@@ -74,6 +75,13 @@ class Courier:
         end = NoteEnd(note_ids=tuple(taken), batch=delivery.batch, problem=problem, again_in=again_in)
         await self._store.end_notes(end, at=self._clock.stamp())
         return problem is None
+
+
+async def together(*works: Coroutine[Any, Any, None]) -> None:
+    """All of them to their ends, then the first error: none is left running by another's."""
+    for came in await asyncio.gather(*works, return_exceptions=True):
+        if came is not None:
+            raise came
 
 
 async def told(notifier: Notifier | None, message: Message) -> str | None:

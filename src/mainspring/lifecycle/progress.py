@@ -11,7 +11,9 @@ from mainspring.model.trouble import Facts
 def hindrance(facts: Facts, config: AlertsConfig) -> str | None:
     """Why slots are not decided about; None when they are, or there are none. Rules that are off count too:
     this is not an alert."""
-    if facts.scheduled and not any(each.alive and each.role is Role.SCHEDULER for each in facts.members):
+    if not facts.scheduled:
+        return None
+    if not any(each.alive and each.role is Role.SCHEDULER for each in facts.members):
         return "there are schedules, and no scheduler is alive"
     if facts.behind_since is not None and facts.now - facts.behind_since >= config.scheduler_lag:
         return f"schedulers are more than {written(config.scheduler_lag)} behind"

@@ -81,7 +81,7 @@ class Alerts:
     def __init__(self, store: AlertStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def list(self, which: AlertFilter) -> list[Alert]:
+    async def all(self, which: AlertFilter) -> list[Alert]:
         """Newest first."""
         return await self._store.alerts(which)
 
