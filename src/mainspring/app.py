@@ -138,6 +138,8 @@ class Mainspring:
         allow: int | None = None,
         window: Duration | None = None,
         jitter: Duration | None = None,
+        expect_start_within: Duration | None = None,
+        expect_finish_by: Duration | None = None,
         queue: str | None = None,
         priority: int | None = None,
     ) -> ScheduleDeclaration:
@@ -152,7 +154,8 @@ class Mainspring:
         `misfire` ("latest", "all", "skip") and `catch_up` say what becomes of slots that nobody could
         fire in time; `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` what becomes
         of one whose predecessor is still live. `window` gives the schedule a fixed place of its own
-        after each slot, `jitter` a random one.
+        after each slot, `jitter` a random one. A job that has not started `expect_start_within` its slot,
+        or not ended `expect_finish_by` so long after it, is an alert.
         """
         declared = declare_schedule(
             name,
@@ -181,6 +184,8 @@ class Mainspring:
             allow=allow,
             window=window,
             jitter=jitter,
+            expect_start_within=expect_start_within,
+            expect_finish_by=expect_finish_by,
             queue=queue,
             priority=priority,
         )

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
 from mainspring.config import service_manager
+from mainspring.engine.alerter import Alerter
+from mainspring.engine.alertlog import into_log
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.heart import Heart, Listener
 from mainspring.engine.journal import Journal
 from mainspring.engine.loop import Loop
 from mainspring.engine.membership import Membership
+from mainspring.engine.pinger import Pinger
 from mainspring.engine.process import Process
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.pulse import Pulse
@@ -28,6 +31,8 @@ from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
 from mainspring.telemetry import Telemetry
+from mainspring.targets.notify import notifiers
+from mainspring.targets.outbound import Outbound
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
 
@@ -103,6 +108,8 @@ def _assemble(
         Sweeper(store, clock, entropy, telemetry),
         *(() if monitor is None else monitor.loops(store)),
     ]
+    if settings.alerts.enabled:
+        loops.append(_alerter(app, store))
     crew, bridge, gatekeeper, resolver = None, None, None, None
     if worker:
         crew = Worker(
@@ -145,6 +152,31 @@ def _assemble(
     if bridge is not None:
         bridge.on_blocked = lambda: process.on_blocked()
     return process
+
+
+def _alerter(app: Mainspring, store: Store) -> Alerter:
+    settings, clock, telemetry = app.settings, app.clock, app.telemetry
+    config = settings.alerts
+    pinger = None
+    if config.ping_url:
+        outbound = Outbound(
+            config.ping_url,
+            "alerts.ping_url",
+            timeout=config.timeout,
+            allow_private=config.allow_private,
+        )
+        pinger = Pinger(outbound, config.ping_every, clock, telemetry)
+    return Alerter(
+        store,
+        config,
+        notifiers(config, clock, into_log(telemetry)),
+        who=_name(app),
+        keep=settings.retention.history,
+        pinger=pinger,
+        clock=clock,
+        entropy=app.entropy,
+        telemetry=telemetry,
+    )
 
 
 def _check_isolation(app: Mainspring) -> None:
@@ -222,9 +254,13 @@ def _member(app: Mainspring, role: Role) -> Member:
     return Member(
         id=0,  # given anew with every lease
         role=role,
-        name=app.settings.worker.name or f"{socket.gethostname()}:{os.getpid()}",
+        name=_name(app),
         queues=app.settings.worker.queue_names if works else (),
         tasks=app.registry.offered(shell=app.settings.worker.shell) if works else (),
         version=__version__,
         tzdata=tzdata_version(),
     )
+
+
+def _name(app: Mainspring) -> str:
+    return app.settings.worker.name or f"{socket.gethostname()}:{os.getpid()}"

@@ -241,6 +241,32 @@ class ResultsDropped(Value, frozen=True, kw_only=True):
     gone: int
 
 
+class AlertTold(Value, frozen=True, kw_only=True):
+    """Something is wrong, still wrong, or well again: the log is one of those who are told of alerts."""
+
+    kind: str
+    rule: str
+    subject: str
+    severity: str
+    sentence: str
+    test: bool = False
+
+
+class AlertUndelivered(Value, frozen=True, kw_only=True):
+    """A target of alerts did not take a message; it is tried again, or given up when `again_in` is None."""
+
+    target: str
+    reason: str
+    again_in: timedelta | None
+
+
+class PingFailed(Value, frozen=True, kw_only=True):
+    """The outside was not told that all is well: it could not be reached, or all is not well."""
+
+    target: str
+    reason: str
+
+
 class StoreTrouble(Value, frozen=True, kw_only=True):
     """A pass failed on the store; it is tried again."""
 
@@ -299,6 +325,9 @@ Event = (
     | SchedulesUndeclared
     | HistoryPruned
     | ResultsDropped
+    | AlertTold
+    | AlertUndelivered
+    | PingFailed
     | StoreTrouble
     | StoreRecovered
     | LoopFailed

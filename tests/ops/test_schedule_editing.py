@@ -78,6 +78,8 @@ def test_a_schedule_is_made_with_everything_that_was_said(desk: Desk, create: An
             "window": "10m",
             "jitter": "5s",
             "max_fires": 9,
+            "expect_start_within": "11m",
+            "expect_finish_by": 3600,
             "queue": "q",
             "priority": -7,
             "attempts": 2,
@@ -90,6 +92,7 @@ def test_a_schedule_is_made_with_everything_that_was_said(desk: Desk, create: An
     assert (made.task, made.queue, made.priority, made.max_attempts) == ("work", "q", -7, 2)
     assert (made.misfire, made.catch_up, made.overlap, made.overlap_limit) == ("all", HOUR, "allow", 3)
     assert (made.jitter, made.max_fires, made.fires_left) == (timedelta(seconds=5), 9, 9)
+    assert (made.expect_start_within, made.expect_finish_by) == (timedelta(minutes=11), HOUR)
     assert timedelta() < made.offset < timedelta(minutes=10)
     assert (made.edited, made.version) == (True, 1)
     [version] = desk.versions()
@@ -125,6 +128,7 @@ def test_defaults_are_those_of_a_declaration(desk: Desk, app: Mainspring, create
         "offset",
         "jitter",
         "max_fires",
+        "expect_start_within",
         "payload",
     ):
         assert getattr(made, field) == getattr(declared, field)

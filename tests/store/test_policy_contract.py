@@ -489,6 +489,8 @@ def test_every_version_decodes_to_the_schedule_as_it_was(desk):
         jitter=90 * SECOND,
         max_fires=7,
         catch_up=timedelta(days=2, hours=3),
+        expect_start_within=90 * SECOND,
+        expect_finish_by=timedelta(hours=5),
     )
     seen = [desk.the_schedule()]
     for change in (

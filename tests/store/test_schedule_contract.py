@@ -87,6 +87,8 @@ def test_the_same_schedule_put_again_is_left_alone(desk):
         {"offset": MINUTE},
         {"jitter": MINUTE},
         {"max_fires": 5, "fires_left": 5},
+        {"expect_start_within": MINUTE},
+        {"expect_finish_by": HOUR},
     ],
     ids=lambda change: next(iter(change)),
 )

@@ -47,6 +47,11 @@ def test_allow_is_short_for_an_overlap_of_so_many() -> None:
         ({"misfire": "never"}, "schedule.misfire"),
         ({"window": "soon"}, "schedule.window"),
         ({"jitter": "-1s"}, "schedule.jitter"),
+        ({"expect_start_within": "0s"}, "schedule.expect_start_within"),
+        ({"expect_start_within": "soon"}, "schedule.expect_start_within"),
+        ({"expect_start_within": "5s", "jitter": "5s"}, "schedule.expect_start_within"),
+        ({"expect_finish_by": -1}, "schedule.expect_finish_by"),
+        ({"expect_start_within": "2m", "expect_finish_by": "1m"}, "schedule.expect_finish_by"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], field: str) -> None:

@@ -10,7 +10,7 @@ import click
 from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, table
 from mainspring.cli.session import Access
-from mainspring.config import Settings, masked_url
+from mainspring.config import Settings, masked_target, masked_url
 from mainspring.duration import written
 
 
@@ -41,7 +41,9 @@ def _values(settings: Settings) -> dict[str, object]:
         for each in fields(part):
             found[f"{section.name}.{each.name}"] = _plain(getattr(part, each.name))
     found["database.url"] = masked_url(settings.database.url)
-    for secret in ("access.oidc_client_secret",):
+    found["alerts.to"] = [masked_target(each) for each in settings.alerts.to]
+    found["alerts.ping_url"] = masked_target(settings.alerts.ping_url) if settings.alerts.ping_url else ""
+    for secret in ("access.oidc_client_secret", "alerts.secret"):
         found[secret] = "***" if found[secret] else ""
     return found
 

@@ -8,6 +8,7 @@ import click
 
 from mainspring.cli.access import sessions, tokens
 from mainspring.cli.acts import acts
+from mainspring.cli.alerts import alerts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
@@ -67,6 +68,7 @@ for command in (
     acts,
     tokens,
     sessions,
+    alerts,
     check,
     db,
     doctor,

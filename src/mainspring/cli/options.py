@@ -33,7 +33,7 @@ class _Id(click.IntRange):
             self.fail(f"expected the number of a {self._noun}, such as 42, got {shown(value)}", param, ctx)
 
 
-JOB_ID, WORKFLOW_ID = _Id("job"), _Id("workflow")
+JOB_ID, WORKFLOW_ID, ALERT_ID = _Id("job"), _Id("workflow"), _Id("alert")
 
 
 def seconds_or_text(text: str) -> int | str:

@@ -9,7 +9,7 @@ import click
 from mainspring.cli.arguments import keywords, positional
 from mainspring.cli.options import seconds_or_text
 
-_DURATIONS = ("every", "catch_up", "window", "jitter")
+_DURATIONS = ("every", "catch_up", "window", "jitter", "expect_start_within", "expect_finish_by")
 _FLAGS: Sequence[tuple[str, str, type | None, str]] = (
     ("--cron", "EXPR", None, "A cron expression: '30 2 * * *'."),
     ("--every", "DURATION", None, "An interval: 90m."),
@@ -32,6 +32,8 @@ _FLAGS: Sequence[tuple[str, str, type | None, str]] = (
     ("--allow", "N", int, "At most so many live at once."),
     ("--window", "DURATION", None, "A place of its own in this time after each slot."),
     ("--jitter", "DURATION", None, "A random delay below this."),
+    ("--expect-start-within", "DURATION", None, "Alert when a job has not started so long after its slot."),
+    ("--expect-finish-by", "DURATION", None, "Alert when a job has not ended so long after its slot."),
     ("--queue", "QUEUE", None, "Another queue than the task's own."),
     ("--priority", "N", int, "From -100 to 100; higher runs first."),
     ("--attempts", "N", int, "How often a job of it is tried."),

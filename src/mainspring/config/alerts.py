@@ -176,5 +176,5 @@ def _check_quiet(quiet: str) -> None:
 def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
-    except (OSError, ValueError, TypeError):
+    except (OSError, KeyError, ValueError, TypeError):
         raise InvalidConfig("alerts.quiet_zone", zone, "a time zone such as Europe/Berlin") from None

@@ -15,6 +15,9 @@ _IN_FILES = {
     for variable, key in (
         (_URL, "database.url"),
         ("MAINSPRING_ACCESS_OIDC_CLIENT_SECRET", "access.oidc_client_secret"),
+        ("MAINSPRING_ALERTS_TO", "alerts.to"),
+        ("MAINSPRING_ALERTS_SECRET", "alerts.secret"),
+        ("MAINSPRING_ALERTS_PING_URL", "alerts.ping_url"),
     )
 }
 """Secrets that may be named by the file that holds them."""

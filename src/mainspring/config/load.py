@@ -7,6 +7,7 @@ further down. Only the value that wins is read and checked.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -142,7 +143,8 @@ def _length(key: str, value: object) -> timedelta:
 
 
 def _names(key: str, value: object) -> tuple[str, ...]:
-    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    # A file that holds them may have one on each line.
+    parts = [part.strip() for part in re.split(r"[,\n]", value)] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         raise InvalidArgument(key, value, "a list of names")
     return tuple(parts)

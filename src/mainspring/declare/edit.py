@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from mainspring.calendars import Calendar
-from mainspring.declare.policies import Policies, PolicyOptions
+from mainspring.declare.policies import Policies, PolicyOptions, check_expectations
 from mainspring.declare.when import KIND_OPTIONS, KINDS, OPTIONS_OF, When
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Overlap
@@ -23,6 +23,7 @@ from mainspring.trigger.zones import zone
 
 Said = Mapping[str, Any]
 """Options by name; None asks for an option's default."""
+_KEPT = ("misfire", "catch_up", "jitter", "max_fires", "expect_start_within", "expect_finish_by")
 
 
 def options_of(trigger: Trigger) -> When:
@@ -79,9 +80,12 @@ def changed_policies(name: str, stored: Policies, said: Said) -> Policies:
         asked |= {"overlap": stored.overlap.value, "allow": allow}
     elif asked.get("overlap") == Overlap.ALLOW:
         asked = {"allow": allow, **asked}
-    kept = {each: getattr(stored, each) for each in ("misfire", "catch_up", "jitter", "max_fires")}
+    kept = {each: getattr(stored, each) for each in _KEPT}
     found = PolicyOptions(**{**kept, **asked}).policies(name)
-    return found if "window" in asked else replace(found, offset=stored.offset)
+    if "window" not in asked:
+        found = replace(found, offset=stored.offset)
+        check_expectations(found)
+    return found
 
 
 def _walls(when: When, name: str) -> tuple[datetime, ...]:

@@ -9,13 +9,13 @@ from enum import StrEnum
 from typing import TypeVar
 
 from mainspring.declare.when import valid_max_fires
-from mainspring.duration import Duration, duration
+from mainspring.duration import Duration, duration, written
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Misfire, Overlap
 
 MOST_AT_ONCE = 10_000
 _NONE = timedelta()
-_MILLISECOND = timedelta(milliseconds=1)
+_MILLISECOND, _SECOND = timedelta(milliseconds=1), timedelta(seconds=1)
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
@@ -30,6 +30,8 @@ class Policies:
     offset: timedelta
     jitter: timedelta
     max_fires: int | None
+    expect_start_within: timedelta | None = None
+    expect_finish_by: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,12 @@ class PolicyOptions:
     window: Duration | None = None
     jitter: Duration | None = None
     max_fires: int | None = None
+    expect_start_within: Duration | None = None
+    expect_finish_by: Duration | None = None
 
     def policies(self, name: str) -> Policies:
         """Check them; the schedule's name gives it its place in the window."""
-        return Policies(
+        found = Policies(
             misfire=_word(Misfire, self.misfire, "misfire"),
             catch_up=duration(self.catch_up, "schedule.catch_up", least=_NONE),
             overlap=self._overlap(),
@@ -54,7 +58,11 @@ class PolicyOptions:
             offset=_NONE if self.window is None else _place(name, self.window),
             jitter=_NONE if self.jitter is None else duration(self.jitter, "schedule.jitter", least=_NONE),
             max_fires=valid_max_fires(self.max_fires),
+            expect_start_within=_expected(self.expect_start_within, "expect_start_within"),
+            expect_finish_by=_expected(self.expect_finish_by, "expect_finish_by"),
         )
+        check_expectations(found)
+        return found
 
     def _overlap(self) -> Overlap:
         if self.allow is not None and self.overlap not in (None, Overlap.ALLOW):
@@ -72,6 +80,29 @@ def _place(name: str, given: Duration) -> timedelta:
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, person=b"window").digest())
     steps = window // _MILLISECOND
     return (number % steps) * _MILLISECOND if steps else _NONE
+
+
+def _expected(given: Duration | None, field: str) -> timedelta | None:
+    return None if given is None else duration(given, f"schedule.{field}", least=_SECOND)
+
+
+def check_expectations(found: Policies) -> None:
+    """Refuse what no slot could ever keep to."""
+    start, finish = found.expect_start_within, found.expect_finish_by
+    latest = found.offset + found.jitter
+    for name, expected in (("expect_start_within", start), ("expect_finish_by", finish)):
+        if expected is not None and expected <= latest:
+            raise InvalidArgument(
+                f"schedule.{name}",
+                written(expected),
+                f"more than its window and jitter, which may take {written(latest)}",
+            )
+    if start is not None and finish is not None and finish < start:
+        raise InvalidArgument(
+            "schedule.expect_finish_by",
+            written(finish),
+            f"at least expect_start_within, which is {written(start)}",
+        )
 
 
 def _word(words: type[_Word], given: str, field: str) -> _Word:

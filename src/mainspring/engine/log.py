@@ -11,6 +11,8 @@ from mainspring.engine.fields import origin
 from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.model.workflow import WorkflowState
 from mainspring.telemetry import (
+    AlertTold,
+    AlertUndelivered,
     BreakerTripped,
     ClaimsLost,
     DeadLettersCounted,
@@ -26,6 +28,7 @@ from mainspring.telemetry import (
     LoopFailed,
     LoopStalled,
     MembersReaped,
+    PingFailed,
     ProcessStarted,
     ProcessStopped,
     ProcessStopping,
@@ -48,6 +51,8 @@ from mainspring.telemetry import (
 
 _log = logging.getLogger("mainspring")
 _runs = logging.getLogger("mainspring.runs")
+_alerts = logging.getLogger("mainspring.alerts")
+_ALERT_LEVELS = {"critical": logging.ERROR, "notice": logging.INFO}
 
 
 def log_event(event: Event) -> None:
@@ -79,7 +84,15 @@ def log_event(event: Event) -> None:
         case HistoryPruned() | ResultsDropped():
             what = "results" if isinstance(event, ResultsDropped) else "partitions or rows"
             _log.info("history: %d %s dropped", event.gone, what)
-        case StoreTrouble() | StoreRecovered() | LoopFailed() | LoopStalled():
+        case (
+            AlertTold()
+            | AlertUndelivered()
+            | PingFailed()
+            | StoreTrouble()
+            | StoreRecovered()
+            | LoopFailed()
+            | LoopStalled()
+        ):
             _trouble(event)
         case _:
             assert_never(event)
@@ -292,8 +305,39 @@ def _schedule(
             _log.error("trigger %s cannot be read: %s", event.trigger, event.reason)
 
 
-def _trouble(event: StoreTrouble | StoreRecovered | LoopFailed | LoopStalled) -> None:
+def _alert(event: AlertTold | AlertUndelivered | PingFailed) -> None:
     match event:
+        case AlertTold():
+            level = _ALERT_LEVELS.get(event.severity, logging.WARNING)
+            about = {"rule": event.rule, "subject": event.subject, "severity": event.severity}
+            word = f"{'test of an ' if event.test else ''}alert {event.kind}"
+            _alerts.log(
+                logging.INFO if event.kind == "recovered" else level,
+                "%s (%s): %s",
+                word,
+                event.severity,
+                event.sentence,
+                extra=about,
+            )
+        case AlertUndelivered():
+            then = "given up" if event.again_in is None else f"again in {_short(event.again_in)}"
+            _alerts.error("alerts: %s did not take a message: %s; %s", event.target, event.reason, then)
+        case PingFailed():
+            _alerts.warning("alerts: no ping to %s: %s", event.target, event.reason)
+
+
+def _trouble(
+    event: AlertTold
+    | AlertUndelivered
+    | PingFailed
+    | StoreTrouble
+    | StoreRecovered
+    | LoopFailed
+    | LoopStalled,
+) -> None:
+    match event:
+        case AlertTold() | AlertUndelivered() | PingFailed():
+            _alert(event)
         case LoopStalled():
             _log.error("%s: no progress in %s; the pass was ended", event.loop, written(event.after))
         case StoreTrouble():

@@ -44,7 +44,7 @@ def troubles(facts: Facts, config: AlertsConfig) -> list[Trouble]:
 
 def _missed(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     for each in facts.overdue:
-        bound = min(config.missed_after, each.expect_start or config.missed_after)
+        bound = min(config.missed_after, each.expect_start_within or config.missed_after)
         yield Trouble(
             rule=Rule.MISSED,
             subject=each.schedule,
@@ -58,9 +58,9 @@ def _missed(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
 
 def _late(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     pauses = {pause.queue: pause for pause in facts.pauses}
-    expecting = {each.schedule for each in facts.late if each.expect_start is not None}
+    expecting = {each.schedule for each in facts.late if each.expect_start_within is not None}
     for each in sorted(facts.late, key=lambda late: late.slot_at):
-        start, finish = each.expect_start, each.expect_finish
+        start, finish = each.expect_start_within, each.expect_finish_by
         if not each.begun and start is not None and facts.now >= each.slot_at + start:
             yield _late_start(each, start, each.slot_at + start, pauses)
         if finish is not None and facts.now >= each.slot_at + finish:

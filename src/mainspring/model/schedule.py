@@ -82,6 +82,10 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     """Limits that its jobs must pass; None leaves those that are on record."""
     expires: timedelta | None = None
     """How long after its slot a job must have succeeded."""
+    expect_start_within: timedelta | None = None
+    """How long after its slot a job should have started; later than that is an alert."""
+    expect_finish_by: timedelta | None = None
+    """How long after its slot a job should have ended; later than that is an alert."""
     next_at: datetime | None = None
     """First and second slot after now, used when the trigger is new to the store."""
     following_at: datetime | None = None
@@ -120,6 +124,8 @@ class Schedule(Value, frozen=True, kw_only=True):
     line_id: int | None = None
     """Where its jobs wait for their limits."""
     expires: timedelta | None = None
+    expect_start_within: timedelta | None = None
+    expect_finish_by: timedelta | None = None
 
 
 class Change(StrEnum):

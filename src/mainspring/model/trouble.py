@@ -74,7 +74,7 @@ class Overdue(Value, frozen=True, kw_only=True):
 
     schedule: str
     slot_at: datetime
-    expect_start: timedelta | None = None
+    expect_start_within: timedelta | None = None
 
 
 class Late(Value, frozen=True, kw_only=True):
@@ -90,8 +90,8 @@ class Late(Value, frozen=True, kw_only=True):
     """A worker has it now."""
     begun: bool
     """Some worker had it once."""
-    expect_start: timedelta | None = None
-    expect_finish: timedelta | None = None
+    expect_start_within: timedelta | None = None
+    expect_finish_by: timedelta | None = None
 
 
 class Lost(Value, frozen=True, kw_only=True):

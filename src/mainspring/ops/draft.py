@@ -86,6 +86,8 @@ class Draft:
             "allow": policies.overlap_limit if policies.overlap is Overlap.ALLOW else None,
             "offset": policies.offset,
             "jitter": policies.jitter,
+            "expect_start_within": policies.expect_start_within,
+            "expect_finish_by": policies.expect_finish_by,
             "queue": self.queue,
             "priority": self.priority,
             "attempts": self.attempts,

@@ -27,6 +27,8 @@ COMPARED = (
     "jitter",
     "max_fires",
     "expires",
+    "expect_start_within",
+    "expect_finish_by",
 )
 
 

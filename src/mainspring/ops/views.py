@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -134,6 +134,8 @@ def schedule_view(schedule: Schedule) -> View:
         "jitter": written(schedule.jitter),
         "max_fires": schedule.max_fires,
         "expires": None if schedule.expires is None else written(schedule.expires),
+        "expect_start_within": _length(schedule.expect_start_within),
+        "expect_finish_by": _length(schedule.expect_finish_by),
         "fires_left": schedule.fires_left,
         "skips": schedule.skips,
         "version": schedule.version,
@@ -144,6 +146,10 @@ def schedule_view(schedule: Schedule) -> View:
         "pause_note": schedule.pause_note,
         "next_at": iso(schedule.next_at),
     }
+
+
+def _length(length: timedelta | None) -> str | None:
+    return None if length is None else written(length)
 
 
 def done_view(done: Done) -> View:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
+from mainspring.store.ports.alerts import AlertStore
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
@@ -30,6 +31,7 @@ __all__ = [
     "AccessStore",
     "ActStore",
     "Admin",
+    "AlertStore",
     "BackfillStore",
     "Borrower",
     "CalendarStore",
@@ -78,6 +80,7 @@ class Store(
     ActStore,
     WatchStore,
     PageStore,
+    AlertStore,
     Admin,
     Wakeups,
     Protocol,

@@ -187,4 +187,6 @@ def _policies(schedule: NewSchedule) -> dict[str, object]:
         "jitter": schedule.jitter,
         "max_fires": schedule.max_fires,
         "expires_after": schedule.expires,
+        "expect_start_within": schedule.expect_start_within,
+        "expect_finish_by": schedule.expect_finish_by,
     }

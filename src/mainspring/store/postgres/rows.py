@@ -252,6 +252,8 @@ def schedule(row: Record, names: Names) -> Schedule:
         next_at=row["next_at"],
         line_id=row["line_id"],
         expires=row["expires_after"],
+        expect_start_within=row["expect_start_within"],
+        expect_finish_by=row["expect_finish_by"],
     )
 
 

@@ -10,6 +10,7 @@ from mainspring.store.ports import Waker
 from mainspring.store.postgres.access import PostgresAccess
 from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.alerts import PostgresAlerts
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
@@ -54,6 +55,8 @@ class PostgresStore(
     PostgresActs,
     PostgresWatch,
     PostgresPages,
+    PostgresHistory,
+    PostgresAlerts,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

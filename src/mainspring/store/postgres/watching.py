@@ -56,11 +56,15 @@ class PostgresWatch:
             scheduled=standing["scheduled"],
             behind_since=standing["behind_since"],
             overdue=tuple(
-                Overdue(schedule=row["name"], slot_at=row["slot_at"], expect_start=row["expect_start"])
+                Overdue(
+                    schedule=row["name"],
+                    slot_at=row["slot_at"],
+                    expect_start_within=row["expect_start_within"],
+                )
                 for row in overdue
             ),
             late=(
-                *(self._late(row, row["expect_start"], row["expect_finish"]) for row in expected),
+                *(self._late(row, row["expect_start_within"], row["expect_finish_by"]) for row in expected),
                 *(self._late(row, None, None) for row in stale if row["name"] is not None),
             ),
             waiting=tuple(
@@ -97,8 +101,8 @@ class PostgresWatch:
             due_at=row["due_at"],
             claimed=expected and row["claimed"],
             begun=expected and row["begun"],
-            expect_start=start,
-            expect_finish=finish,
+            expect_start_within=start,
+            expect_finish_by=finish,
         )
 
 

@@ -35,6 +35,7 @@ FILES = (
     "acts.sql",
     "watching.sql",
     "pages.sql",
+    "alerts.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

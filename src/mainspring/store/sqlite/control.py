@@ -130,6 +130,8 @@ def _put(session: Session, schedule: NewSchedule, by_hand: bool, now: int) -> li
         jitter=span(schedule.jitter),
         max_fires=schedule.max_fires,
         expires_after=maybe_span(schedule.expires),
+        expect_start_within=maybe_span(schedule.expect_start_within),
+        expect_finish_by=maybe_span(schedule.expect_finish_by),
         by_hand=by_hand,
         line_id=line_ids(session, [schedule.gates])[schedule.gates] if schedule.gates else None,
         keep_line=schedule.gates is None,

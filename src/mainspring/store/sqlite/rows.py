@@ -314,6 +314,8 @@ def schedule(row: sqlite3.Row) -> Schedule:
         next_at=maybe_moment(row["next_at"]),
         line_id=row["line_id"],
         expires=maybe_length(row["expires_after"]),
+        expect_start_within=maybe_length(row["expect_start_within"]),
+        expect_finish_by=maybe_length(row["expect_finish_by"]),
     )
 
 

@@ -336,8 +336,8 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start INTEGER, expect_finish INTEGER) STRICT;
-CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start IS NOT NULL OR expect_finish IS NOT NULL;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start_within INTEGER, expect_finish_by INTEGER) STRICT;
+CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE sessions (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

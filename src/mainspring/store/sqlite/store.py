@@ -9,6 +9,7 @@ from mainspring.store.ports import Waker
 from mainspring.store.sqlite.access import SQLiteAccess
 from mainspring.store.sqlite.acts import SQLiteActs
 from mainspring.store.sqlite.admin import SQLiteAdmin
+from mainspring.store.sqlite.alerts import SQLiteAlerts
 from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
@@ -50,6 +51,8 @@ class SQLiteStore(
     SQLiteActs,
     SQLiteWatch,
     SQLitePages,
+    SQLiteHistory,
+    SQLiteAlerts,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -42,7 +42,7 @@ def _look(session: Session, watched: Watched, now: int) -> Facts:
             Overdue(
                 schedule=row["name"],
                 slot_at=moment(row["slot_at"]),
-                expect_start=maybe_length(row["expect_start"]),
+                expect_start_within=maybe_length(row["expect_start_within"]),
             )
             for row in session.rows(
                 "watch_overdue", now=now, missed_after=span(watched.missed_after), most=most
@@ -89,8 +89,8 @@ def _expected(session: Session, now: int, most: int) -> list[Late]:
             due_at=maybe_moment(row["due_at"]),
             claimed=bool(row["claimed"]),
             begun=bool(row["begun"]),
-            expect_start=maybe_length(row["expect_start"]),
-            expect_finish=maybe_length(row["expect_finish"]),
+            expect_start_within=maybe_length(row["expect_start_within"]),
+            expect_finish_by=maybe_length(row["expect_finish_by"]),
         )
         for row in session.rows("watch_expecting", now=now, most=most)
     ]

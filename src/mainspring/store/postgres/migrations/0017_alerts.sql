@@ -1,7 +1,7 @@
 -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
-ALTER TABLE mainspring.schedules ADD COLUMN expect_start interval;
-ALTER TABLE mainspring.schedules ADD COLUMN expect_finish interval;
-CREATE INDEX schedules_expecting ON mainspring.schedules (id) WHERE expect_start IS NOT NULL OR expect_finish IS NOT NULL;
+ALTER TABLE mainspring.schedules ADD COLUMN expect_start_within interval;
+ALTER TABLE mainspring.schedules ADD COLUMN expect_finish_by interval;
+CREATE INDEX schedules_expecting ON mainspring.schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
 
 -- Processes whose lease ended without a word: their own rows are gone as soon as their jobs are given back.
 CREATE TABLE mainspring.lost_members (
@@ -35,7 +35,7 @@ CREATE INDEX alerts_closed ON mainspring.alerts (closed_at) WHERE closed_at IS N
 -- What is to be said of it, and to whom: written with the alert, sent afterwards.
 CREATE TABLE mainspring.alert_notes (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    alert_id   bigint      NOT NULL REFERENCES mainspring.alerts (id) ON DELETE CASCADE,
+    alert_id   bigint      NOT NULL,
     kind       text        NOT NULL,
     place      integer     NOT NULL,    -- of repeats, which
     target     text        NOT NULL,    -- a digest of its address

@@ -13,7 +13,7 @@ SELECT EXISTS (
               (SELECT slot_at FROM mainspring.fires ORDER BY slot_at LIMIT 1))) AS behind_since;
 
 -- name: watch_overdue
-SELECT s.name, d.slot_at, s.expect_start
+SELECT s.name, d.slot_at, s.expect_start_within
 FROM (
     (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id FROM mainspring.specs
      WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT :most)
@@ -21,19 +21,19 @@ FROM (
     (SELECT spec_id, slot_at, last_id FROM mainspring.fires ORDER BY slot_at LIMIT :most)
 ) d
 CROSS JOIN LATERAL (
-    SELECT name, expect_start FROM mainspring.schedules
+    SELECT name, expect_start_within FROM mainspring.schedules
     WHERE spec_id = d.spec_id AND id + 0 > d.last_id AND active_from < d.slot_at AND paused_at IS NULL
-      AND d.slot_at <= coalesce(:at::timestamptz, now()) - least(:missed_after::interval, expect_start)
+      AND d.slot_at <= coalesce(:at::timestamptz, now()) - least(:missed_after::interval, expect_start_within)
     ORDER BY id + 0 LIMIT :most
 ) s
 ORDER BY d.slot_at LIMIT :most;
 
 -- name: watch_expecting
 -- Live jobs of schedules that say how soon they should start or end: a look-up for each of those.
-SELECT s.name, s.expect_start, s.expect_finish, j.slot_at, j.id, j.queue_id, j.due_at, j.claimed, j.begun
+SELECT s.name, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id, j.queue_id, j.due_at, j.claimed, j.begun
 FROM (
-    SELECT id, name, expect_start, expect_finish FROM mainspring.schedules
-    WHERE expect_start IS NOT NULL OR expect_finish IS NOT NULL
+    SELECT id, name, expect_start_within, expect_finish_by FROM mainspring.schedules
+    WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL
     ORDER BY id OFFSET 0
 ) s
 CROSS JOIN LATERAL (
@@ -42,8 +42,8 @@ CROSS JOIN LATERAL (
            worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' AS claimed, fence > 0 AS begun
     FROM mainspring.jobs
     WHERE schedule_id = s.id AND slot_at IS NOT NULL AND backfill_id IS NULL
-      AND ((fence = 0 AND slot_at + s.expect_start <= coalesce(:at::timestamptz, now()))
-           OR slot_at + s.expect_finish <= coalesce(:at::timestamptz, now()))
+      AND ((fence = 0 AND slot_at + s.expect_start_within <= coalesce(:at::timestamptz, now()))
+           OR slot_at + s.expect_finish_by <= coalesce(:at::timestamptz, now()))
     ORDER BY slot_at LIMIT 2
 ) j
 LIMIT :most;

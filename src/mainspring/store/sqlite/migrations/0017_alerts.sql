@@ -1,7 +1,7 @@
 -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
-ALTER TABLE schedules ADD COLUMN expect_start INTEGER;
-ALTER TABLE schedules ADD COLUMN expect_finish INTEGER;
-CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start IS NOT NULL OR expect_finish IS NOT NULL;
+ALTER TABLE schedules ADD COLUMN expect_start_within INTEGER;
+ALTER TABLE schedules ADD COLUMN expect_finish_by INTEGER;
+CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
 
 -- Processes whose lease ended without a word: their own rows are gone as soon as their jobs are given back.
 CREATE TABLE lost_members (

@@ -7,9 +7,10 @@ ON CONFLICT (trigger, catch_up) DO NOTHING;
 -- A new trigger starts a new life; a change of arguments must not cost the slots still to be caught up.
 INSERT INTO schedules AS s (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
                             overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
-                            expires_after)
+                            expires_after, expect_start_within, expect_finish_by)
 SELECT :name, id, :task, :queue, :priority, :max_attempts, :payload, :misfire, :catch_up,
-       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after
+       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after,
+       :expect_start_within, :expect_finish_by
 FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 ON CONFLICT (name) DO UPDATE SET
     spec_id = excluded.spec_id, task = excluded.task, queue = excluded.queue, priority = excluded.priority,
@@ -17,16 +18,18 @@ ON CONFLICT (name) DO UPDATE SET
     overlap = excluded.overlap, overlap_limit = excluded.overlap_limit, offset_by = excluded.offset_by, jitter = excluded.jitter,
     max_fires = excluded.max_fires, line_id = CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END,
     expires_after = excluded.expires_after,
+    expect_start_within = excluded.expect_start_within, expect_finish_by = excluded.expect_finish_by,
     fires_left = CASE WHEN s.max_fires IS excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
     edited = excluded.edited, version = s.version + 1,
     active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
 WHERE (excluded.edited OR NOT s.edited)
   AND (s.spec_id, s.task, s.queue, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
-       s.offset_by, s.jitter, s.max_fires, s.line_id, s.expires_after)
+       s.offset_by, s.jitter, s.max_fires, s.line_id, s.expires_after, s.expect_start_within, s.expect_finish_by)
    IS NOT
       (excluded.spec_id, excluded.task, excluded.queue, excluded.priority, excluded.max_attempts, excluded.payload,
        excluded.misfire, excluded.catch_up, excluded.overlap, excluded.overlap_limit, excluded.offset_by, excluded.jitter,
-       excluded.max_fires, CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END, excluded.expires_after)
+       excluded.max_fires, CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END, excluded.expires_after,
+       excluded.expect_start_within, excluded.expect_finish_by)
 RETURNING name;
 
 -- name: add_version

@@ -10,7 +10,7 @@ SELECT EXISTS (
 (SELECT min(at) FROM (SELECT min(next_at) AS at FROM specs WHERE next_at <= :now UNION ALL SELECT min(slot_at) FROM fires)) AS behind_since;
 
 -- name: watch_overdue
-SELECT s.name, d.slot_at, s.expect_start
+SELECT s.name, d.slot_at, s.expect_start_within
 FROM (
     SELECT * FROM (SELECT id AS spec_id, next_at AS slot_at, 0 AS last_id FROM specs WHERE next_at <= :now ORDER BY next_at LIMIT :most)
     UNION ALL
@@ -18,19 +18,19 @@ FROM (
 ) d
 CROSS JOIN schedules s ON s.spec_id = d.spec_id AND s.id > d.last_id
 WHERE s.active_from < d.slot_at AND s.paused_at IS NULL
-  AND d.slot_at <= :now - min(:missed_after, coalesce(s.expect_start, :missed_after))
+  AND d.slot_at <= :now - min(:missed_after, coalesce(s.expect_start_within, :missed_after))
 ORDER BY d.slot_at LIMIT :most;
 
 -- name: watch_expecting
 -- Live jobs of schedules that say how soon they should start or end: a look-up for each of those.
-SELECT s.name, s.expect_start, s.expect_finish, j.slot_at, j.id, j.queue,
+SELECT s.name, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id, j.queue,
        CASE WHEN j.run_at < 253307692800000000 THEN j.run_at ELSE j.due_at END AS due_at,
        j.worker_id <> 0 OR j.run_at = 253307692800000000 AS claimed, j.fence > 0 AS begun
 FROM schedules s
 CROSS JOIN jobs j ON j.schedule_id = s.id
-WHERE (s.expect_start IS NOT NULL OR s.expect_finish IS NOT NULL)
+WHERE (s.expect_start_within IS NOT NULL OR s.expect_finish_by IS NOT NULL)
   AND j.slot_at IS NOT NULL AND j.backfill_id IS NULL
-  AND ((j.fence = 0 AND j.slot_at + s.expect_start <= :now) OR j.slot_at + s.expect_finish <= :now)
+  AND ((j.fence = 0 AND j.slot_at + s.expect_start_within <= :now) OR j.slot_at + s.expect_finish_by <= :now)
 ORDER BY s.id LIMIT :most;
 
 -- name: watch_stale

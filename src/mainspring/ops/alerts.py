@@ -1,0 +1,229 @@
+"""What operators ask and order of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.config import AlertsConfig, masked_target
+from mainspring.config.alerts import RULES
+from mainspring.duration import written
+from mainspring.entropy import Entropy
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.alert import Alert, AlertFilter, Note, NoteKind
+from mainspring.model.message import Message, MessagePart
+from mainspring.model.trouble import Rule, Severity
+from mainspring.model.value import Value
+from mainspring.ops.views import View, iso
+from mainspring.store.ports import AlertStore
+from mainspring.targets.notify import Notifier, notifiers
+
+UNDELIVERED = 20
+_SETTINGS: dict[Rule, tuple[str, ...]] = {
+    Rule.MISSED: ("missed_after",),
+    Rule.LATE_START: ("late_after",),
+    Rule.LATE_FINISH: (),
+    Rule.FAILED: ("failed_window",),
+    Rule.FAILING: ("failing_after",),
+    Rule.DEAD_GROWTH: ("dead_growth", "dead_window"),
+    Rule.OLDEST_WAITING: ("oldest_waiting",),
+    Rule.NO_WORKER: ("no_worker_after",),
+    Rule.NO_SCHEDULER: ("no_scheduler_after",),
+    Rule.SCHEDULER_LAG: ("scheduler_lag",),
+    Rule.MEMBER_LOST: ("lost_window",),
+    Rule.STORE: ("store_after",),
+}
+_WORDS = {
+    Rule.MISSED: "a slot that nobody decided about",
+    Rule.LATE_START: "a slot's job that has not started; schedules may say expect_start_within",
+    Rule.LATE_FINISH: "a slot's job that has not ended by its schedule's expect_finish_by",
+    Rule.FAILED: "jobs of a task that became dead letters",
+    Rule.FAILING: "jobs of a schedule that became dead letters, one after the other",
+    Rule.DEAD_GROWTH: "many dead letters in a short time",
+    Rule.OLDEST_WAITING: "a job that is due and waits in its queue",
+    Rule.NO_WORKER: "a queue with jobs that are due and nobody who takes them",
+    Rule.NO_SCHEDULER: "schedules, and no live scheduler",
+    Rule.SCHEDULER_LAG: "live schedulers that are behind",
+    Rule.MEMBER_LOST: "a process that did not renew its lease",
+    Rule.STORE: "a process that cannot reach the store",
+}
+
+
+class RuleInfo(Value, frozen=True, kw_only=True):
+    """A rule, whether it is on, and what its thresholds are."""
+
+    rule: Rule
+    on: bool
+    words: str
+    thresholds: dict[str, str]
+
+
+class Tried(Value, frozen=True, kw_only=True):
+    """What came of a test message to one target."""
+
+    target: str
+    kind: NoteKind
+    problem: str | None
+
+
+class AlertShown(Value, frozen=True, kw_only=True):
+    """An alert and what was or will be said of it."""
+
+    alert: Alert
+    notes: tuple[Note, ...]
+
+
+class Alerts:
+    """Questions and orders about the alerts of one store."""
+
+    def __init__(self, store: AlertStore, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    async def all(self, which: AlertFilter) -> list[Alert]:
+        """Newest first."""
+        return await self._store.alerts(which)
+
+    async def show(self, alert_id: int) -> AlertShown:
+        """One alert; NotFound when there is none, or nobody was to be told of it yet."""
+        alert = await self._store.alert(alert_id)
+        if alert is None or alert.opened_at is None:
+            raise NotFound("alert", alert_id)
+        return AlertShown(alert=alert, notes=tuple(await self._store.alert_notes(alert_id)))
+
+    async def ack(self, alert_id: int, *, author: str) -> bool:
+        """Say that somebody knows: it is not repeated. False when it is over, or was acknowledged."""
+        await self.show(alert_id)
+        return await self._store.ack_alert(alert_id, author=author, at=self._clock.stamp())
+
+    async def undelivered(self) -> list[Note]:
+        """The newest notes that a target did not take at its last try."""
+        return await self._store.undelivered_notes(limit=UNDELIVERED)
+
+
+def rules(config: AlertsConfig) -> list[RuleInfo]:
+    """Every rule, in the order in which they are told."""
+    known = {each.name for each in fields(config)}
+    return [
+        RuleInfo(
+            rule=Rule(name),
+            on=config.enabled and name not in config.off,
+            words=_WORDS[Rule(name)],
+            thresholds={
+                f"alerts.{each}": _plain(getattr(config, each))
+                for each in _SETTINGS[Rule(name)]
+                if each in known
+            },
+        )
+        for name in RULES
+    ]
+
+
+def testable(
+    config: AlertsConfig,
+    clock: Clock,
+    log: Callable[[Message], None],
+    to: Sequence[str] = (),
+    *,
+    any_target: bool = False,
+) -> list[Notifier]:
+    """The targets that are set, or those of them that are named as they are shown. Only who may set them may
+    also name others (`any_target`): a test reaches whatever it is given."""
+    if not to:
+        return notifiers(config, clock, log)
+    if any_target:
+        return notifiers(config, clock, log, to)
+    found = [each for each in notifiers(config, clock, log) if each.shown in to]
+    missing = sorted(set(to) - {each.shown for each in found})
+    if missing:
+        known = ", ".join(masked_target(each) for each in config.to)
+        raise InvalidArgument("to", missing[0], f"one of {known}")
+    return found
+
+
+async def test(targets: Sequence[Notifier], clock: Clock, entropy: Entropy, *, who: str) -> list[Tried]:
+    """Send a test alert and its recovery to each target; answer what came of each."""
+    uid, since = entropy.worker_id(), clock.now()
+    tried = []
+    for target in targets:
+        for kind in (NoteKind.OPENED, NoteKind.RECOVERED):
+            part = MessagePart(
+                kind=kind,
+                key="test:alerts",
+                rule=Rule.STORE,
+                subject="test",
+                severity=Severity.NOTICE,
+                sentence=f"this is a test that {who} asked for; nothing is wrong",
+                since=since,
+            )
+            message = Message(id=f"{uid:016x}.{kind}", parts=(part,), test=True)
+            tried.append(Tried(target=target.shown, kind=kind, problem=await _problem(target, message)))
+    return tried
+
+
+async def _problem(target: Notifier, message: Message) -> str | None:
+    try:
+        await target.send(message)
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is the answer
+        return str(problem) or type(problem).__name__
+    return None
+
+
+def alert_view(alert: Alert) -> View:
+    """An alert, for JSON."""
+    return {
+        "id": alert.id,
+        "rule": alert.rule.value,
+        "subject": alert.subject,
+        "severity": alert.severity.value,
+        "sentence": alert.sentence,
+        "state": "open" if alert.closed_at is None else "recovered",
+        "since": iso(alert.since),
+        "opened_at": iso(alert.opened_at),
+        "closed_at": iso(alert.closed_at),
+        "repeats": alert.repeats,
+        "acked_at": iso(alert.acked_at),
+        "acked_by": alert.acked_by,
+    }
+
+
+def note_view(note: Note) -> View:
+    """A note, for JSON."""
+    return {
+        "id": note.id,
+        "alert_id": note.alert.id,
+        "kind": note.kind.value,
+        "target": note.shown,
+        "state": note.state.value,
+        "message_id": note.batch,
+        "tries": note.tries,
+        "created_at": iso(note.created_at),
+        "due_at": iso(note.due_at),
+        "ended_at": iso(note.ended_at),
+        "problem": note.problem,
+    }
+
+
+def shown_view(shown: AlertShown) -> View:
+    """An alert with its notes, for JSON."""
+    return {**alert_view(shown.alert), "notes": [note_view(each) for each in shown.notes]}
+
+
+def rule_view(info: RuleInfo) -> View:
+    """A rule, for JSON."""
+    return {"rule": info.rule.value, "on": info.on, "words": info.words, "thresholds": info.thresholds}
+
+
+def tried_view(tried: Tried) -> View:
+    """One test message, for JSON."""
+    return {
+        "target": tried.target,
+        "kind": tried.kind.value,
+        "delivered": tried.problem is None,
+        "problem": tried.problem,
+    }
+
+
+def _plain(value: object) -> str:
+    return written(value) if isinstance(value, timedelta) else str(value)

@@ -1,0 +1,86 @@
+-- name: standing_alerts
+SELECT * FROM mainspring.alerts WHERE closed_at IS NULL ORDER BY id;
+
+-- name: add_alert
+INSERT INTO mainspring.alerts (uid, rule, subject, severity, sentence, since, seen_at, opened_at)
+VALUES (:uid, :rule, :subject, :severity, :sentence, :since, coalesce(:at::timestamptz, now()),
+        CASE WHEN :opened::bool THEN coalesce(:at::timestamptz, now()) END)
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: move_alert
+UPDATE mainspring.alerts SET
+    opened_at = CASE WHEN :move::text = 'opened' THEN coalesce(:at::timestamptz, now()) ELSE opened_at END,
+    clearing_at = CASE :move WHEN 'clearing' THEN coalesce(:at::timestamptz, now()) WHEN 'standing' THEN NULL ELSE clearing_at END,
+    closed_at = CASE WHEN :move = 'closed' THEN coalesce(:at::timestamptz, now()) END,
+    repeats = repeats + CASE WHEN :move = 'repeated' THEN 1 ELSE 0 END,
+    repeated_at = CASE WHEN :move = 'repeated' THEN coalesce(:at::timestamptz, now()) ELSE repeated_at END,
+    severity = coalesce(:severity, severity), sentence = coalesce(:sentence, sentence)
+WHERE id = :id AND closed_at IS NULL
+  AND CASE :move WHEN 'opened' THEN opened_at IS NULL
+                 WHEN 'closed' THEN clearing_at IS NOT NULL
+                 WHEN 'clearing' THEN clearing_at IS NULL
+                 WHEN 'standing' THEN clearing_at IS NOT NULL
+                 ELSE repeats = :place::int - 1 END
+RETURNING id;
+
+-- name: forget_alert
+DELETE FROM mainspring.alerts WHERE id = :id AND opened_at IS NULL RETURNING id;
+
+-- name: add_note
+INSERT INTO mainspring.alert_notes (alert_id, kind, place, target, shown, due_at, created_at)
+VALUES (:alert_id, :kind, :place, :target, :shown, :due_at, coalesce(:at::timestamptz, now()))
+ON CONFLICT DO NOTHING;
+
+-- name: due_notes
+SELECT * FROM mainspring.alert_notes
+WHERE ended_at IS NULL AND due_at <= coalesce(:at::timestamptz, now())
+ORDER BY due_at, id LIMIT :limit;
+
+-- name: begin_notes
+UPDATE mainspring.alert_notes
+SET state = 'sending', batch = :batch, tries = tries + 1, due_at = coalesce(:at::timestamptz, now()) + :lasts::interval
+WHERE id = ANY (:ids::bigint[]) AND ended_at IS NULL AND due_at <= coalesce(:at::timestamptz, now())
+RETURNING id;
+
+-- name: end_notes
+UPDATE mainspring.alert_notes
+SET state = :state, problem = :problem,
+    ended_at = CASE WHEN :again_in::interval IS NULL THEN coalesce(:at::timestamptz, now()) END,
+    due_at = coalesce(:at::timestamptz, now()) + coalesce(:again_in::interval, interval '0')
+WHERE id = ANY (:ids::bigint[]) AND batch = :batch AND state = 'sending' AND ended_at IS NULL
+RETURNING id;
+
+-- name: alerts_by_id
+SELECT * FROM mainspring.alerts WHERE id = ANY (:ids::bigint[]) ORDER BY id;
+
+-- name: list_alerts
+SELECT * FROM mainspring.alerts
+WHERE opened_at IS NOT NULL AND id < coalesce(:before, 9223372036854775807)
+  AND (:open::bool IS NULL OR (closed_at IS NULL) = :open)
+  AND (:rule::text IS NULL OR rule = :rule) AND (:subject::text IS NULL OR subject = :subject)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: alert_notes
+SELECT * FROM mainspring.alert_notes WHERE alert_id = :alert_id ORDER BY id;
+
+-- name: undelivered_notes
+SELECT * FROM mainspring.alert_notes WHERE problem IS NOT NULL ORDER BY id DESC LIMIT :limit;
+
+-- name: ack_alert
+UPDATE mainspring.alerts SET acked_at = coalesce(:at::timestamptz, now()), acked_by = :author
+WHERE id = :id AND opened_at IS NOT NULL AND closed_at IS NULL AND acked_at IS NULL
+RETURNING id;
+
+-- name: prune_notes
+DELETE FROM mainspring.alert_notes
+WHERE alert_id = ANY (ARRAY(SELECT id FROM mainspring.alerts
+                            WHERE closed_at IS NOT NULL AND closed_at < coalesce(:at::timestamptz, now()) - :keep::interval));
+
+-- name: prune_alerts
+DELETE FROM mainspring.alerts
+WHERE closed_at IS NOT NULL AND closed_at < coalesce(:at::timestamptz, now()) - :keep::interval
+RETURNING id;
+
+-- name: prune_lost
+DELETE FROM mainspring.lost_members WHERE lost_at < coalesce(:at::timestamptz, now()) - :keep::interval;

@@ -1,0 +1,189 @@
+"""Each rule: when it tells of something, when not yet, and when no longer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mainspring.config import AlertsConfig
+from mainspring.lifecycle.progress import hindrance
+from mainspring.lifecycle.troubles import troubles, watched
+from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.queue import QueuePause
+from mainspring.model.trouble import (
+    Died,
+    Facts,
+    Late,
+    Lost,
+    Overdue,
+    Rule,
+    Severity,
+    Streak,
+    Trouble,
+    Waiting,
+)
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+CONFIG = AlertsConfig()
+PAUSE = QueuePause(queue="mail", paused_at=NOW - HOUR, paused_by="ann", note="the move")
+
+
+def member(role: Role = Role.WORKER, **fields: Any) -> MemberInfo:
+    given = {
+        "id": 1,
+        "name": "host:1",
+        "queues": ("mail",),
+        "tasks": ("send",),
+        "version": "1",
+        "tzdata": "1",
+    }
+    given |= {"started_at": NOW - HOUR, "lease_until": NOW + MINUTE, "alive": True}
+    return MemberInfo(**given | {"role": role} | fields)
+
+
+SCHEDULER, WORKER = member(Role.SCHEDULER), member()
+
+
+def late(**fields: Any) -> Late:
+    given = {"schedule": "nightly", "slot_at": NOW - HOUR, "job_id": 7, "queue": "mail", "due_at": NOW - HOUR}
+    return Late(**given | {"claimed": False, "begun": False} | fields)
+
+
+def waiting(age: timedelta = MINUTE, **fields: Any) -> Waiting:
+    return Waiting(**{"queue": "mail", "task": "send", "job_id": 7, "due_at": NOW - age} | fields)
+
+
+def died(age: timedelta, **fields: Any) -> Died:
+    return Died(**{"job_id": 7, "task": "send", "died_at": NOW - age, "reason": "failed"} | fields)
+
+
+def found(config: AlertsConfig = CONFIG, **facts: Any) -> list[Trouble]:
+    return troubles(Facts(now=NOW, **facts), config)
+
+
+def told(config: AlertsConfig = CONFIG, **facts: Any) -> list[tuple[Rule, str]]:
+    return [(each.rule, each.subject) for each in found(config, **facts)]
+
+
+FIRES = [
+    ("missed", {"overdue": (Overdue(schedule="s", slot_at=NOW - MINUTE),)}, "s"),
+    ("late_start", {"late": (late(expect_start_within=HOUR),)}, "nightly"),
+    ("late_start", {"late": (late(due_at=NOW - 10 * MINUTE),)}, "nightly"),
+    ("late_finish", {"late": (late(expect_finish_by=HOUR, claimed=True, begun=True),)}, "nightly"),
+    ("failed", {"died": (died(HOUR - SECOND),)}, "send"),
+    ("failing", {"streaks": (Streak(schedule="s", failures=3, since=NOW - HOUR),)}, "s"),
+    ("dead_growth", {"grown": 10, "died": (died(HOUR),)}, "dead letters"),
+    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE),), "members": (WORKER,)}, "mail"),
+    ("no_worker", {"waiting": (waiting(SECOND),)}, "mail"),
+    ("no_worker", {"waiting": (waiting(task="other"),), "members": (WORKER,)}, "mail"),
+    ("no_worker", {"waiting": (waiting(),), "members": (member(alive=False),)}, "mail"),
+    ("no_scheduler", {"scheduled": True, "members": (WORKER,)}, "schedulers"),
+    ("scheduler_lag", {"behind_since": NOW - 30 * SECOND, "members": (SCHEDULER,)}, "schedulers"),
+    (
+        "member_lost",
+        {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - MINUTE),)},
+        "worker host:1",
+    ),
+]
+JUST_NOT = [
+    ("late_start", {"late": (late(expect_start_within=HOUR + SECOND, due_at=NOW),)}),
+    ("late_start", {"late": (late(expect_start_within=MINUTE, begun=True, claimed=True),)}),
+    ("late_start", {"late": (late(due_at=NOW - 10 * MINUTE + SECOND),)}),
+    ("late_start", {"late": (late(due_at=None),)}),
+    ("late_finish", {"late": (late(expect_finish_by=HOUR + SECOND, due_at=NOW),)}),
+    ("failed", {"died": (died(HOUR),)}),
+    ("failing", {"streaks": (Streak(schedule="s", failures=2, since=NOW - HOUR),)}),
+    ("dead_growth", {"grown": 9}),
+    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE - SECOND),), "members": (WORKER,)}),
+    ("no_worker", {"waiting": (waiting(),), "members": (WORKER,)}),
+    ("no_worker", {"waiting": (waiting(),), "pauses": (PAUSE,)}),
+    ("no_scheduler", {"scheduled": False}),
+    ("no_scheduler", {"scheduled": True, "members": (SCHEDULER,)}),
+    ("scheduler_lag", {"behind_since": NOW - 29 * SECOND, "members": (SCHEDULER,)}),
+    ("scheduler_lag", {"behind_since": NOW - HOUR, "members": (WORKER,)}),
+    ("member_lost", {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - 10 * MINUTE),)}),
+    (
+        "member_lost",
+        {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW),), "members": (WORKER,)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "facts", "subject"), FIRES, ids=lambda each: str(each)[:24])
+def test_a_rule_tells_of_its_subject_unless_it_is_off(rule: str, facts: dict[str, Any], subject: str) -> None:
+    assert (Rule(rule), subject) in told(**facts)
+    assert Rule(rule) not in [each for each, _ in told(replace(CONFIG, off=(rule,)), **facts)]
+
+
+@pytest.mark.parametrize(("rule", "facts"), JUST_NOT, ids=lambda each: str(each)[:24])
+def test_a_rule_is_silent_just_before_and_just_after(rule: str, facts: dict[str, Any]) -> None:
+    assert Rule(rule) not in [each for each, _ in told(**facts)]
+
+
+def test_nothing_is_wrong_with_nothing() -> None:
+    assert found() == []
+
+
+def test_every_rule_but_the_stores_own_has_a_case() -> None:
+    assert {rule for rule, _, _ in FIRES} == {each.value for each in Rule} - {"store"}
+
+
+def test_a_schedule_that_says_how_soon_is_not_judged_by_the_default_too() -> None:
+    own = late(expect_start_within=2 * HOUR, due_at=NOW - 20 * MINUTE)
+
+    assert told(late=(own, late())) == []
+
+
+def test_jobs_of_a_paused_queue_say_so_and_wake_nobody() -> None:
+    both = found(late=(late(),), waiting=(waiting(HOUR),), pauses=(PAUSE,))
+
+    assert [(each.rule, each.severity) for each in both] == [
+        ("oldest_waiting", Severity.NOTICE),
+        ("late_start", Severity.NOTICE),
+    ]
+    assert all("ann paused at 2026-03-01 11:00:00 UTC (the move)" in each.sentence for each in both)
+
+
+def test_the_worst_comes_first_and_each_subject_once() -> None:
+    facts = {"overdue": tuple(Overdue(schedule="s", slot_at=NOW - each * HOUR) for each in (2, 1))}
+    facts["died"] = (died(MINUTE), died(2 * MINUTE))
+
+    assert told(**facts) == [("missed", "s"), ("failed", "send")]
+
+
+def test_what_often_passes_by_itself_is_held_back_for_a_while() -> None:
+    [nobody] = found(waiting=(waiting(),))
+    [silent] = found(scheduled=True)
+    [missed] = found(overdue=(Overdue(schedule="s", slot_at=NOW - HOUR),))
+
+    assert (nobody.hold, silent.hold, missed.hold) == (MINUTE, 30 * SECOND, 10 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({}, None),
+        ({"scheduled": True, "members": (SCHEDULER,)}, None),
+        ({"scheduled": True, "members": (WORKER,)}, "there are schedules, and no scheduler is alive"),
+        ({"behind_since": NOW - MINUTE, "members": ()}, None),
+        (
+            {"scheduled": True, "behind_since": NOW - MINUTE, "members": (SCHEDULER,)},
+            "schedulers are more than 30s behind",
+        ),
+    ],
+)
+def test_the_whole_makes_progress_as_long_as_slots_are_decided(
+    facts: dict[str, Any], why: str | None
+) -> None:
+    assert hindrance(Facts(now=NOW, **facts), CONFIG) == why
+
+
+def test_a_look_goes_as_far_back_as_the_rules_need() -> None:
+    asked = watched(replace(CONFIG, missed_after=2 * MINUTE, failing_after=4))
+
+    assert (asked.missed_after, asked.late_after, asked.lost_window) == (2 * MINUTE, 10 * MINUTE, 10 * MINUTE)
+    assert asked.streak == 9
