@@ -17,6 +17,7 @@ from mainspring.model.fleet import Member, Role
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.workflow import NewWorkflow
 from mainspring.web.app import Door, create_app
+from mainspring.web.ways import usual_ways
 
 PAIR = "workflow:pair"
 LEASE = timedelta(minutes=5)
@@ -62,7 +63,8 @@ class House:
         return self.client.portal.call(work, *args)
 
     def ask(self, method: str, path: str, *, role: str | None = "admin", **options: Any) -> Any:
-        headers = {**({} if role is None else {"X-As": role}), **options.pop("headers", {})}
+        given = options.pop("headers", {})
+        headers = [*({} if role is None else {"X-As": role}).items(), *dict_items(given)]
         return self.client.request(method, path, headers=headers, **options)
 
     def get(self, path: str, **options: Any) -> Any:
@@ -73,10 +75,15 @@ class House:
         return self.ask("POST", f"/api/v1{path}", **given, **options)
 
 
+def dict_items(headers: Any) -> list[tuple[str, str]]:
+    """Headers as pairs: a list may name one twice."""
+    return list(headers.items() if isinstance(headers, dict) else headers)
+
+
 @contextmanager
-def open_house(url: str, *, seeded: bool = True, **options: Any) -> Iterator[House]:
+def open_house(url: str, *, seeded: bool = True, tokens: bool = False, **options: Any) -> Iterator[House]:
     app = make_app(url, **options)
-    web = create_app(app, identify=[by_header])
+    web = create_app(app, identify=[by_header, *(usual_ways(app) if tokens else ())])
     with TestClient(web, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
         house = House(app, web, client)
         try:

@@ -20,3 +20,10 @@ def sqlite_house(tmp_path: object) -> Iterator[House]:
     """For what the store has no part in."""
     with open_house(f"sqlite:///{tmp_path}/mainspring.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def token_house(tmp_path: object) -> Iterator[House]:
+    """One that knows people by their tokens."""
+    with open_house(f"sqlite:///{tmp_path}/mainspring.db", tokens=True) as opened:
+        yield opened
