@@ -72,7 +72,9 @@ def create_app(
 
 async def _on_unknown(request: Request, error: Exception) -> Response:
     """Who is not signed in learns nothing of what is there and what is not, but for our own scripts."""
-    if not request.scope["path"].removeprefix(request.scope.get("root_path", "")).startswith("/static/"):
+    # Inside /static the root is another.
+    root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
+    if not request.scope["path"].removeprefix(root).startswith("/static/"):
         try:
             known = [each for way in request.app.state.identify if (each := await way(request)) is not None]
         except (Problem, MainspringError) as refused:
