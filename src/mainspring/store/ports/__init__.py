@@ -20,6 +20,7 @@ from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "ReportStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -64,6 +66,7 @@ class Store(
     EventStore,
     HistoryStore,
     PageStore,
+    StatStore,
     Admin,
     Wakeups,
     Protocol,

@@ -35,6 +35,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "pages.sql",
+    "stats.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

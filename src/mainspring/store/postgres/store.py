@@ -24,6 +24,7 @@ from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.schedules import PostgresFiring
+from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresWorkflows
 
@@ -44,6 +45,7 @@ class PostgresStore(
     PostgresEffects,
     PostgresEvents,
     PostgresPages,
+    PostgresStats,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -30,6 +30,7 @@ FILES = (
     "events.sql",
     "history.sql",
     "pages.sql",
+    "stats.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

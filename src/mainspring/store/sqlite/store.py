@@ -21,6 +21,7 @@ from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.schedules import SQLiteFiring
+from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 
@@ -40,6 +41,7 @@ class SQLiteStore(
     SQLiteEffects,
     SQLiteEvents,
     SQLitePages,
+    SQLiteStats,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
