@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
@@ -26,15 +27,18 @@ from mainspring.engine.reaper import Reaper
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
+from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
+from mainspring.errors import StoreError
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
-from mainspring.telemetry import Telemetry
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
+from mainspring.telemetry import StoreTrouble, Telemetry
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
+from mainspring.waiting import NOW
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.launch import Launch
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from mainspring.monitor.monitor import Monitor
 
 # -P: what lies in the working directory is found when the app is loaded, not before.
+LAST_STATS_WITHIN = timedelta(seconds=2)
 CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
 
 
@@ -61,7 +66,8 @@ async def serve(
         await app.write_schedules()
     telemetry = app.telemetry
     monitor = _monitor(app)
-    process = _assemble(app, store, worker=worker, scheduler=scheduler, monitor=monitor)
+    tallier = Tallier(store, app.clock, app.entropy)
+    process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
     try:
         if monitor is not None:
@@ -71,6 +77,7 @@ async def serve(
         if monitor is not None:
             monitor.stop()
             app.telemetry = telemetry
+        await _add_the_rest(tallier, app)
     return process
 
 
@@ -88,12 +95,28 @@ def _monitor(app: Mainspring) -> Monitor | None:
     return monitor
 
 
+async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
+    """What was counted since the last pass. A store that does not answer keeps nobody from ending."""
+    try:
+        async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
+            await tallier.flush()
+    except (StoreError, TimeoutError) as error:
+        app.telemetry.emit(StoreTrouble(loop=tallier.name, reason=str(error), again_in=NOW))
+
+
 def _assemble(
-    app: Mainspring, store: Store, *, worker: bool, scheduler: bool, monitor: Monitor | None = None
+    app: Mainspring,
+    store: Store,
+    tallier: Tallier,
+    *,
+    worker: bool,
+    scheduler: bool,
+    monitor: Monitor | None = None,
 ) -> Process:
     if monitor is not None:
         store = monitor.timed(store)
-    settings, clock, entropy, telemetry = app.settings, app.clock, app.entropy, app.telemetry
+    settings, clock, entropy = app.settings, app.clock, app.entropy
+    telemetry = app.telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
         Reaper(store, clock, entropy, telemetry),
@@ -106,6 +129,7 @@ def _assemble(
             results=settings.retention.results,
         ),
         Sweeper(store, clock, entropy, telemetry),
+        tallier,
         *(() if monitor is None else monitor.loops(store)),
     ]
     if settings.alerts.enabled:

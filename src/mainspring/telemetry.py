@@ -81,6 +81,9 @@ class RunEnded(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot_at: datetime | None = None
     trace: str | None = None
+    queue: str = ""
+    waited: timedelta | None = None
+    """How long it had been due when it was claimed."""
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
@@ -342,6 +345,10 @@ class Telemetry:
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
+
+    def joined(self, *sinks: Sink) -> Telemetry:
+        """The same with more sinks."""
+        return Telemetry(*self._sinks, *sinks)
 
     def emit(self, event: Event) -> None:
         """Tell the sinks."""

@@ -27,9 +27,9 @@ from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
 from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
+from mainspring.cli.status import status
 from mainspring.cli.surroundings import speak_utf8, typed
 from mainspring.cli.top import top
-from mainspring.cli.status import status
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
 from mainspring.version import __version__

@@ -24,6 +24,7 @@ from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
@@ -52,6 +53,7 @@ __all__ = [
     "RequestStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -81,6 +83,7 @@ class Store(
     WatchStore,
     PageStore,
     AlertStore,
+    StatStore,
     Admin,
     Wakeups,
     Protocol,

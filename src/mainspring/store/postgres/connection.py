@@ -41,6 +41,7 @@ FILES = (
     "watching.sql",
     "pages.sql",
     "alerts.sql",
+    "stats.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

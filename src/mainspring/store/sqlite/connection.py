@@ -36,6 +36,7 @@ FILES = (
     "watching.sql",
     "pages.sql",
     "alerts.sql",
+    "stats.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
