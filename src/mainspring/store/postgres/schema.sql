@@ -41,7 +41,6 @@ CREATE TABLE mainspring.alert_notes (
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     problem text,
-    CONSTRAINT alert_notes_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alerts(id) ON DELETE CASCADE,
     CONSTRAINT alert_notes_alert_id_kind_place_target_key UNIQUE (alert_id, kind, place, target),
     CONSTRAINT alert_notes_pkey PRIMARY KEY (id)
 );

@@ -56,7 +56,6 @@ class PostgresStore(
     PostgresActs,
     PostgresWatch,
     PostgresPages,
-    PostgresHistory,
     PostgresAlerts,
     PostgresStats,
     PostgresAdmin,

@@ -52,7 +52,6 @@ class SQLiteStore(
     SQLiteActs,
     SQLiteWatch,
     SQLitePages,
-    SQLiteHistory,
     SQLiteAlerts,
     SQLiteStats,
     SQLiteAdmin,
