@@ -12,7 +12,7 @@ import pytest
 from mainspring.declare.context import Context
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.reaper import Reaper
-from mainspring.engine.scheduler import Scheduler
+from mainspring.engine.scheduler import AFTER, BATCH, Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost
 from mainspring.model.history import JobFilter
@@ -207,6 +207,32 @@ def test_a_trigger_that_cannot_be_read_blocks_no_other_and_is_told_once(
         assert len(await store.slots("s", limit=10)) == 3
         assert await store.slots("odd", limit=10) == []
         assert [event.trigger for event in heard.of(TriggerRefused)] == ['{"moon":"full"}']
+
+    run(story())
+
+
+def test_more_triggers_that_cannot_be_read_than_a_pass_takes_hold_up_no_other(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        odd = [
+            NewSchedule(
+                name=f"odd{n}",
+                task="t",
+                trigger=f'{{"moon":{n}}}',
+                payload=b"{}",
+                next_at=clock.now() + SECOND / 10,
+            )
+            for n in range(BATCH + 1)
+        ]
+        await _put(store, clock, *odd, _new("s", clock, Every(SECOND)))
+        scheduler = Scheduler(store, clock, Telemetry(), poll=MINUTE, chunk=100)
+        clock.advance(SECOND)
+
+        assert [await scheduler.tick(), len(await store.slots("s", limit=10))] == [timedelta(), 0]
+        wait = await scheduler.tick()
+        assert len(await store.slots("s", limit=10)) == 1
+        assert timedelta() < wait <= SECOND + AFTER, "as long as until its next slot, not until the next look"
 
     run(story())
 

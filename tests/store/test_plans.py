@@ -244,14 +244,14 @@ def test_looking_for_late_postgres_jobs_keeps_to_their_index(explain):
 
 
 def test_due_postgres_specs_are_found_by_their_index(explain):
-    plan = explain("due_specs", limit=100, at=NOW)
+    plan = explain("due_specs", limit=100, beside=[], at=NOW)
 
     assert (plan.indexes("specs"), plan.scans("specs")) == ({"specs_due"}, {"Index Scan"})
     assert plan.pages < FEW_PAGES / 10
 
 
 def test_the_next_due_postgres_spec_is_found_by_its_index(explain):
-    plan = explain("next_due", at=NOW)
+    plan = explain("next_due", beside=[], at=NOW)
 
     assert plan.indexes("specs") == {"specs_due"}
     assert plan.pages < 50

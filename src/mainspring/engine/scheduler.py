@@ -54,17 +54,21 @@ class Scheduler:
         self._chunk = chunk
         self._breaker = breaker
         self._refused: set[str] = set()
+        self._unreadable: set[int] = set()
+        """Specs that are left aside, so that they hold up no other; looked at again every `poll`."""
+        self._look_again_at = 0.0
         self._calendars: dict[tuple[str, int], Calendar] = {}
 
     async def tick(self) -> timedelta:
-        now, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
-        await self._learn_calendars(due)
+        now, due = await self._due()
         openings = [opening for spec in due if (opening := self._open(spec, now)) is not None]
+        opened = {opening.spec_id for opening in openings}
+        self._unreadable |= {spec.id for spec in due} - opened
         self._telemetry.emit(
             LagMeasured(
                 # Earliest first, so the first is the latest.
-                lag=now - due[0].next_at if due else timedelta(),
-                due=len(due),
+                lag=next((now - spec.next_at for spec in due if spec.id in opened), timedelta()),
+                due=len(openings),
                 shed=sum(opening.skip is Skipped.BREAKER for opening in openings),
             )
         )
@@ -74,17 +78,25 @@ class Scheduler:
         await self._store.release_held(at=self._clock.stamp())
         backfills = await self._store.advance_backfills(at=self._clock.stamp())
         await self._plan()
-        if len(openings) == BATCH:
+        if len(due) == BATCH:
             return timedelta()
-        if len(openings) < len(due):
-            # What cannot be read stays due: asked how long to wait, the store would say not at all.
-            return self._poll
         if any(spec.catch_up is not None and now - spec.next_at > LATE for spec in due):
             return CATCH_UP_PAUSE
         if backfills.active:
             return BACKFILL_PAUSE
-        wait = await self._store.next_due(at=self._clock.stamp())
+        wait = await self._store.next_due(beside=sorted(self._unreadable), at=self._clock.stamp())
         return self._poll if wait is None else min(wait + AFTER, self._poll)
+
+    async def _due(self) -> tuple[datetime, list[Spec]]:
+        """The store's now, and what is due by it, but for what we could not read a moment ago."""
+        if self._clock.monotonic() >= self._look_again_at:
+            self._unreadable.clear()
+            self._look_again_at = self._clock.monotonic() + self._poll.total_seconds()
+        now, due = await self._store.due_specs(
+            limit=BATCH, beside=sorted(self._unreadable), at=self._clock.stamp()
+        )
+        await self._learn_calendars(due)
+        return now, due
 
     def _open(self, spec: Spec, now: datetime) -> Opening | None:
         try:

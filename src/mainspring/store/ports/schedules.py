@@ -62,8 +62,11 @@ class ScheduleStore(Protocol):
     async def delete_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
         """Take schedules away; their ledger and versions stay. Answers the names that were there."""
 
-    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
-        """The store's now, and the specs whose `next_at` has come, earliest first."""
+    async def due_specs(
+        self, *, limit: int, beside: Sequence[int] = (), at: Stamp
+    ) -> tuple[datetime, list[Spec]]:
+        """The store's now, and the specs whose `next_at` has come, earliest first, but for those `beside`:
+        a few that the caller can do nothing with."""
 
     async def unplanned_specs(self, *, limit: int) -> list[Spec]:
         """Specs whose `following_at` is not yet known."""
@@ -83,8 +86,9 @@ class ScheduleStore(Protocol):
         """Make due the oldest job of each schedule that waited for others which have ended; answer
         how many."""
 
-    async def next_due(self, *, at: Stamp) -> timedelta | None:
-        """How long until the earliest spec is due (not negative), by the store's clock."""
+    async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
+        """How long until the earliest spec that is not among those `beside` is due (not negative), by the
+        store's clock."""
 
 
 class BackfillStore(Protocol):

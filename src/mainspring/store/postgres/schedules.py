@@ -20,8 +20,10 @@ class PostgresFiring:
         self._database = database
         self._notifier = notifier
 
-    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
-        found = await self._database.relaxed("due_specs", limit=limit, at=at)
+    async def due_specs(
+        self, *, limit: int, beside: Sequence[int] = (), at: Stamp
+    ) -> tuple[datetime, list[Spec]]:
+        found = await self._database.relaxed("due_specs", limit=limit, beside=list(beside), at=at)
         [row] = await self._database.relaxed("now", at=at)
         return row["now"], [rows.spec(row) for row in found]
 
@@ -67,7 +69,7 @@ class PostgresFiring:
             self._notifier.poke()
         return len(released)
 
-    async def next_due(self, *, at: Stamp) -> timedelta | None:
-        found = await self._database.relaxed("next_due", at=at)
+    async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
+        found = await self._database.relaxed("next_due", beside=list(beside), at=at)
         wait: timedelta | None = found[0]["wait"] if found else None
         return wait

@@ -21,10 +21,13 @@ class SQLiteFiring:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def due_specs(self, *, limit: int, at: Stamp) -> tuple[datetime, list[Spec]]:
+    async def due_specs(
+        self, *, limit: int, beside: Sequence[int] = (), at: Stamp
+    ) -> tuple[datetime, list[Spec]]:
         def work(session: Session) -> tuple[datetime, list[Spec]]:
             now = session.now(at)
-            return moment(now), [rows.spec(row) for row in session.rows("due_specs", now=now, limit=limit)]
+            found = session.rows("due_specs", now=now, limit=limit, beside=listed(beside))
+            return moment(now), [rows.spec(row) for row in found]
 
         return await self._database.read(work)
 
@@ -62,10 +65,10 @@ class SQLiteFiring:
 
         return await self._database.write(work)
 
-    async def next_due(self, *, at: Stamp) -> timedelta | None:
+    async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
         def work(session: Session) -> timedelta | None:
-            wait = session.row("next_due", now=session.now(at))["wait"]
-            return None if wait is None else timedelta(microseconds=wait)
+            found = session.rows("next_due", now=session.now(at), beside=listed(beside))
+            return timedelta(microseconds=found[0]["wait"]) if found else None
 
         return await self._database.read(work)
 

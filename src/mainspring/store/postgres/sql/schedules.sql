@@ -100,7 +100,7 @@ RETURNING j.id;
 -- name: due_specs
 SELECT id, trigger, catch_up, next_at, following_at, planned
 FROM mainspring.specs
-WHERE next_at <= coalesce(:at::timestamptz, now())
+WHERE next_at <= coalesce(:at::timestamptz, now()) AND id <> ALL (:beside::int[])
 ORDER BY next_at
 LIMIT :limit;
 
@@ -222,7 +222,8 @@ SELECT f.slot_at, coalesce(:at::timestamptz, now()) AS now,
 FROM f;
 
 -- name: next_due
-SELECT greatest(min(next_at) - coalesce(:at::timestamptz, now()), interval '0') AS wait
+SELECT greatest(next_at - coalesce(:at::timestamptz, now()), interval '0') AS wait
 FROM mainspring.specs
-WHERE next_at IS NOT NULL
-HAVING min(next_at) IS NOT NULL;
+WHERE next_at IS NOT NULL AND id <> ALL (:beside::int[])
+ORDER BY next_at
+LIMIT 1;

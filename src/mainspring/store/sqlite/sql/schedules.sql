@@ -85,7 +85,7 @@ RETURNING id;
 -- name: due_specs
 SELECT id, trigger, catch_up, next_at, following_at, planned
 FROM specs
-WHERE next_at <= :now
+WHERE next_at <= :now AND id NOT IN (SELECT value FROM json_each(:beside))
 ORDER BY next_at, id
 LIMIT :limit;
 
@@ -182,4 +182,7 @@ UPDATE fires SET last_id = :herd_end WHERE spec_id = :spec_id AND slot_at = :slo
 DELETE FROM fires WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
 -- name: next_due
-SELECT max(min(next_at) - :now, 0) AS wait FROM specs WHERE next_at IS NOT NULL;
+SELECT max(next_at - :now, 0) AS wait FROM specs
+WHERE next_at IS NOT NULL AND id NOT IN (SELECT value FROM json_each(:beside))
+ORDER BY next_at
+LIMIT 1;
