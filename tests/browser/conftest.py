@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
+from mainspring.testing.clock import ManualClock
 from tests.support.browser import chromium
 from tests.support.showcase import Showcase, nasty
+from tests.support.timetable import START, Timetable
 from tests.support.web_server import WebServer, serving
 
 
@@ -26,4 +28,15 @@ def web(tmp_path_factory: Any) -> Iterator[WebServer]:
     with serving(Mainspring(f"sqlite:///{path}")) as server:
         server.showcase = Showcase(server.run(server.app.store()), server.run, nasty)
         server.showcase.fill()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def times(tmp_path_factory: Any) -> Iterator[WebServer]:
+    """A dashboard of schedules with a past and of workflows, by a clock that stands still; markup in every text."""
+    path = tmp_path_factory.mktemp("web") / "mainspring.db"
+    clock = ManualClock(START)
+    with serving(Mainspring(f"sqlite:///{path}", clock=clock)) as server:
+        server.timetable = Timetable(server.run(server.app.store()), clock, server.run, nasty)
+        server.timetable.fill()
         yield server

@@ -29,6 +29,7 @@ from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 from tests.support.flows import WORKER, Story, definition
 
 NOW = datetime(2026, 3, 27, 9, 20, tzinfo=UTC)
+START = datetime(2026, 3, 25, 8, tzinfo=UTC)
 TENANTS = 24
 _BOOM = "the warehouse did not answer in 30s"
 
@@ -57,13 +58,17 @@ class Timetable:
     def fill(self) -> Shown:
         """All of it; the clock stands at NOW afterwards."""
         clock = self.desk.clock
-        clock.move_to(NOW.replace(minute=0) - 2 * DAY - HOUR)
+        clock.move_to(START)
         self._fleet()
         self._schedules()
         self._pass_by()
         self._workflows()
         clock.move_to(NOW)
         return self.shown
+
+    def added(self, name: str) -> str:
+        """One more schedule, that fires in a while."""
+        return self._put(name, Cron("0 12 * * *", "UTC"))
 
     def tick(self) -> None:
         """What schedulers do at this moment."""
