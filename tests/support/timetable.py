@@ -70,6 +70,12 @@ class Timetable:
         """One more schedule, that fires in a while."""
         return self._put(name, Cron("0 12 * * *", "UTC"))
 
+    def next_hour(self) -> None:
+        """The clock goes on to the next full hour, and schedulers do what is due."""
+        clock = self.desk.clock
+        clock.move_to(clock.now().replace(minute=0, second=0) + HOUR)
+        self.tick()
+
     def tick(self) -> None:
         """What schedulers do at this moment."""
         scheduler = Scheduler(self.desk.store, self.desk.clock, Telemetry(), poll=SECOND, chunk=1000)
@@ -204,8 +210,15 @@ class Timetable:
 
     def _workflows(self) -> None:
         self.shown.succeeded = self._story("nightly-report", end=("extract", "shape", "publish", "announce"))
-        self.shown.failed = self._story("nightly-report", end=("extract",), fail="shape")
-        self.shown.running = self._import()
+        self.shown.failed = self.failing()
+        self.shown.running = self.importing()
+
+    def failing(self) -> Story:
+        """A workflow one of whose steps died."""
+        story = self._story("nightly-report", end=("extract",), fail="shape")
+        story.end("announce")
+        story.end("alarm")
+        return story
 
     def _story(self, name: str, end: tuple[str, ...], fail: str | None = None) -> Story:
         drawn = definition(
@@ -228,7 +241,8 @@ class Timetable:
             story.end(fail, Verdict.DEAD, failure=failure, reason=Reason.FAILED, took=30 * SECOND)
         return story
 
-    def _import(self) -> Story:
+    def importing(self) -> Story:
+        """A workflow in the midst of it."""
         shards = Constant(value=list(range(12)))
         drawn = definition(
             self._spice("import-catalogue"),
