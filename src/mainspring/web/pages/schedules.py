@@ -13,7 +13,7 @@ from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.ops.schedule_list import ScheduleLists
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.forms import asked, text
-from mainspring.web.heatmap import heat_map
+from mainspring.web.kept_map import kept_map
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
@@ -26,7 +26,7 @@ PAGE = 50
 async def schedules(request: Request, desk: AtDesk) -> Response:
     summary = await (await _lists(desk)).summary()
     values = await _list(request, desk)
-    return page(request, "schedules.html", summary=summary, map=heat_map(request).look(), **values)
+    return page(request, "schedules.html", summary=summary, map=kept_map(request).look(), **values)
 
 
 @routes.get("/schedules/-/summary")
@@ -41,7 +41,7 @@ async def listed(request: Request, desk: AtDesk) -> Response:
 
 @routes.get("/schedules/-/heat")
 async def heat(request: Request) -> Response:
-    return page(request, "parts/heat.html", map=heat_map(request).look())
+    return page(request, "parts/heat.html", map=kept_map(request).look())
 
 
 async def _lists(desk: Desk) -> ScheduleLists:

@@ -72,7 +72,7 @@ class HerdView(Value, frozen=True, kw_only=True):
     more: int
 
 
-class Heat(Value, frozen=True, kw_only=True):
+class HeatMap(Value, frozen=True, kw_only=True):
     """The whole map."""
 
     start: datetime
@@ -93,14 +93,14 @@ class Heat(Value, frozen=True, kw_only=True):
     """The busiest minute, and what it would be if every schedule had a place of its own in the window."""
 
 
-def heat(
+def heat_map(
     schedules: Sequence[Planned],
     now: datetime,
     days: int,
     calendars: Calendars | None = None,
     *,
     window: timedelta = WINDOW,
-) -> Heat:
+) -> HeatMap:
     """So many days of UTC, today's included, which is counted whole."""
     known = {each: readable(each, calendars or {}) for each in {each.trigger for each in schedules}}
     shown = [each for each in schedules if known[each.trigger] is not None]
@@ -116,7 +116,7 @@ def heat(
     most = max((each.jobs for each in busy.hours), default=0)
     shades = steps(most)
     cells = _cells(busy.hours, odd, shades)
-    return Heat(
+    return HeatMap(
         start=start,
         days=tuple(_day(start + timedelta(days=number), cells, now) for number in range(days)),
         total=busy.total,
