@@ -13,6 +13,7 @@ from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -34,6 +35,7 @@ __all__ = [
     "EventStore",
     "Expected",
     "FleetStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -67,6 +69,7 @@ class Store(
     HistoryStore,
     PageStore,
     StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

@@ -31,6 +31,7 @@ FILES = (
     "history.sql",
     "pages.sql",
     "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

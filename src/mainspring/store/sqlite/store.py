@@ -14,6 +14,7 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
+from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
@@ -42,6 +43,7 @@ class SQLiteStore(
     SQLiteEvents,
     SQLitePages,
     SQLiteStats,
+    SQLiteHealth,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
