@@ -12,7 +12,6 @@ from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.ops.heat import Heater
-from mainspring.ops.limits import Limits
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
 from mainspring.ops.stats import Stats
@@ -92,10 +91,7 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "schedule: versions": lambda: queries.versions(SCHEDULE),
         "workflows: page": lambda: store.workflows(name=None, state=None, before=None, limit=50),
         "workflows: of a name": lambda: store.workflows(name="flow3", state=None, before=None, limit=50),
-        "limits: gates": lambda: Limits(store).all(limit=100) if hasattr(Limits, "all") else _gates(store),
+        "limits: gates": lambda: store.gates(limit=50, holders=10),
+        "limits: gates, far down": lambda: store.gates(after=("api", "tenant400"), limit=50, holders=10),
         "health": store.health,
     }
-
-
-async def _gates(store: Store) -> object:
-    return await store.gates(limit=100, holders=10)

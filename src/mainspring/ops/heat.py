@@ -78,8 +78,8 @@ def heat_of(sizes: list[HerdSize], horizon: Horizon, calendars: Calendars | None
 
 
 class Heater:
-    """Remembers the last heat: a hundred thousand schedules take a second. Who asks is answered what there is,
-    and while that is old, or not there yet, another one is made aside, on a thread of its own."""
+    """Remembers the last heat: a hundred thousand schedules take a second. Who asks is answered what there
+    is, and while that is old, or not there yet, another one is made aside, on a thread of its own."""
 
     def __init__(self, store: Store, clock: Clock, *, days: int = DAYS) -> None:
         self._store, self._clock, self._days = store, clock, days
