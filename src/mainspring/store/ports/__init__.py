@@ -15,6 +15,7 @@ from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
 from mainspring.store.ports.glance import GlanceStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -24,6 +25,7 @@ from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.watching import WatchStore
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "Expected",
     "FleetStore",
     "GlanceStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -50,6 +53,7 @@ __all__ = [
     "RequestStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -78,6 +82,8 @@ class Store(
     ActStore,
     WatchStore,
     PageStore,
+    StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

@@ -35,6 +35,8 @@ FILES = (
     "acts.sql",
     "watching.sql",
     "pages.sql",
+    "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
