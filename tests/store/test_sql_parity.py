@@ -113,7 +113,7 @@ ONLY_SQLITE = {
     },
     "requests.sql": {"request"},
     "workflows.sql": {"bury_root", "prune_workflow_steps", "prune_acts", "bump_ids"},
-    "health.sql": {"file_health"},
+    "health.sql": {"file_health", "quick_check"},
     # PRAGMAs in place of notifications and settings.
     "admin.sql": {"data_version", "journal_mode"},
     # Which file a caller's connection is on, and a setting of it; PostgreSQL's says what it lacks.

@@ -24,8 +24,8 @@ from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
-from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.stats import StatStore
+from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [

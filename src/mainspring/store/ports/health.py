@@ -12,3 +12,7 @@ class HealthStore(Protocol):
 
     async def health(self) -> StoreHealth:
         """No more rights are needed than for everything else; what they do not suffice for is named."""
+
+    async def damage(self) -> list[str] | None:
+        """Read the whole file and answer what is broken in it; None for a server, which does that by itself
+        and cannot be asked. Takes as long as reading the file does."""

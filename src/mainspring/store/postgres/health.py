@@ -50,6 +50,9 @@ class PostgresHealth:
             **server,
         )
 
+    async def damage(self) -> list[str] | None:
+        return None
+
     async def _ask(self, statement: str, about: str, withheld: list[str]) -> list[Record]:
         try:
             return await self._database.fetch(statement)

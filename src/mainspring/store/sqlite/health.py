@@ -29,6 +29,13 @@ class SQLiteHealth:
 
         return await self._database.read(work)
 
+    async def damage(self) -> list[str] | None:
+        def work(session: Session) -> list[str]:
+            found = [str(row["quick_check"]) for row in session.rows("quick_check")]
+            return [] if found == ["ok"] else found
+
+        return await self._database.read(work)
+
 
 def _size(path: str) -> int:
     """Zero for a log that is not there: the last one who closed the file has taken it away."""
