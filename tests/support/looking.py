@@ -1,4 +1,4 @@
-"""What every page must be: calm, accessible in light and in dark, and free of markup that came from the store."""
+"""What every page must be: calm, accessible in light and in dark, and free of markup from the store."""
 
 from __future__ import annotations
 

@@ -6,18 +6,22 @@ Two nights before the clocks of Europe change, by a clock that stands still.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from mainspring.declare.payload import encode
 from mainspring.engine.scheduler import Scheduler
+from mainspring.errors import AnswerLost, NotFound
+from mainspring.model.access import AccessRole, Actor
 from mainspring.model.backfill import Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
+from mainspring.ops.acts import Acts
 from mainspring.ops.backfill import Backfills
 from mainspring.store.ports import Store
 from mainspring.telemetry import Telemetry
@@ -63,6 +67,7 @@ class Timetable:
         self._schedules()
         self._pass_by()
         self._workflows()
+        self.acts()
         clock.move_to(NOW)
         return self.shown
 
@@ -81,6 +86,29 @@ class Timetable:
         scheduler = Scheduler(self.desk.store, self.desk.clock, Telemetry(), poll=SECOND, chunk=1000)
         for _ in range(6):
             self.desk.run(scheduler.tick())
+
+    def acts(self) -> None:
+        """Done, failed, refused, and one that nobody knows the end of."""
+        acts = Acts(self.desk.store, self.desk.clock)
+        grace = Actor(name=self._spice("grace"), role=AccessRole.OPERATOR, via="session")
+        token = Actor(name=self._spice("deploy"), role=AccessRole.VIEWER, via="token", token_id=7)
+        target = self._spice("reports.nightly")
+
+        async def orders() -> None:
+            note = {"note": self._spice("moves"), "password": "sk-very-secret"}
+            async with acts.recorded(
+                grace, "schedules.pause", target=target, details=note, address="10.0.0.7"
+            ):
+                pass
+            await acts.refused(token, "dead.purge", target=self._spice("41"))
+            with suppress(NotFound):
+                async with acts.recorded(grace, "jobs.cancel", target=self._spice("8812")):
+                    raise NotFound("job", 8812)
+            with suppress(AnswerLost):
+                async with acts.recorded(grace, "dead.replay", target=self._spice("billing")):
+                    raise AnswerLost("the server went away")
+
+        self.desk.run(orders())
 
     def _fleet(self) -> None:
         self.desk.join(
