@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -60,10 +61,12 @@ def test_health_of_a_file_and_its_check(tab: Any) -> None:
 
 @pytest.fixture(scope="module")
 def server_url(databases: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database of a server, made by a thread of its own: the browser's calls keep a loop in this one."""
     owner = getattr(request.config, "workerinput", {}).get("workerid", "main")
-    name = databases.create(owner=owner, migrated=True)
-    yield str(databases.url(name))
-    databases.drop(name)
+    with ThreadPoolExecutor(1) as aside:
+        name = aside.submit(databases.create, owner=owner, migrated=True).result()
+        yield str(databases.url(name))
+        aside.submit(databases.drop, name).result()
 
 
 def test_health_of_a_server(browser: Any, server_url: str) -> None:
