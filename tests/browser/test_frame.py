@@ -76,7 +76,9 @@ def test_it_can_be_mounted_anywhere(browser: Any, tmp_path: Any) -> None:
             tab.page.click(".nav a >> text=Queues")
             assert tab.page.url == f"{server.base}/queues"
             assert tab.page.inner_text(".nav [aria-current=page]").strip() == "Queues"
-            links = tab.page.eval_on_selector_all("[href], [src], form", "all => all.map(e => e.href || e.src || e.action)")
+            links = tab.page.eval_on_selector_all(
+                "[href], [src], form", "all => all.map(e => e.href || e.src || e.action)"
+            )
             assert all(each.startswith(server.base) for each in links)
             tab.page.wait_for_function("htmx !== undefined")
             tab.must_be_calm()

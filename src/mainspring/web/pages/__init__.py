@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.web import signin
 from mainspring.web.pages import dead, edit, job, jobs, overview, queues, workers
 from mainspring.web.routes import Routes
 
@@ -9,6 +10,7 @@ from mainspring.web.routes import Routes
 def all_routes() -> list[Routes]:
     """Every route of the dashboard."""
     return [
+        *signin.all_routes(),
         overview.routes,
         jobs.routes,
         job.routes,
