@@ -23,6 +23,7 @@ from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
@@ -50,6 +51,7 @@ __all__ = [
     "RequestStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -78,6 +80,7 @@ class Store(
     ActStore,
     WatchStore,
     PageStore,
+    StatStore,
     Admin,
     Wakeups,
     Protocol,

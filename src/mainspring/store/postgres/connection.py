@@ -40,6 +40,7 @@ FILES = (
     "acts.sql",
     "watching.sql",
     "pages.sql",
+    "stats.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)

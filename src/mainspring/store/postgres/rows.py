@@ -69,6 +69,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes,
         expires_in,
         workflow_id,
+        waited,
     ) = row
     return Claim(
         job_id=job_id,
@@ -87,6 +88,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes=crashes,
         expires_in=expires_in,
         workflow_id=workflow_id,
+        waited=waited,
     )
 
 

@@ -28,6 +28,7 @@ from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
+from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
@@ -54,6 +55,7 @@ class PostgresStore(
     PostgresActs,
     PostgresWatch,
     PostgresPages,
+    PostgresStats,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

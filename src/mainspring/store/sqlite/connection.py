@@ -35,6 +35,7 @@ FILES = (
     "acts.sql",
     "watching.sql",
     "pages.sql",
+    "stats.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -25,6 +25,7 @@ from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
+from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
@@ -50,6 +51,7 @@ class SQLiteStore(
     SQLiteActs,
     SQLiteWatch,
     SQLitePages,
+    SQLiteStats,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
