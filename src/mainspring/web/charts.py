@@ -44,15 +44,16 @@ class Chart(NamedTuple):
             values = [each.values[place] for each in self.lines]
             if any(values):
                 moment = datetime.fromtimestamp(self.at[place], UTC)
-                found.append((f"{moment:%H:%M}", ["–" if each is None else self.shown(each) for each in values]))
+                found.append(
+                    (f"{moment:%H:%M}", ["–" if each is None else self.shown(each) for each in values])
+                )
         return found
 
 
 def charts(series: Mapping[str, Any], step: str) -> list[Chart]:
-    """Those of the overview, from columns of statistics."""
-    at: Sequence[int] = series["at"]
-    done, failed, died = series["succeeded"], series["failed"], series["died"]
-    p50, p95 = series["wait_p50"], series["wait_p95"]
+    """Those of the overview, from columns of statistics. The last step is not over, and is left out."""
+    names = ("at", "succeeded", "failed", "died", "wait_p50", "wait_p95")
+    at, done, failed, died, p50, p95 = (series[name][:-1] for name in names)
     slowest = max((each for each in p95 if each is not None), default=None)
     return [
         Chart(
@@ -67,7 +68,9 @@ def charts(series: Mapping[str, Any], step: str) -> list[Chart]:
         Chart(
             "latency",
             "Start latency",
-            "no job was started" if slowest is None else f"95 of 100 jobs started within {took(slowest)} at worst",
+            "no job was started"
+            if slowest is None
+            else f"95 of 100 jobs started within {took(slowest)} at worst",
             "seconds",
             at,
             (Line("median", "--info", p50), Line("95 of 100", "--warn", p95)),

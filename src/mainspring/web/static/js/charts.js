@@ -35,6 +35,7 @@ function options(figure, data) {
   return {
     width: place.clientWidth,
     height: 150,
+    padding: [10, 8, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
     legend: { show: false },
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
