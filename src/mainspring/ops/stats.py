@@ -186,11 +186,13 @@ def series_view(series: Series) -> View:
 
 def _log_per_run(series: Series) -> list[float | None]:
     """What the database wrote to its log since the point before, for each run; None where it is not told."""
-    found: list[float | None] = [None]
-    for before, own, job in zip(series.fleet, series.fleet[1:], series.jobs[1:], strict=True):
+    found: list[float | None] = []
+    before: int | None = None
+    for own, job in zip(series.fleet, series.jobs, strict=True):
         runs = job.count(*RUNS)
-        told = before.mark is not None and own.mark is not None and runs
-        found.append((own.mark - before.mark) / runs if told and own.mark and before.mark else None)
+        known = before is not None and own.mark is not None and runs > 0
+        found.append((own.mark - before) / runs if known and own.mark and before else None)
+        before = own.mark or before
     return found
 
 

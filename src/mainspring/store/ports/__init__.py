@@ -15,6 +15,7 @@ from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
 from mainspring.store.ports.glance import GlanceStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -41,6 +42,7 @@ __all__ = [
     "Expected",
     "FleetStore",
     "GlanceStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -81,6 +83,7 @@ class Store(
     WatchStore,
     PageStore,
     StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

@@ -36,6 +36,7 @@ FILES = (
     "watching.sql",
     "pages.sql",
     "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)
