@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mainspring.cli.access import sessions, tokens
+from mainspring.cli.acts import acts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
@@ -55,6 +57,9 @@ for command in (
     next_,
     simulate_,
     audit,
+    acts,
+    tokens,
+    sessions,
     check,
     db,
     doctor,
