@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from mainspring.web.identity import Identify, actor_of
 from mainspring.web.problems import Problem, on_problem
 from mainspring.web.routes import Routes
 from mainspring.web.ways import usual_ways
+from tests.support.door import House, open_house
 
 things = Routes("jobs", GuardedRoute, prefix="/things")
 
@@ -105,3 +106,24 @@ def of_host(name: str = "host", role: AccessRole = AccessRole.ADMIN) -> Identify
         return Actor(name=name, role=role, via="host")
 
     return identify
+
+
+@pytest.fixture
+def house(database_url: str) -> Iterator[House]:
+    """All of the API with something of everything behind it, once per store."""
+    with open_house(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_house(tmp_path: object) -> Iterator[House]:
+    """For what the store has no part in."""
+    with open_house(f"sqlite:///{tmp_path}/mainspring.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def token_house(tmp_path: object) -> Iterator[House]:
+    """One that knows people by their tokens."""
+    with open_house(f"sqlite:///{tmp_path}/mainspring.db", tokens=True) as opened:
+        yield opened

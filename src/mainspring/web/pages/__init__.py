@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mainspring.web import signin
 from mainspring.web.pages import dead, edit, job, jobs, overview, queues, workers
 from mainspring.web.routes import Routes
 
@@ -10,7 +9,6 @@ from mainspring.web.routes import Routes
 def all_routes() -> list[Routes]:
     """Every route of the dashboard."""
     return [
-        *signin.all_routes(),
         overview.routes,
         jobs.routes,
         job.routes,
