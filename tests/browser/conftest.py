@@ -1,4 +1,4 @@
-"""What the tests of pages share: one browser and one server for each module."""
+"""What the tests of pages share: a browser for each module, and one server, which is filled once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def web(tmp_path_factory: Any) -> Iterator[WebServer]:
     """A dashboard whose store has something of everything in it, and markup in every text."""
     path = tmp_path_factory.mktemp("web") / "mainspring.db"

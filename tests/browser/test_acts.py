@@ -65,7 +65,7 @@ def test_a_queue_is_paused_with_a_note_and_resumed(browser: Any, web: WebServer)
 
 
 def test_a_dead_letter_is_edited_and_replayed(browser: Any, web: WebServer) -> None:
-    job_id = web.showcase.shown.dead.pop()
+    job_id = web.showcase.shown.dead.pop(0)
     with browser.tab(web.base) as tab:
         tab.open(f"/jobs/{job_id}")
         tab.page.click("text=Edit arguments")
@@ -86,7 +86,7 @@ def test_a_dead_letter_is_edited_and_replayed(browser: Any, web: WebServer) -> N
 
 
 def test_chosen_letters_are_replayed(browser: Any, web: WebServer) -> None:
-    chosen = [web.showcase.shown.dead.pop(), web.showcase.shown.dead.pop()]
+    chosen = [web.showcase.shown.dead.pop(0), web.showcase.shown.dead.pop(0)]
     with browser.tab(web.base) as tab:
         tab.open("/dead/letters")
         for job_id in chosen:

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from mainspring.cli.access import sessions, tokens
+from mainspring.cli.acts import acts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
@@ -61,6 +63,9 @@ for command in (
     next_,
     simulate_,
     audit,
+    acts,
+    tokens,
+    sessions,
     check,
     db,
     doctor,

@@ -135,4 +135,4 @@ async def _tell_link(app: Mainspring, made: Server, tell: Callable[[str], None])
 
     token = await passing_token(app, author=login_name())
     # Behind the #, what a browser sends nowhere: the sign-in page reads it.
-    tell(f"  Dashboard  {printable(made.url)}/login#{token}")
+    tell(f"  Dashboard  {printable(made.url)}/login#token={token}")

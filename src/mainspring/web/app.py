@@ -16,10 +16,11 @@ from starlette.types import ASGIApp
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
-from mainspring.web import api, pages
+from mainspring.web import api, pages, signin
 from mainspring.web.assets import Assets
 from mainspring.web.bounds import LARGEST_BODY, Bounds
 from mainspring.web.desk import Desk
+from mainspring.web.guarded import identified
 from mainspring.web.headers import SecurityHeaders
 from mainspring.web.identity import Identify
 from mainspring.web.lastresort import LastResort, told
@@ -62,7 +63,7 @@ def create_app(
         web.add_exception_handler(error, on_problem)
     web.add_exception_handler(HTTPException, _on_unknown)
     web.add_exception_handler(Exception, _on_unexpected)
-    for routes in (*api.all_routes(), *pages.all_routes()):
+    for routes in (*api.all_routes(), *signin.all_routes(), *pages.all_routes()):
         # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
     web.mount("/static", Assets(directory=STATIC), name="static")
@@ -72,13 +73,14 @@ def create_app(
 
 async def _on_unknown(request: Request, error: Exception) -> Response:
     """Who is not signed in learns nothing of what is there and what is not, but for our own scripts."""
-    if not request.scope["path"].removeprefix(request.scope.get("root_path", "")).startswith("/static/"):
+    # Inside /static the root is another.
+    root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
+    if not request.scope["path"].removeprefix(root).startswith("/static/"):
         try:
-            known = [each for way in request.app.state.identify if (each := await way(request)) is not None]
+            if await identified(request) is None:
+                error = Unauthorized()
         except (Problem, MainspringError) as refused:
-            return await on_problem(request, refused)
-        if not known:
-            error = Unauthorized()
+            error = refused
     return await on_problem(request, error)
 
 

@@ -13,7 +13,7 @@ from mainspring.web.problems import Problem
 
 _CHECK = 6
 _EXPECTED = "what `next` of the page before said, with the same filters"
-_LONGEST = 2048
+_LONGEST = 600
 
 
 def cursor(position: int | str, *question: object) -> str:

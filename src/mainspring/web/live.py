@@ -150,7 +150,7 @@ class _Channel:
             return _event("unavailable", msgspec.json.encode({"topic": self._topic.name}))
         except MainspringError as error:
             return _event("refused", msgspec.json.encode({"topic": self._topic.name, "detail": str(error)}))
-        except Exception:
+        except Exception:  # noqa: BLE001 - whoever listens is told, and the log
             _log.exception("topic %s: unexpected error", self._topic.name)
             return _event("failed", msgspec.json.encode({"topic": self._topic.name}))
         return _event(self._topic.name, view, blake2b(view, digest_size=8).hexdigest())

@@ -44,7 +44,7 @@ def took(length: timedelta | float | None) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
     if seconds < 10:
-        return f"{seconds:.1f}s"
+        return f"{seconds:.1f}s".replace(".0s", "s")
     return _length(seconds)
 
 

@@ -1,38 +1,13 @@
-"""The ways in which a server of its own knows people."""
+"""The ways in which a server of its own knows people. An app that holds our pages may give its own."""
 
 from __future__ import annotations
 
-from starlette.requests import Request
-
 from mainspring.app import Mainspring
-from mainspring.model.access import Actor
-from mainspring.ops.access import Gatehouse
 from mainspring.web.identity import Identify
-from mainspring.web.problems import Unauthorized
+from mainspring.web.sessions import SessionWay
+from mainspring.web.tokens import TokenWay
 
 
 def usual_ways(app: Mainspring) -> tuple[Identify, ...]:
-    """By a token in `Authorization`."""
-    return (TokenWay(app),)
-
-
-class TokenWay:
-    """By `Authorization: Bearer ms_…`. Looked up for every request: one that is revoked is gone at once."""
-
-    def __init__(self, app: Mainspring) -> None:
-        self._app = app
-
-    async def __call__(self, request: Request) -> Actor | None:
-        said = request.headers.get("authorization")
-        if said is None:
-            return None
-        scheme, _, secret = said.partition(" ")
-        if scheme.lower() != "bearer" or not secret.strip():
-            raise Unauthorized("authorization: expected Bearer and a token")
-        gate = Gatehouse(
-            await self._app.store(), self._app.clock, self._app.entropy, self._app.settings.access
-        )
-        actor = await gate.token_actor(secret.strip())
-        if actor is None:
-            raise Unauthorized("this token is not known here, or has ended")
-        return actor
+    """By a token in `Authorization`, else by the cookie of a session."""
+    return TokenWay(app), SessionWay(app)

@@ -80,7 +80,7 @@ class Chosen(Filter):
 
     ids: list[AnId] | None = Field(default=None, min_length=1, max_length=1000)
     all: bool = False
-    cursor: str | None = Field(default=None, max_length=2048)
+    cursor: str | None = Field(default=None, max_length=600)
     most: int = Field(default=1000, ge=1, le=MOST_AT_ONCE, description="How many in this request.")
 
     def which(self) -> DeadFilter:

@@ -42,7 +42,7 @@ LengthText = Annotated[
     str, Field(max_length=40, description='"90s", "10m", "1h30m", or a number of seconds.')
 ]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
-Cursor = Annotated[str | None, Query(max_length=2048, description="`next` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=600, description="`next` of the page before.")]
 
 
 def name_of(text: str) -> str:

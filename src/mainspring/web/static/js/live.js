@@ -99,6 +99,12 @@ document.addEventListener("htmx:finally:request", (event) => {
   if (part) delete part.dataset.asking;
 });
 
+// An answer that comes when somebody has begun to do something is not shown; the next one is.
+document.addEventListener("htmx:before:swap", (event) => {
+  const part = partOf(event);
+  if (part && busy(part)) event.preventDefault();
+});
+
 // What somebody has opened or closed stays so when a part is drawn anew.
 document.addEventListener("htmx:before:morph:attr", (event) => {
   if (event.detail.attrName === "open" && event.target.matches?.("details, dialog")) event.preventDefault();
