@@ -33,7 +33,7 @@ def web(tmp_path_factory: Any) -> Iterator[WebServer]:
 
 @pytest.fixture(scope="module")
 def times(tmp_path_factory: Any) -> Iterator[WebServer]:
-    """A dashboard of schedules with a past and of workflows, by a clock that stands still; markup in texts."""
+    """A dashboard of schedules with a past and of workflows, by a clock that stands still; with markup."""
     path = tmp_path_factory.mktemp("web") / "mainspring.db"
     clock = ManualClock(START)
     with serving(Mainspring(f"sqlite:///{path}", clock=clock)) as server:
