@@ -38,7 +38,8 @@ function layout(picture) {
 // From the middle of a right side to the middle of a left one, round whatever is in between.
 function route(graph, source, target) {
   const from = graph.node(source), to = graph.node(target);
-  const bends = graph.edge(source, target).points.slice(1, -1).filter((each) => each.x > from.x + WIDTH / 2 && each.x < to.x - WIDTH / 2);
+  const near = to.x - from.x < 1.6 * WIDTH; // nothing is in between
+  const bends = near ? [] : graph.edge(source, target).points.slice(1, -1).filter((each) => each.x > from.x + WIDTH / 2 && each.x < to.x - WIDTH / 2);
   return [{ x: from.x + WIDTH / 2, y: from.y }, ...bends, { x: to.x - WIDTH / 2, y: to.y }];
 }
 
