@@ -24,8 +24,10 @@ PAGE = 50
 
 @routes.get("/schedules")
 async def schedules(request: Request, desk: AtDesk) -> Response:
-    summary = await (await _lists(desk)).summary()
     values = await _list(request, desk)
+    if values["filtered"] or values["which"].after:
+        return page(request, "schedules.html", summary=None, map=None, **values)
+    summary = await (await _lists(desk)).summary()
     return page(request, "schedules.html", summary=summary, map=kept_map(request).look(), **values)
 
 
