@@ -25,8 +25,9 @@ PAGES = {
     "queues": "/queues",
     "workers": "/workers",
 }
+CHANGED = '{"api_key": "[redacted]", "note": "as agreed", "tenant": 4712}'
 PHONE = {"width": 390, "height": 844}
-TALLEST = 1400
+TALLEST, TALLEST_PHONE = 980, 1400
 COLOURS = 128
 
 
@@ -45,6 +46,9 @@ def main(args: Sequence[str]) -> None:
                 for scheme in ("light", "dark"):
                     with browser.tab(server.base, color_scheme=scheme, reduced_motion="reduce") as tab:
                         tab.open(address)
+                        if name == "edit":
+                            tab.page.fill("textarea[name=kwargs]", CHANGED)
+                            tab.page.click("text=Show the difference")
                         _take(tab, folder / f"{name}-{scheme}.png")
                 if name in ("overview", "job"):
                     with browser.tab(server.base, viewport=PHONE, reduced_motion="reduce") as tab:
@@ -56,7 +60,8 @@ def _take(tab: Any, path: Path) -> None:
     tab.page.wait_for_timeout(400)
     height = tab.page.evaluate("document.documentElement.scrollHeight")
     width = tab.page.viewport_size["width"]
-    tab.page.set_viewport_size({"width": width, "height": min(TALLEST, max(700, height))})
+    tallest = TALLEST_PHONE if width == PHONE["width"] else TALLEST
+    tab.page.set_viewport_size({"width": width, "height": min(tallest, max(700, height))})
     tab.page.screenshot(path=str(path))
     _shrink(path)
 
