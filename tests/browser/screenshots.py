@@ -27,7 +27,7 @@ PAGES = {
 }
 CHANGED = '{"api_key": "[redacted]", "note": "as agreed", "tenant": 4712}'
 PHONE = {"width": 390, "height": 844}
-TALLEST, TALLEST_PHONE = 980, 1400
+TALLEST, TALLEST_PHONE = 880, 1400
 COLOURS = 128
 
 
