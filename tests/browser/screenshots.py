@@ -41,8 +41,9 @@ TIMES = {
 }
 """By a clock that stands still, two nights before the clocks of Europe change."""
 ON_PHONES = ("overview", "job", "schedules", "schedule", "workflow")
+CHANGED = '{"api_key": "[redacted]", "note": "as agreed", "tenant": 4712}'
 PHONE = {"width": 390, "height": 844}
-TALLEST = 1400
+TALLEST, TALLEST_PHONE = 880, 1400
 COLOURS = 128
 
 
@@ -69,6 +70,9 @@ def _take_all(
         for scheme in ("light", "dark"):
             with browser.tab(server.base, color_scheme=scheme, reduced_motion="reduce") as tab:
                 tab.open(address)
+                if name == "edit":
+                    tab.page.fill("textarea[name=kwargs]", CHANGED)
+                    tab.page.click("text=Show the difference")
                 _take(tab, folder / f"{name}-{scheme}.png")
         if name in ON_PHONES:
             with browser.tab(server.base, viewport=PHONE, reduced_motion="reduce") as tab:
@@ -82,7 +86,8 @@ def _take(tab: Any, path: Path) -> None:
     tab.page.wait_for_timeout(400)
     height = tab.page.evaluate("document.documentElement.scrollHeight")
     width = tab.page.viewport_size["width"]
-    tab.page.set_viewport_size({"width": width, "height": min(TALLEST, max(700, height))})
+    tallest = TALLEST_PHONE if width == PHONE["width"] else TALLEST
+    tab.page.set_viewport_size({"width": width, "height": min(tallest, max(700, height))})
     tab.page.screenshot(path=str(path))
     _shrink(path)
 

@@ -25,7 +25,8 @@ from mainspring.web.headers import SecurityHeaders
 from mainspring.web.identity import Identify
 from mainspring.web.lastresort import LastResort, told
 from mainspring.web.live import Live
-from mainspring.web.problems import Problem, Unauthorized, on_problem, problem_response
+from mainspring.web.pages.route import is_for_people, trouble
+from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
 from mainspring.web.routes import guard_of
 
 STATIC = Path(__file__).parent / "static"
@@ -77,10 +78,13 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
     root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
     if not request.scope["path"].removeprefix(root).startswith("/static/"):
         try:
-            if await identified(request) is None:
+            request.state.actor = await identified(request)
+            if request.state.actor is None:
                 error = Unauthorized()
         except (Problem, MainspringError) as refused:
             error = refused
+        if is_for_people(request):
+            return trouble(request, as_problem(error))
     return await on_problem(request, error)
 
 

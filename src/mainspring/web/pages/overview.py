@@ -20,7 +20,7 @@ from mainspring.web.routes import Routes
 from mainspring.web.shapes import took
 
 TROUBLES, SHOWN = 20, 6
-routes = Routes("overview", PageRoute, include_in_schema=False)
+routes = Routes("stats", PageRoute, include_in_schema=False)
 
 
 @routes.get("/")

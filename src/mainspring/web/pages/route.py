@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mainspring.errors import MainspringError
 from mainspring.web.guarded import GuardedRoute
+from mainspring.web.nav import here
 from mainspring.web.problems import Problem, as_problem, problem_response
 from mainspring.web.rendering import page
 from mainspring.web.routes import READING
@@ -19,6 +20,7 @@ from mainspring.web.routes import READING
 _HEADINGS = {
     401: "Sign in first",
     403: "You may not do this",
+    405: "There is no such thing here",
     404: "There is no such thing here",
     409: "This cannot be done now",
     412: "Somebody was faster",
@@ -41,6 +43,11 @@ class PageRoute(GuardedRoute):
                 return trouble(request, as_problem(error))
 
         return shown
+
+
+def is_for_people(request: Request) -> bool:
+    """Whether who asks wants a page to read, rather than the problem for a program."""
+    return "text/html" in request.headers.get("accept", "") and not here(request).startswith("/api/")
 
 
 def trouble(request: Request, problem: Problem) -> Response:
