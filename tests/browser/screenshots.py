@@ -6,14 +6,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mainspring.app import Mainspring
-from tests.support.browser import chromium
+from mainspring.testing.clock import ManualClock
+from tests.support.browser import Chromium, chromium
 from tests.support.showcase import Showcase, plain
-from tests.support.web_server import serving
+from tests.support.timetable import START, Timetable
+from tests.support.web_server import WebServer, serving
 
 PAGES = {
     "overview": "/",
@@ -25,8 +27,23 @@ PAGES = {
     "queues": "/queues",
     "workers": "/workers",
 }
+TIMES = {
+    "schedules": "/schedules",
+    "schedule": "/schedules/crm.every-hour?at=2026-03-26T10:00:00%2B00:00",
+    "dst": "/schedules/billing.close-day",
+    "schedule-edit": "/schedules/billing.close-day/-/edit",
+    "backfill": "/schedules/crm.every-hour/-/backfill?from=2026-03-26T00:00&to=2026-03-26T12:00",
+    "workflows": "/workflows",
+    "workflow": "/workflows/{running.id}?step=index",
+    "workflow-failed": "/workflows/{failed.id}?step=shape",
+    "audit": "/audit",
+    "health": "/health",
+}
+"""By a clock that stands still, two nights before the clocks of Europe change."""
+ON_PHONES = ("overview", "job", "schedules", "schedule", "workflow")
+CHANGED = '{"api_key": "[redacted]", "note": "as agreed", "tenant": 4712}'
 PHONE = {"width": 390, "height": 844}
-TALLEST = 1400
+TALLEST, TALLEST_PHONE = 880, 1400
 COLOURS = 128
 
 
@@ -34,29 +51,43 @@ def main(args: Sequence[str]) -> None:
     """Take them all, or those that are named after the folder."""
     folder = Path(args[0])
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = set(args[1:]) or set(PAGES)
-    with tempfile.TemporaryDirectory() as place, serving(Mainspring(f"sqlite:///{place}/demo.db")) as server:
-        shown = Showcase(server.run(server.app.store()), server.run, plain).fill()
-        with chromium() as browser:
-            for name, path in PAGES.items():
-                if name not in wanted:
-                    continue
-                address = path.format(**vars(shown))
-                for scheme in ("light", "dark"):
-                    with browser.tab(server.base, color_scheme=scheme, reduced_motion="reduce") as tab:
-                        tab.open(address)
-                        _take(tab, folder / f"{name}-{scheme}.png")
-                if name in ("overview", "job"):
-                    with browser.tab(server.base, viewport=PHONE, reduced_motion="reduce") as tab:
-                        tab.open(address)
-                        _take(tab, folder / f"{name}-phone.png")
+    wanted = set(args[1:]) or {*PAGES, *TIMES}
+    with tempfile.TemporaryDirectory() as place, chromium() as browser:
+        with serving(Mainspring(f"sqlite:///{place}/demo.db")) as server:
+            shown = Showcase(server.run(server.app.store()), server.run, plain).fill()
+            _take_all(browser, server, folder, {n: PAGES[n] for n in PAGES if n in wanted}, vars(shown))
+        clock = ManualClock(START)
+        with serving(Mainspring(f"sqlite:///{place}/times.db", clock=clock)) as server:
+            times = Timetable(server.run(server.app.store()), clock, server.run, plain).fill()
+            _take_all(browser, server, folder, {n: TIMES[n] for n in TIMES if n in wanted}, vars(times))
+
+
+def _take_all(
+    browser: Chromium, server: WebServer, folder: Path, pages: Mapping[str, str], shown: Mapping[str, Any]
+) -> None:
+    for name, path in pages.items():
+        address = path.format(**shown)
+        for scheme in ("light", "dark"):
+            with browser.tab(server.base, color_scheme=scheme, reduced_motion="reduce") as tab:
+                tab.open(address)
+                if name == "edit":
+                    tab.page.fill("textarea[name=kwargs]", CHANGED)
+                    tab.page.click("text=Show the difference")
+                _take(tab, folder / f"{name}-{scheme}.png")
+        if name in ON_PHONES:
+            with browser.tab(server.base, viewport=PHONE, reduced_motion="reduce") as tab:
+                tab.open(address)
+                _take(tab, folder / f"{name}-phone.png")
 
 
 def _take(tab: Any, path: Path) -> None:
+    if tab.page.locator("#heat").count():
+        tab.page.locator("#heat td[data-level]").first.wait_for()
     tab.page.wait_for_timeout(400)
     height = tab.page.evaluate("document.documentElement.scrollHeight")
     width = tab.page.viewport_size["width"]
-    tab.page.set_viewport_size({"width": width, "height": min(TALLEST, max(700, height))})
+    tallest = TALLEST_PHONE if width == PHONE["width"] else TALLEST
+    tab.page.set_viewport_size({"width": width, "height": min(tallest, max(700, height))})
     tab.page.screenshot(path=str(path))
     _shrink(path)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
+
 from mainspring.app import Mainspring
 from mainspring.model.settlement import Verdict
+from mainspring.ops.access import Gatehouse
+from mainspring.web.ways import usual_ways
 from tests.support.postgres import PostgresServer
 from tests.support.web_server import WebServer, serving
 
@@ -44,6 +48,27 @@ def test_the_theme_is_kept(browser: Any, web: WebServer) -> None:
         tab.open("/workers")
         assert tab.page.evaluate(paper) == dark
         tab.must_be_calm()
+
+
+def test_a_browser_signs_in_with_a_token_and_out_again(browser: Any, tmp_path: Any) -> None:
+    app = Mainspring(f"sqlite:///{tmp_path / 'm.db'}")
+    with serving(app, identify=usual_ways(app)) as server:
+        gate = Gatehouse(server.run(app.store()), app.clock, app.entropy, app.settings.access)
+        made = server.run(gate.create_token("grace", author="test", role="viewer"))
+        with browser.tab(server.base) as tab:
+            tab.open("/queues")
+            assert "/login?next=" in tab.page.url
+            found = Axe().run(tab.page)
+            assert found.violations_count == 0, found.generate_report()
+            tab.page.fill("#token", made.secret)
+            tab.page.keyboard.press("Enter")
+            tab.page.wait_for_url("**/queues")
+            assert "grace" in tab.page.inner_text(".who")
+            tab.page.click("text=Sign out")
+            tab.page.wait_for_url("**/login")
+            tab.open("/queues")
+            assert "/login?next=" in tab.page.url
+            tab.must_be_calm()
 
 
 def test_news_arrives_without_a_reload(browser: Any, web: WebServer) -> None:

@@ -43,5 +43,7 @@ def test_a_page_is_calm_accessible_and_keeps_text_as_text(browser: Any, web: Web
 
 def test_what_is_not_there_is_said_on_a_page(browser: Any, web: WebServer) -> None:
     with browser.tab(web.base) as tab:
-        assert tab.open("/jobs/999999").status == 404
-        assert "There is no such thing here" in tab.page.inner_text("main h1")
+        for path in ("/jobs/999999", "/nowhere", "/jobs/x"):
+            assert tab.open(path).status == 404
+            assert "There is no such thing here" in tab.page.inner_text("main h1")
+            assert tab.page.locator(".nav a").count() == 9

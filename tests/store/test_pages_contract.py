@@ -129,6 +129,15 @@ def test_jobs_of_a_schedule_are_found_live_and_done(desk, page):
     assert ids(page(schedule="nobody")) == []
 
 
+def test_a_schedule_is_called_by_its_name_even_after_it_was_deleted(desk):
+    desk.schedule("nightly")
+    schedule_id = desk.the_schedule("nightly").id
+    assert desk.run(desk.store.name_of_schedule(schedule_id)) == "nightly"
+    desk.delete("nightly")
+    assert desk.run(desk.store.name_of_schedule(schedule_id)) == "nightly"
+    assert desk.run(desk.store.name_of_schedule(schedule_id + 1)) is None
+
+
 def test_times_are_those_of_the_enqueue_or_of_the_end(desk, page):
     early, buried = desk.started(queue="a"), desk.bury(queue="c")
     cut = desk.now + SECOND

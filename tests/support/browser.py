@@ -50,7 +50,7 @@ class Tab:
 
     def must_be_calm(self) -> None:
         """Nothing was complained of."""
-        assert self.complaints == []
+        assert not self.complaints, self.complaints
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):

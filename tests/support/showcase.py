@@ -17,6 +17,7 @@ from mainspring.model.job import Claim
 from mainspring.model.limit import Gate
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
 from mainspring.store.ports import Store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
@@ -76,6 +77,7 @@ class Showcase:
         self._now()
         self._limits()
         self._odds_and_ends()
+        self._statistics()
         return self.shown
 
     def call(self, **fields: object) -> bytes:
@@ -268,6 +270,28 @@ class Showcase:
             at=self.desk.clock.stamp(),
         )
         self.desk.run(lease)
+
+    def _statistics(self) -> None:
+        """Three hours of a fleet that had a bad quarter of an hour."""
+        for minute in range(180):
+            at = self._end - (180 - minute) * MINUTE
+            bad = 120 <= minute < 135
+            counts, waits, tooks = [0] * PLACES, [0] * BUCKETS, [0] * BUCKETS
+            counts[Counted.SUCCEEDED] = (
+                0 if minute % 41 == 7 else 34 + minute * 7919 % 13 + (minute * minute) % 9 - 14 * bad
+            )
+            counts[Counted.FAILED] = 9 + minute % 4 if bad else int(minute % 17 == 0)
+            counts[Counted.DIED] = 2 if bad else int(minute % 60 == 30)
+            waits[3 + minute % 2], waits[4], waits[7 if bad else 5] = 20, 15, 4
+            tooks[9], tooks[11] = 30, 8
+            tally = Tally(
+                task=self._spice("mail.digest"),
+                queue=self._spice("mail"),
+                counts=tuple(counts),
+                waits=tuple(waits),
+                tooks=tuple(tooks),
+            )
+            self.desk.run(self.desk.store.add_stats([tally], at=at))
 
 
 def plain(text: str) -> str:

@@ -6,18 +6,22 @@ Two nights before the clocks of Europe change, by a clock that stands still.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from mainspring.declare.payload import encode
 from mainspring.engine.scheduler import Scheduler
+from mainspring.errors import AnswerLost, NotFound
+from mainspring.model.access import AccessRole, Actor
 from mainspring.model.backfill import Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
+from mainspring.ops.acts import Acts
 from mainspring.ops.backfill import Backfills
 from mainspring.store.ports import Store
 from mainspring.telemetry import Telemetry
@@ -29,6 +33,7 @@ from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 from tests.support.flows import WORKER, Story, definition
 
 NOW = datetime(2026, 3, 27, 9, 20, tzinfo=UTC)
+START = datetime(2026, 3, 25, 8, tzinfo=UTC)
 TENANTS = 24
 _BOOM = "the warehouse did not answer in 30s"
 
@@ -57,19 +62,53 @@ class Timetable:
     def fill(self) -> Shown:
         """All of it; the clock stands at NOW afterwards."""
         clock = self.desk.clock
-        clock.move_to(NOW.replace(minute=0) - 2 * DAY - HOUR)
+        clock.move_to(START)
         self._fleet()
         self._schedules()
         self._pass_by()
         self._workflows()
+        self.acts()
         clock.move_to(NOW)
         return self.shown
+
+    def added(self, name: str) -> str:
+        """One more schedule, that fires in a while."""
+        return self._put(name, Cron("0 12 * * *", "UTC"))
+
+    def next_hour(self) -> None:
+        """The clock goes on to the next full hour, and schedulers do what is due."""
+        clock = self.desk.clock
+        clock.move_to(clock.now().replace(minute=0, second=0) + HOUR)
+        self.tick()
 
     def tick(self) -> None:
         """What schedulers do at this moment."""
         scheduler = Scheduler(self.desk.store, self.desk.clock, Telemetry(), poll=SECOND, chunk=1000)
         for _ in range(6):
             self.desk.run(scheduler.tick())
+
+    def acts(self) -> None:
+        """Done, failed, refused, and one that nobody knows the end of."""
+        acts = Acts(self.desk.store, self.desk.clock)
+        grace = Actor(name=self._spice("grace"), role=AccessRole.OPERATOR, via="session")
+        token = Actor(name=self._spice("deploy"), role=AccessRole.VIEWER, via="token", token_id=7)
+        target = self._spice("reports.nightly")
+
+        async def orders() -> None:
+            note = {"note": self._spice("moves"), "password": "sk-very-secret"}
+            async with acts.recorded(
+                grace, "schedules.pause", target=target, details=note, address="10.0.0.7"
+            ):
+                pass
+            await acts.refused(token, "dead.purge", target=self._spice("41"))
+            with suppress(NotFound):
+                async with acts.recorded(grace, "jobs.cancel", target=self._spice("8812")):
+                    raise NotFound("job", 8812)
+            with suppress(AnswerLost):
+                async with acts.recorded(grace, "dead.replay", target=self._spice("billing")):
+                    raise AnswerLost("the server went away")
+
+        self.desk.run(orders())
 
     def _fleet(self) -> None:
         self.desk.join(
@@ -199,8 +238,15 @@ class Timetable:
 
     def _workflows(self) -> None:
         self.shown.succeeded = self._story("nightly-report", end=("extract", "shape", "publish", "announce"))
-        self.shown.failed = self._story("nightly-report", end=("extract",), fail="shape")
-        self.shown.running = self._import()
+        self.shown.failed = self.failing()
+        self.shown.running = self.importing()
+
+    def failing(self) -> Story:
+        """A workflow one of whose steps died."""
+        story = self._story("nightly-report", end=("extract",), fail="shape")
+        story.end("announce")
+        story.end("alarm")
+        return story
 
     def _story(self, name: str, end: tuple[str, ...], fail: str | None = None) -> Story:
         drawn = definition(
@@ -223,7 +269,8 @@ class Timetable:
             story.end(fail, Verdict.DEAD, failure=failure, reason=Reason.FAILED, took=30 * SECOND)
         return story
 
-    def _import(self) -> Story:
+    def importing(self) -> Story:
+        """A workflow in the midst of it."""
         shards = Constant(value=list(range(12)))
         drawn = definition(
             self._spice("import-catalogue"),

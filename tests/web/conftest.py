@@ -111,6 +111,7 @@ def of_host(name: str = "host", role: AccessRole = AccessRole.ADMIN) -> Identify
 
 @pytest.fixture
 def house(database_url: str) -> Iterator[House]:
+    """All of the API with something of everything behind it, once per store."""
     with open_house(database_url) as opened:
         yield opened
 

@@ -17,7 +17,7 @@ INPUTS = {
     for each in json.loads((Path(__file__).parents[1] / "data" / "bad_inputs_api.json").read_text())
 }
 ELSEWHERE = {
-    "test_signing_in.py": {"api-005", "api-006", "api-056", "api-057"},
+    "test_access.py": {"api-005", "api-006", "api-056", "api-057"},
     "test_server.py": {"api-065", "api-066", "api-067", "api-068", "api-069", "api-063"},
     "test_live.py": {"api-070", "api-072"},
 }

@@ -1,181 +1,128 @@
-"""The load of the coming days as a calendar: an hour a cell, its busiest minutes, and the odd nights."""
+"""The load of the days to come, hour by hour: from how many schedules share a trigger, not from each."""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+import asyncio
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 
-from msgspec.structs import replace
-
+from mainspring.clock import Clock
+from mainspring.errors import UsageError
+from mainspring.model.pages import HerdSize
+from mainspring.model.schedule import Misfire, NewSchedule
 from mainspring.model.value import Value
-from mainspring.ops.load import MINUTE, Hour, Peak, load, spread_in
-from mainspring.ops.nights import Night, nights, zones_of
-from mainspring.ops.simulate import Horizon, Planned
-from mainspring.ops.triggers import readable
-from mainspring.trigger.codec import Calendars
+from mainspring.ops.load import Counting
+from mainspring.ops.simulate import Herd, Horizon, Planned
+from mainspring.ops.triggers import calendars_of
+from mainspring.ops.views import View, iso
+from mainspring.store.ports import Store
+from mainspring.trigger.codec import Calendars, decode
 
-LEVELS = 5
-"""Shades of a cell that is not empty."""
-PEAKS = 6
-NAMED = 4
-"""Schedules of a busy minute that are told by name."""
-_HOUR = timedelta(hours=1)
-WINDOW = timedelta(minutes=15)
+DAYS = 7
+KEPT = timedelta(minutes=10)
+PATIENCE = timedelta(milliseconds=200)
 
 
-class Cell(Value, frozen=True, kw_only=True):
-    """One hour of one day, in UTC."""
+class Hour(Value, frozen=True, kw_only=True):
+    """One hour to come."""
 
     at: datetime
     jobs: int
     busiest: int
-    level: int
-    """0 when it is empty, else up to LEVELS."""
-    nights: tuple[Night, ...] = ()
-    past: bool = False
-    """It is over."""
-
-    @property
-    def sentence(self) -> str:
-        """For who points at it, and for who cannot see it."""
-        jobs = f"{self.jobs:,} job{'' if self.jobs == 1 else 's'}"
-        most = f", at most {self.busiest:,} in a minute" if self.jobs else ""
-        odd = "".join(f"; {each.sentence}" for each in self.nights)
-        return f"{self.at:%a %d %b %H:00}Z: {jobs}{most}{odd}"
-
-
-class HeatDay(Value, frozen=True, kw_only=True):
-    """One row of the map."""
-
-    day: date
-    jobs: int
-    cells: tuple[Cell, ...]
-
-
-class HerdPart(Value, frozen=True, kw_only=True):
-    """What one schedule adds to a busy minute."""
-
-    name: str
-    jobs: int
-
-
-class HerdView(Value, frozen=True, kw_only=True):
-    """A busy minute, and who makes it."""
-
-    minute: datetime
-    jobs: int
-    share: int
-    """Percent of the busiest minute."""
-    first: tuple[HerdPart, ...]
-    more: int
+    """Jobs of its busiest minute."""
 
 
 class Heat(Value, frozen=True, kw_only=True):
-    """The whole map."""
+    """Hours from now on, those without a job left out."""
 
-    start: datetime
-    days: tuple[HeatDay, ...]
-    total: int
-    most: int
-    """Jobs of the busiest hour."""
-    steps: tuple[int, ...]
-    """The most jobs of an hour of each level."""
-    herds: tuple[HerdView, ...]
-    nights: tuple[Night, ...]
-    schedules: int
-    unread: int
-    """Schedules whose trigger this version cannot read: they are not in it."""
-    window: timedelta
-    peak: int
-    spread_peak: int
-    """The busiest minute, and what it would be if every schedule had a place of its own in the window."""
+    since: datetime
+    hours: tuple[Hour, ...]
+    unread: int = 0
+    """Schedules whose trigger this version cannot read."""
 
 
-def heat(
-    schedules: Sequence[Planned],
-    now: datetime,
-    days: int,
-    calendars: Calendars | None = None,
-    *,
-    window: timedelta = WINDOW,
-) -> Heat:
-    """So many days of UTC, today's included, which is counted whole."""
-    known = {each: readable(each, calendars or {}) for each in {each.trigger for each in schedules}}
-    shown = [each for each in schedules if known[each.trigger] is not None]
-    # Whole days, for those are counted at once: what is past by now is there, and marked.
-    start = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    horizon = Horizon(start=start, end=start + timedelta(days=days))
-    busy = load(shown, horizon, calendars, peaks=PEAKS)
-    # To the minute is near enough, and lets thousands of schedules be counted as one.
-    places = {each.name: spread_in(each, window) // MINUTE * MINUTE for each in shown}
-    spread = load(shown, horizon, calendars, offset=lambda each: places[each.name], peaks=1, name=False)
-    zones = {tz for trigger in known.values() if trigger is not None for tz in zones_of(trigger)}
-    odd = nights(zones, start, horizon.end)
-    most = max((each.jobs for each in busy.hours), default=0)
-    shades = steps(most)
-    cells = _cells(busy.hours, odd, shades)
-    return Heat(
-        start=start,
-        days=tuple(_day(start + timedelta(days=number), cells, now) for number in range(days)),
-        total=busy.total,
-        most=most,
-        steps=shades,
-        herds=tuple(_herd(each, busy.peaks[0].jobs) for each in busy.peaks),
-        nights=odd,
-        schedules=len(shown),
-        unread=len(schedules) - len(shown),
-        window=window,
-        peak=busy.peaks[0].jobs if busy.peaks else 0,
-        spread_peak=spread.peaks[0].jobs if spread.peaks else 0,
-    )
+async def heat(store: Store, clock: Clock, *, days: int = DAYS) -> Heat:
+    """Paused schedules, and those whose fires are counted, are left out: nobody knows for how long."""
+    now = await store.now(at=clock.stamp())
+    sizes = await store.herd_sizes()
+    calendars = await calendars_of(store, sorted({each.trigger for each in sizes}))
+    return heat_of(sizes, Horizon(start=now, end=now + timedelta(days=days)), calendars)
 
 
-def steps(most: int) -> tuple[int, ...]:
-    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make
-    all else look pale; fewer where so few jobs are not told apart."""
-    found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
-    return tuple(sorted(found)) if most else ()
+def heat_of(sizes: list[HerdSize], horizon: Horizon, calendars: Calendars | None = None) -> Heat:
+    """The same for groups that are known."""
+    groups: dict[tuple[str, timedelta | None], list[tuple[Planned, int]]] = defaultdict(list)
+    for each in sizes:
+        groups[each.trigger, each.catch_up].append((_stand_in(each), each.count))
+    weights = {id(schedule): count for group in groups.values() for schedule, count in group}
+    counting = Counting(horizon, weight=lambda schedule: weights[id(schedule)])
+    unread = 0
+    for (trigger, catch_up), group in groups.items():
+        try:
+            read = decode(trigger, calendars)
+        except UsageError:
+            unread += sum(count for _, count in group)
+            continue
+        schedules = tuple(schedule for schedule, _ in group)
+        counting.add(Herd(trigger=trigger, catch_up=catch_up, schedules=schedules), read)
+    midnight = horizon.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    hours = []
+    for day, minutes in counting.days():
+        for hour in range(24):
+            part = minutes[hour * 60 : hour * 60 + 60]
+            if jobs := sum(part):
+                hours.append(
+                    Hour(at=midnight + timedelta(days=day, hours=hour), jobs=jobs, busiest=max(part))
+                )
+    return Heat(since=horizon.start, hours=tuple(hours), unread=unread)
 
 
-def level(jobs: int, shades: Sequence[int]) -> int:
-    """The shade of an hour with so many jobs; the busiest hour has the darkest."""
-    return 0 if jobs <= 0 else LEVELS - len(shades) + 1 + bisect_left(shades, jobs)
+class Heater:
+    """Remembers the last heat: a hundred thousand schedules take a second. Who asks is answered what there
+    is, and while that is old, or not there yet, another one is made aside, on a thread of its own."""
+
+    def __init__(self, store: Store, clock: Clock, *, days: int = DAYS) -> None:
+        self._store, self._clock, self._days = store, clock, days
+        self._last: Heat | None = None
+        self._made = 0.0
+        self._making: asyncio.Task[None] | None = None
+
+    async def heat(self) -> Heat | None:
+        """None while the first one is being made."""
+        old = self._last is None or self._clock.monotonic() - self._made > KEPT.total_seconds()
+        if self._making is not None and self._making.done():
+            made, self._making = self._making, None
+            if self._last is None:
+                made.result()  # what went wrong is told to whoever asks next, who then tries again
+        elif old and self._making is None:
+            self._making = asyncio.ensure_future(self._make())
+        if self._last is None and self._making is not None:
+            await asyncio.wait({self._making}, timeout=PATIENCE.total_seconds())
+        return self._last
+
+    async def _make(self) -> None:
+        now = await self._store.now(at=self._clock.stamp())
+        sizes = await self._store.herd_sizes()
+        calendars = await calendars_of(self._store, sorted({each.trigger for each in sizes}))
+        horizon = Horizon(start=now, end=now + timedelta(days=self._days))
+        self._last = await asyncio.to_thread(heat_of, sizes, horizon, calendars)
+        self._made = self._clock.monotonic()
 
 
-def _cells(hours: Sequence[Hour], odd: Sequence[Night], shades: Sequence[int]) -> dict[datetime, Cell]:
-    by_hour: dict[datetime, list[Night]] = {}
-    for each in odd:
-        by_hour.setdefault(each.at.replace(minute=0, second=0), []).append(each)
-    busy = {each.start: each for each in hours}
-    return {
-        at: Cell(
-            at=at,
-            jobs=busy[at].jobs if at in busy else 0,
-            busiest=busy[at].busiest if at in busy else 0,
-            level=level(busy[at].jobs, shades) if at in busy else 0,
-            nights=tuple(by_hour.get(at, ())),
-        )
-        for at in busy.keys() | by_hour.keys()
-    }
+def heat_view(found: Heat) -> View:
+    """For JSON."""
+    hours = [{"at": iso(each.at), "jobs": each.jobs, "busiest": each.busiest} for each in found.hours]
+    return {"since": iso(found.since), "hours": hours, "unread": found.unread}
 
 
-def _day(midnight: datetime, cells: dict[datetime, Cell], now: datetime) -> HeatDay:
-    row = []
-    for number in range(24):
-        at = midnight + number * _HOUR
-        cell = cells.get(at) or Cell(at=at, jobs=0, busiest=0, level=0)
-        row.append(replace(cell, past=True) if at + _HOUR <= now else cell)
-    return HeatDay(day=midnight.date(), jobs=sum(each.jobs for each in row), cells=tuple(row))
-
-
-def _herd(peak: Peak, most: int) -> HerdView:
-    first = tuple(HerdPart(name=name, jobs=jobs) for name, jobs in peak.schedules[:NAMED])
-    return HerdView(
-        minute=peak.minute,
-        jobs=peak.jobs,
-        share=round(100 * peak.jobs / most),
-        first=first,
-        more=len(peak.schedules) - len(first),
+def _stand_in(size: HerdSize) -> NewSchedule:
+    """One schedule for all that are alike."""
+    return NewSchedule(
+        name="",
+        task="",
+        trigger=size.trigger,
+        payload=b"",
+        misfire=Misfire.LATEST if size.catch_up is None else Misfire.ALL,
+        catch_up=size.catch_up or timedelta(days=1),
+        offset=size.offset,
     )

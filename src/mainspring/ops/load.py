@@ -83,7 +83,7 @@ def load(
 ) -> Load:
     """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped. Who makes the
     peaks is looked up unless nobody wants their `name`."""
-    counting = _Counting(horizon, offset)
+    counting = Counting(horizon, offset)
     groups = [(herd, decode(herd.trigger, calendars)) for herd in herds(schedules)]
     for herd, trigger in groups:
         counting.add(herd, trigger)
@@ -94,9 +94,13 @@ def load(
     return replace(summed, peaks=named)
 
 
-class _Counting:
-    def __init__(self, horizon: Horizon, offset: Offset) -> None:
-        self._horizon, self._offset = horizon, offset
+class Counting:
+    """Jobs by minute, as they are added up. `weight` says how many schedules each one stands for."""
+
+    def __init__(
+        self, horizon: Horizon, offset: Offset = own_offset, weight: Callable[[Planned], int] = lambda _: 1
+    ) -> None:
+        self._horizon, self._offset, self._weight = horizon, offset, weight
         self._origin = horizon.start.replace(hour=0, minute=0, second=0, microsecond=0)
         self._days: dict[int, int] = defaultdict(int)
         self._single: Counter[int] = Counter()
@@ -120,7 +124,7 @@ class _Counting:
             return
         if tz not in self._stretches:
             self._stretches[tz] = stretches(tz, self._horizon)
-        offsets = Counter(self._offset(each) for each in herd.schedules)
+        offsets = self._offsets(herd)
         known: dict[tuple[timedelta, int], _Parts] = {}
         firsts = Firsts(trigger, self._horizon, self._dates)
         for each in self._stretches[tz]:
@@ -161,24 +165,31 @@ class _Counting:
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
                     due = max(opening.slot_at + self._offset(each), now)
-                    self._single[(due - self._origin) // MINUTE] += 1
+                    self._single[(due - self._origin) // MINUTE] += self._weight(each)
             if all(life.exhausted for _, life in lives):
                 return
 
     def _walk_alike(self, herd: Herd, trigger: Trigger, horizon: Horizon) -> None:
         """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
-        offsets = Counter(self._offset(each) for each in herd.schedules)
+        offsets = self._offsets(herd)
         for opening, _ in openings(herd.catch_up, trigger, horizon):
             if opening.skip is None:
                 for offset, schedules in offsets.items():
                     self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules
+
+    def _offsets(self, herd: Herd) -> Counter[timedelta]:
+        """How many of them have each place after a slot."""
+        offsets: Counter[timedelta] = Counter()
+        for each in herd.schedules:
+            offsets[self._offset(each)] += self._weight(each)
+        return offsets
 
     def summed(self, peaks: int) -> Load:
         """Everything that was counted; the busiest minutes first, of equal ones the earliest."""
         hours, total, busy = [0] * 24, 0, 0
         each_hour: list[Hour] = []
         best: list[tuple[int, int]] = []
-        for day, counts in self._unpacked():
+        for day, counts in self.days():
             total += sum(counts)
             busy += MINUTES - counts.count(0)
             for hour in range(24):
@@ -192,7 +203,8 @@ class _Counting:
         found = tuple(Peak(minute=self._origin - at * MINUTE, jobs=n) for n, at in best)
         return Load(total=total, busy_minutes=busy, peaks=found, by_hour=tuple(hours), hours=tuple(each_hour))
 
-    def _unpacked(self) -> Iterator[tuple[int, array[int]]]:
+    def days(self) -> Iterator[tuple[int, array[int]]]:
+        """Jobs of each minute of each day, counted in days from the first."""
         singles: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for minute, count in self._single.items():
             singles[minute // MINUTES].append((minute % MINUTES, count))

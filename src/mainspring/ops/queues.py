@@ -27,7 +27,7 @@ class QueueInfo(Value, frozen=True, kw_only=True):
     """Live workers that serve it."""
     pause: QueuePause | None = None
     about: bool = False
-    """Ready and delayed are estimates."""
+    """Too many to be counted: ready and delayed are estimates."""
 
 
 class Queues:
@@ -37,8 +37,7 @@ class Queues:
         self._store, self._clock = store, clock
 
     async def all(self, *, about: bool = False) -> list[QueueInfo]:
-        """Every queue that has a job, a worker or a pause, by name. With `about` those too long to be
-        counted every second are estimated."""
+        """Every queue that has a job, a worker or a pause, by name; `about` for whoever cannot wait."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
         for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)

@@ -145,7 +145,7 @@ def next_fires(
         found.append(
             NextFire(
                 at=fire.at,
-                local=f"{fire.local:%a %d %b %Y %H:%M:%S %Z}",
+                local=f"{fire.local:%a %d %b %H:%M:%S %Z}",
                 note=why or fire.note,
                 skipped=why is not None,
             )

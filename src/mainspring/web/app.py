@@ -16,15 +16,17 @@ from starlette.types import ASGIApp
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
-from mainspring.web import api, pages
+from mainspring.web import api, pages, signin
 from mainspring.web.assets import Assets
 from mainspring.web.bounds import LARGEST_BODY, Bounds
 from mainspring.web.desk import Desk
+from mainspring.web.guarded import identified
 from mainspring.web.headers import SecurityHeaders
 from mainspring.web.identity import Identify
 from mainspring.web.lastresort import LastResort, told
 from mainspring.web.live import Live
-from mainspring.web.problems import Problem, Unauthorized, on_problem, problem_response
+from mainspring.web.pages.route import is_for_people, trouble
+from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
 from mainspring.web.routes import guard_of
 
 STATIC = Path(__file__).parent / "static"
@@ -62,7 +64,7 @@ def create_app(
         web.add_exception_handler(error, on_problem)
     web.add_exception_handler(HTTPException, _on_unknown)
     web.add_exception_handler(Exception, _on_unexpected)
-    for routes in (*api.all_routes(), *pages.all_routes()):
+    for routes in (*api.all_routes(), *signin.all_routes(), *pages.all_routes()):
         # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
     web.mount("/static", Assets(directory=STATIC), name="static")
@@ -76,11 +78,13 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
     root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
     if not request.scope["path"].removeprefix(root).startswith("/static/"):
         try:
-            known = [each for way in request.app.state.identify if (each := await way(request)) is not None]
+            request.state.actor = await identified(request)
+            if request.state.actor is None:
+                error = Unauthorized()
         except (Problem, MainspringError) as refused:
-            return await on_problem(request, refused)
-        if not known:
-            error = Unauthorized()
+            error = refused
+        if is_for_people(request):
+            return trouble(request, as_problem(error))
     return await on_problem(request, error)
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from starlette.requests import Request
+
 from mainspring.errors import MainspringError, NotFound
 
 MOST_KEPT = 20
@@ -90,6 +92,15 @@ class Errands:
         ended = [each.id for each in self._all.values() if each.stage is not Stage.RUNNING]
         for errand_id in ended[: max(0, len(self._all) - MOST_KEPT)]:
             del self._all[errand_id]
+
+
+def errands_of(request: Request) -> Errands:
+    """Those of the app that serves this request."""
+    state = request.app.state
+    if not hasattr(state, "errands"):
+        state.errands = Errands()
+    found: Errands = state.errands
+    return found
 
 
 async def _run(work: Work, errand: Errand) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidConfig
-from mainspring.ops.access import Gatehouse
+from mainspring.web.gate import gatehouse
 from mainspring.web.server import is_loopback
 
 FIRST = "first"
@@ -13,7 +13,7 @@ FIRST = "first"
 async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | None:
     """An admin's token, shown once, where nobody could sign in otherwise; None where somebody can. At an
     address that others can reach somebody must be able to before we listen."""
-    gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
+    gate = await gatehouse(app)
     if app.settings.access.oidc_issuer or any(each.alive for each in await gate.tokens()):
         return None
     host = app.settings.server.host
@@ -29,6 +29,6 @@ async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | 
 
 async def passing_token(app: Mainspring, *, author: str) -> str:
     """An admin's token for one day at the machine where it is shown."""
-    gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
+    gate = await gatehouse(app)
     made = await gate.create_token("dev", author=author, role="admin", expires="1d")
     return made.secret

@@ -42,7 +42,7 @@ def notice_of(request: Request) -> Notice | None:
     """What the last act had to say to this browser. It is shown as text, whoever wrote it."""
     try:
         kind, text = json.loads(urlsafe_b64decode(request.cookies.get(_COOKIE, "")))
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     if kind not in KINDS or not isinstance(text, str):
         return None

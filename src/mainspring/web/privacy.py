@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mainspring.ops.redact import Redaction
 from mainspring.ops.views import View
 from mainspring.web.desk import Desk
+from mainspring.web.gate import redaction
 
 _VALUES = frozenset(
     ("args", "kwargs", "payload", "result", "params", "inputs", "output", "before", "was", "now", "trigger")
@@ -18,7 +17,7 @@ _TEXTS = frozenset(("message", "traceback", "log", "error", "line", "sentence"))
 
 def redaction_of(desk: Desk) -> Redaction:
     """What is hidden in an app."""
-    return _redaction(desk.app.settings.privacy.redact)
+    return redaction(desk.app.settings.privacy.redact)
 
 
 def private(desk: Desk, view: View) -> View:
@@ -40,8 +39,3 @@ def _walk(hide: Redaction, view: View) -> View:
         else:
             shown[name] = value
     return shown
-
-
-@lru_cache(maxsize=8)
-def _redaction(names: tuple[str, ...]) -> Redaction:
-    return Redaction(names)

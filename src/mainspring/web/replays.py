@@ -11,7 +11,7 @@ from enum import StrEnum
 from mainspring.clock import Clock
 from mainspring.errors import MainspringError, NotFound
 from mainspring.model.history import DeadFilter
-from mainspring.ops.replaying import Replay
+from mainspring.ops.replaying import PAGE, Replay
 from mainspring.store.ports import Store
 
 MOST_COUNTED = 1_000_000
@@ -42,13 +42,15 @@ class Progress:
     left: int = 0
     """Letters of workflows, which go on by a retry of those."""
     error: str = ""
+    stopping: bool = False
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
 class Replays:
     """Those of this process, the newest first; ended ones are kept for a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, page: int = PAGE) -> None:
+        self._page = page
         self._all: OrderedDict[int, Progress] = OrderedDict()
         self._last = 0
 
@@ -58,16 +60,16 @@ class Replays:
         total = await replay.count(MOST_COUNTED)
         self._last += 1
         progress = Progress(self._last, title, author, clock.now(), total)
-        progress.task = asyncio.create_task(_run(replay, progress), name=f"mainspring-replay-{progress.id}")
+        progress.task = asyncio.create_task(
+            _run(replay, self._page, progress), name=f"mainspring-replay-{progress.id}"
+        )
         self._all[progress.id] = progress
         self._forget()
         return progress.id
 
     def cancel(self, replay_id: int) -> None:
         """Stop after the page that is under way; what was put back stays in its queues."""
-        progress = self.one(replay_id)
-        if progress.stage is Stage.RUNNING and progress.task is not None:
-            progress.task.cancel()
+        self.one(replay_id).stopping = True
 
     def one(self, replay_id: int) -> Progress:
         """One of them, or NotFound."""
@@ -85,16 +87,17 @@ class Replays:
             del self._all[replay_id]
 
 
-async def _run(replay: Replay, progress: Progress) -> None:
+async def _run(replay: Replay, page: int, progress: Progress) -> None:
     try:
-        async for done in replay.pages():
+        async for done in replay.pages(page=page):
             progress.looked_at += done.looked_at
             progress.replayed += len(done.job_ids)
             progress.left += done.left
+            if progress.stopping:
+                # Between two pages, never within one: what is told here is what happened.
+                progress.stage = Stage.CANCELLED
+                return
         progress.stage = Stage.DONE
-    except asyncio.CancelledError:
-        progress.stage = Stage.CANCELLED
-        raise
     except MainspringError as error:
         # Nobody waits for this: its page says it.
         progress.stage, progress.error = Stage.FAILED, str(error)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _NEVER = 9000
 """From this year on a moment means that there is none: the store's end of time."""
 
@@ -43,7 +44,7 @@ def took(length: timedelta | float | None) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
     if seconds < 10:
-        return f"{seconds:.1f}s"
+        return f"{seconds:.1f}s".replace(".0s", "s")
     return _length(seconds)
 
 
@@ -87,6 +88,16 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
+def size(number: int | None) -> str:
+    """Bytes, in the unit in which they are one to four digits."""
+    if number is None:
+        return "–"
+    amount, unit = float(number), 0
+    while amount >= 1000 and unit < len(_SIZES) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.0f} {_SIZES[unit]}" if unit == 0 or amount >= 10 else f"{amount:.1f} {_SIZES[unit]}"
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "ago": ago,
     "took": took,
@@ -98,4 +109,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "json_text": json_text,
     "hexadecimal": hexadecimal,
     "plural": plural,
+    "size": size,
 }

@@ -16,6 +16,7 @@ from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
 from mainspring.store.ports.glance import GlanceStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -43,6 +44,7 @@ __all__ = [
     "Expected",
     "FleetStore",
     "GlanceStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -84,6 +86,7 @@ class Store(
     PageStore,
     AlertStore,
     StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

@@ -22,5 +22,8 @@ class PageStore(Protocol):
     async def schedule_counts(self, *, late: timedelta, at: Stamp) -> ScheduleCounts:
         """How many there are; overdue are those whose slot is `late` or later."""
 
+    async def name_of_schedule(self, schedule_id: int) -> str | None:
+        """What a schedule is called, or was before it was deleted."""
+
     async def herd_sizes(self) -> list[HerdSize]:
         """Schedules that fire, and without end: grouped by what decides when their jobs are due."""

@@ -20,5 +20,5 @@ class StatStore(Protocol):
         """Summed up, in order; steps in which nothing happened are left out."""
 
     async def prune_stats(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop rows of a minute after a day, of ten after a fortnight, of an hour after a season, and of a day
+        """Drop rows of a minute after a day, of ten after a fortnight, of an hour after a season, of a day
         after a year or `keep`, whichever is longer; answer how many."""

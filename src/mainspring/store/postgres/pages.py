@@ -95,6 +95,11 @@ class PostgresPages(PostgresHistory):
         [row] = await self._database.fetch("schedule_counts", late=late, look=MOST_SCHEDULES, at=at)
         return ScheduleCounts(**row, more=row["total"] == MOST_SCHEDULES)
 
+    async def name_of_schedule(self, schedule_id: int) -> str | None:
+        [row] = await self._database.fetch("name_of_schedule", schedule_id=schedule_id)
+        name: str | None = row["name"]
+        return name
+
     async def herd_sizes(self) -> list[HerdSize]:
         return [
             HerdSize(

@@ -18,6 +18,7 @@ from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.fleet import PostgresFleet
 from mainspring.store.postgres.glance import PostgresGlance
+from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.leases import PostgresLeases
@@ -58,6 +59,7 @@ class PostgresStore(
     PostgresPages,
     PostgresAlerts,
     PostgresStats,
+    PostgresHealth,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

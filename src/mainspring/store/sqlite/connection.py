@@ -37,6 +37,7 @@ FILES = (
     "pages.sql",
     "alerts.sql",
     "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -102,6 +102,14 @@ class SQLitePages(SQLiteHistory):
 
         return await self._database.read(work)
 
+    async def name_of_schedule(self, schedule_id: int) -> str | None:
+        def work(session: Session) -> str | None:
+            [row] = session.rows("name_of_schedule", schedule_id=schedule_id)
+            name: str | None = row["name"]
+            return name
+
+        return await self._database.read(work)
+
     async def herd_sizes(self) -> list[HerdSize]:
         def work(session: Session) -> list[HerdSize]:
             return [

@@ -18,6 +18,7 @@ from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.glance import SQLiteGlance
+from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
@@ -54,6 +55,7 @@ class SQLiteStore(
     SQLitePages,
     SQLiteAlerts,
     SQLiteStats,
+    SQLiteHealth,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

@@ -11,13 +11,14 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.model.act import ActFilter
-from mainspring.ops.access import Gatehouse, session_view, token_view
+from mainspring.ops.access import session_view, token_view
 from mainspring.ops.acts import Acts, act_view, verified_view
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Length, Limit, Line, Params, Text
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AtDesk
+from mainspring.web.gate import gatehouse
 from mainspring.web.identity import actor_of
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
@@ -49,7 +50,7 @@ class Which(Params):
 @routes.get("/tokens", role=AccessRole.ADMIN, **answers(shapes.Tokens))
 async def list_tokens(desk: AtDesk) -> Response:
     """Every token on record, dead ones too, newest first; never the tokens themselves."""
-    return json({"items": [token_view(each) for each in await (await _gate(desk)).tokens()]})
+    return json({"items": [token_view(each) for each in await (await gatehouse(desk.app)).tokens()]})
 
 
 @routes.post(
@@ -57,7 +58,7 @@ async def list_tokens(desk: AtDesk) -> Response:
 )
 async def create_token(request: Request, desk: AtDesk, body: New) -> Response:
     """Make a token. `secret` is told this once."""
-    made = await (await _gate(desk)).create_token(
+    made = await (await gatehouse(desk.app)).create_token(
         body.name, author=actor_of(request).name, role=body.role, scopes=body.scopes, expires=body.expires
     )
     return json({**token_view(made.token), "secret": made.secret}, 201)
@@ -68,7 +69,7 @@ async def create_token(request: Request, desk: AtDesk, body: New) -> Response:
 )
 async def revoke_token(desk: AtDesk, token_id: Id) -> Response:
     """End a token and every session that was opened with it, at once."""
-    if not await (await _gate(desk)).revoke_token(token_id):
+    if not await (await gatehouse(desk.app)).revoke_token(token_id):
         raise Problem(409, "refused", f"token {token_id} had ended before")
     return json({"id": token_id, "ended": True})
 
@@ -76,7 +77,7 @@ async def revoke_token(desk: AtDesk, token_id: Id) -> Response:
 @routes.get("/sessions", role=AccessRole.ADMIN, **answers(shapes.Sessions))
 async def list_sessions(desk: AtDesk) -> Response:
     """Browsers that are signed in, newest first."""
-    return json({"items": [session_view(each) for each in await (await _gate(desk)).sessions()]})
+    return json({"items": [session_view(each) for each in await (await gatehouse(desk.app)).sessions()]})
 
 
 @routes.delete(
@@ -84,7 +85,7 @@ async def list_sessions(desk: AtDesk) -> Response:
 )
 async def end_session(desk: AtDesk, session_id: Id) -> Response:
     """Sign one browser out, at once."""
-    await (await _gate(desk)).end_session(session_id)
+    await (await gatehouse(desk.app)).end_session(session_id)
     return json({"id": session_id, "ended": True})
 
 
@@ -119,7 +120,3 @@ async def list_acts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
 async def verify(desk: AtDesk) -> Response:
     """Whether the chain of acts holds, entry by entry."""
     return json(verified_view(await Acts(await desk.store(), desk.clock).verify()))
-
-
-async def _gate(desk: Desk) -> Gatehouse:
-    return Gatehouse(await desk.store(), desk.clock, desk.app.entropy, desk.app.settings.access)

@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from mainspring.errors import StoreError
 from mainspring.model.access import AccessRole, Actor
+from mainspring.web.guarded import identified
 from mainspring.web.identity import actor_of
 from mainspring.web.live import Live
 from mainspring.web.problems import Forbidden, Problem, Unauthorized
@@ -63,12 +64,11 @@ async def stream(request: Request, topic: Annotated[list[str], Query(max_length=
 async def _may_still(request: Request, before: Actor, topics: list[Topic]) -> bool:
     """Who listens is asked for again: a token may have been revoked, a session closed, a role taken."""
     try:
-        found = [each for way in request.app.state.identify if (each := await way(request)) is not None]
+        actor = await identified(request)
     except Unauthorized:
         return False
     except StoreError:
         return True  # nobody can tell now, and nothing is told either
-    actor: Actor | None = found[0] if found else None
     return (
         actor is not None
         and actor.name == before.name

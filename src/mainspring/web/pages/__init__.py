@@ -7,6 +7,7 @@ from mainspring.web.pages import (
     backfill,
     dead,
     edit,
+    health,
     job,
     jobs,
     overview,
@@ -43,4 +44,5 @@ def all_routes() -> list[Routes]:
         workflow_acts.routes,
         audit.routes,
         audit.ledger,
+        health.routes,
     ]

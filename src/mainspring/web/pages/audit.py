@@ -13,7 +13,7 @@ from mainspring.model.act import ActFilter
 from mainspring.ops.acts import Acts, Told, act_view
 from mainspring.ops.auditing import Auditor, Report
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.errands import Errand, Errands, Stage
+from mainspring.web.errands import Errand, Stage, errands_of
 from mainspring.web.flash import done
 from mainspring.web.forms import asked, text, whole
 from mainspring.web.identity import actor_of
@@ -60,7 +60,7 @@ async def verify(request: Request, desk: AtDesk) -> Response:
     async def work(errand: Errand) -> object:
         return await Acts(store, clock).verify()
 
-    _errands(request).start(CHAIN, work, author=actor_of(request).name, now=clock.now())
+    errands_of(request).start(CHAIN, work, author=actor_of(request).name, now=clock.now())
     return done(request, "/audit", "The chain of acts is being checked.", kind="info")
 
 
@@ -72,27 +72,19 @@ async def prove(request: Request, desk: AtDesk) -> Response:
     async def work(errand: Errand) -> object:
         return await Auditor(store, clock, keep=keep).audit(told=errand.told)
 
-    _errands(request).start(LEDGER, work, author=actor_of(request).name, now=clock.now())
+    errands_of(request).start(LEDGER, work, author=actor_of(request).name, now=clock.now())
     return done(request, "/audit", "Every slot is being computed anew.", kind="info")
 
 
 @ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.OPERATOR, act="ledger.cancel")
 async def cancel(request: Request, errand_id: int) -> Response:
-    if _errands(request).cancel(errand_id):
+    if errands_of(request).cancel(errand_id):
         return done(request, "/audit", "Stopped.")
     return done(request, "/audit", "It had ended already.", kind="warn")
 
 
-def _errands(request: Request) -> Errands:
-    state = request.app.state
-    if not hasattr(state, "errands"):
-        state.errands = Errands()
-    found: Errands = state.errands
-    return found
-
-
 def _proofs(request: Request) -> dict[str, Any]:
-    found = {each.title: each for each in _errands(request).newest()}
+    found = {each.title: each for each in errands_of(request).newest()}
     proven = found.get(LEDGER)
     report = proven.answer if proven is not None and isinstance(proven.answer, Report) else None
     findings = [] if report is None else report.findings

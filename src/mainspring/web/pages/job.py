@@ -9,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
-from mainspring.model.job import JobState
+from mainspring.model.job import Job, JobState
 from mainspring.ops.commands import Done, Effect
 from mainspring.ops.queries import JobHistory
 from mainspring.ops.why import Why
+from mainspring.store.ports import Store
 from mainspring.web import timeline
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.flash import done
@@ -69,11 +70,16 @@ async def _one(desk: Desk, job_id: int) -> dict[str, Any]:
             (each, None if each.log is None else shown.text(each.log))
             for each in reversed(await queries.logs(job_id))
         ],
+        "schedule": await _schedule(store, history.job),
         "why": shown.text(answer.sentence),
         "worker": members.get(history.job.worker_id or 0),
         "members": members,
         "running_since": since,
     }
+
+
+async def _schedule(store: Store, job: Job) -> str | None:
+    return None if job.schedule_id is None else await store.name_of_schedule(job.schedule_id)
 
 
 def _record(history: JobHistory, shown: Payloads, now: datetime, since: datetime | None) -> dict[str, Any]:

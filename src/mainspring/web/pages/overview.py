@@ -9,15 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.trouble import Rule, Trouble
+from mainspring.ops.stats import LAST, Stats, series_view
 from mainspring.ops.troubles import troubles
+from mainspring.web.charts import charts
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
+from mainspring.web.shapes import took
 
 TROUBLES, SHOWN = 20, 6
-routes = Routes("overview", PageRoute, include_in_schema=False)
+routes = Routes("stats", PageRoute, include_in_schema=False)
 
 
 @routes.get("/")
@@ -35,9 +38,12 @@ async def _now(desk: Desk) -> dict[str, Any]:
     found = await troubles(store, desk.app.settings.alerts, desk.clock)
     queues = await (await desk.queues()).all(about=True)
     members = await (await desk.queries()).members()
+    series = await Stats(store, desk.clock).series()
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
         "more_troubles": max(0, len(found) - TROUBLES),
+        "charts": charts(series_view(series), took(series.step)),
+        "span": took(LAST),
         "ready": sum(each.ready for each in queues),
         "delayed": sum(each.delayed for each in queues),
         "running_count": sum(each.running for each in queues),

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from mainspring.errors import MainspringError
 from mainspring.web.guarded import GuardedRoute
+from mainspring.web.nav import here
 from mainspring.web.problems import Problem, as_problem, problem_response
 from mainspring.web.rendering import page
+from mainspring.web.routes import READING
 
 _HEADINGS = {
     401: "Sign in first",
     403: "You may not do this",
+    405: "There is no such thing here",
     404: "There is no such thing here",
     409: "This cannot be done now",
     412: "Somebody was faster",
@@ -41,10 +45,20 @@ class PageRoute(GuardedRoute):
         return shown
 
 
+def is_for_people(request: Request) -> bool:
+    """Whether who asks wants a page to read, rather than the problem for a program."""
+    return "text/html" in request.headers.get("accept", "") and not here(request).startswith("/api/")
+
+
 def trouble(request: Request, problem: Problem) -> Response:
     """The page of a problem."""
     if request.headers.get("HX-Request") == "true":
         return problem_response(problem)
+    if problem.status == 401 and request.method in READING:
+        goes_to = urlencode(
+            {"next": str(request.url.path) + (f"?{request.url.query}" * bool(request.url.query))}
+        )
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/login?{goes_to}", 303)
     heading = _HEADINGS.get(problem.status, "Something went wrong")
     answer = page(request, "trouble.html", status=problem.status, problem=problem, heading=heading)
     answer.headers.update(problem.headers)

@@ -13,7 +13,7 @@ from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.ops.schedule_list import ScheduleLists
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.forms import asked, text
-from mainspring.web.heatmap import heat_map
+from mainspring.web.kept_map import kept_map
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
@@ -24,9 +24,11 @@ PAGE = 50
 
 @routes.get("/schedules")
 async def schedules(request: Request, desk: AtDesk) -> Response:
-    summary = await (await _lists(desk)).summary()
     values = await _list(request, desk)
-    return page(request, "schedules.html", summary=summary, map=heat_map(request).look(), **values)
+    if values["filtered"] or values["which"].after:
+        return page(request, "schedules.html", summary=None, map=None, **values)
+    summary = await (await _lists(desk)).summary()
+    return page(request, "schedules.html", summary=summary, map=kept_map(request).look(), **values)
 
 
 @routes.get("/schedules/-/summary")
@@ -41,7 +43,7 @@ async def listed(request: Request, desk: AtDesk) -> Response:
 
 @routes.get("/schedules/-/heat")
 async def heat(request: Request) -> Response:
-    return page(request, "parts/heat.html", map=heat_map(request).look())
+    return page(request, "parts/heat.html", map=kept_map(request).look())
 
 
 async def _lists(desk: Desk) -> ScheduleLists:

@@ -16,7 +16,7 @@ from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 RUNNING, COMING = 500, 5
-routes = Routes("workers", PageRoute, include_in_schema=False)
+routes = Routes("fleet", PageRoute, include_in_schema=False)
 
 
 @routes.get("/workers")

@@ -52,6 +52,12 @@ WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
 -- name: jobs_of_key
 SELECT job_id FROM unique_keys WHERE name = :name ORDER BY job_id DESC LIMIT :limit;
 
+-- name: name_of_schedule
+SELECT coalesce(
+    (SELECT name FROM schedules WHERE id = :schedule_id),
+    (SELECT name FROM schedule_versions WHERE schedule_id = :schedule_id ORDER BY version DESC LIMIT 1)
+) AS name;
+
 -- name: schedule_ids
 -- Also of schedules of that name that were deleted.
 SELECT id FROM schedules WHERE name = :name UNION SELECT schedule_id FROM schedule_versions WHERE name = :name

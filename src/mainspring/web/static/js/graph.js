@@ -30,9 +30,17 @@ function layout(picture) {
   places = {
     size: graph.graph(),
     nodes: picture.nodes.map((each, place) => graph.node(`${place}`)),
-    lines: picture.lines.map((each) => graph.edge(at.get(each.source), at.get(each.target)).points),
+    lines: picture.lines.map((each) => route(graph, at.get(each.source), at.get(each.target))),
   };
   return places;
+}
+
+// From the middle of a right side to the middle of a left one, round whatever is in between.
+function route(graph, source, target) {
+  const from = graph.node(source), to = graph.node(target);
+  const near = to.x - from.x < 1.6 * WIDTH; // nothing is in between
+  const bends = near ? [] : graph.edge(source, target).points.slice(1, -1).filter((each) => each.x > from.x + WIDTH / 2 && each.x < to.x - WIDTH / 2);
+  return [{ x: from.x + WIDTH / 2, y: from.y }, ...bends, { x: to.x - WIDTH / 2, y: to.y }];
 }
 
 function path(points) {

@@ -2,6 +2,9 @@
 import { open } from "./dialogs.js";
 import { toggle } from "./toggle.js";
 
+// On a phone the navigation is a strip: where we are is in sight.
+document.querySelector(".nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 let going = 0;
 
 function typing(target) {

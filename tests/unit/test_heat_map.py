@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring.model.schedule import NewSchedule
-from mainspring.ops.heat import LEVELS, heat, level, steps
+from mainspring.ops.heat_map import LEVELS, heat_map, level, steps
 from mainspring.ops.nights import nights, zones_of
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.bounded import Bounded
@@ -26,7 +26,7 @@ def _new(name: str, trigger: Trigger | str, **fields: Any) -> NewSchedule:
 
 def test_every_job_is_in_the_cell_of_its_hour() -> None:
     herd = [_new(f"t{n}", Cron("0 3 * * *", "Asia/Tokyo")) for n in range(20)]
-    found = heat([_new("hourly", Every(HOUR)), *herd], NOW, 3)
+    found = heat_map([_new("hourly", Every(HOUR)), *herd], NOW, 3)
 
     assert found.total == 3 * (24 + 20)
     assert [day.jobs for day in found.days] == [44, 44, 44]
@@ -38,7 +38,7 @@ def test_every_job_is_in_the_cell_of_its_hour() -> None:
 
 
 def test_what_is_over_is_marked() -> None:
-    found = heat([_new("hourly", Every(HOUR))], NOW, 2)
+    found = heat_map([_new("hourly", Every(HOUR))], NOW, 2)
 
     assert [cell.past for cell in found.days[0].cells].index(False) == 9
     assert not any(cell.past for cell in found.days[1].cells)
@@ -46,7 +46,7 @@ def test_what_is_over_is_marked() -> None:
 
 def test_the_busiest_minute_names_who_makes_it_and_what_a_window_would_do() -> None:
     herd = [_new(f"t{n:03}", Cron("0 3 * * *", "UTC")) for n in range(300)]
-    found = heat(herd, NOW, 1)
+    found = heat_map(herd, NOW, 1)
 
     [first] = found.herds
     assert (first.minute, first.jobs, first.share) == (NOW.replace(hour=3, minute=0), 300, 100)
@@ -57,13 +57,13 @@ def test_the_busiest_minute_names_who_makes_it_and_what_a_window_would_do() -> N
 
 
 def test_a_trigger_that_cannot_be_read_is_counted_and_left_out() -> None:
-    found = heat([_new("moon", '{"moon":"full"}'), _new("hourly", Every(HOUR))], NOW, 1)
+    found = heat_map([_new("moon", '{"moon":"full"}'), _new("hourly", Every(HOUR))], NOW, 1)
 
     assert (found.schedules, found.unread, found.total) == (1, 1, 24)
 
 
 def test_nothing_at_all() -> None:
-    found = heat([], NOW, 14)
+    found = heat_map([], NOW, 14)
 
     assert (found.total, found.steps, found.herds, found.peak, found.spread_peak) == (0, (), (), 0, 0)
     assert {cell.level for day in found.days for cell in day.cells} == {0}
@@ -82,7 +82,7 @@ def test_shades_rise_with_the_jobs_and_end_with_the_busiest_hour(most: int) -> N
 
 
 def test_the_night_on_which_clocks_go_forward_is_on_the_map() -> None:
-    found = heat([_new("b", Cron("30 2 * * *", "Europe/Berlin"))], NOW, 5)
+    found = heat_map([_new("b", Cron("30 2 * * *", "Europe/Berlin"))], NOW, 5)
 
     [night] = found.nights
     cell = found.days[2].cells[1]

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
-from mainspring.ops.heat import Heat, heat
+from mainspring.ops.heat_map import HeatMap, heat_map
 from mainspring.ops.triggers import calendars_of
 from mainspring.web.desk import desk_of
 
@@ -20,19 +20,19 @@ FRESH = timedelta(minutes=1)
 spent on it."""
 
 
-class HeatMap:
+class KeptMap:
     """The newest map of one app, and whether another is under way."""
 
     def __init__(self, app: Mainspring) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self.heat: Heat | None = None
+        self.heat: HeatMap | None = None
         self.as_of: datetime | None = None
         self.trouble = ""
         self.busy = False
         self._took = timedelta()
 
-    def look(self) -> HeatMap:
+    def look(self) -> KeptMap:
         """The map as it stands; an old one is computed anew by a thread of its own, one at a time."""
         now = self._app.clock.now()
         with self._lock:
@@ -57,7 +57,7 @@ class HeatMap:
                 self.heat, self.trouble, self.as_of, self.busy = found, trouble, now, False
                 self._took = timedelta(seconds=self._app.clock.monotonic() - begun)
 
-    async def _read(self, now: datetime) -> Heat:
+    async def _read(self, now: datetime) -> HeatMap:
         """With a store of this thread's own: a hundred thousand rows are not the event loop's business."""
         try:
             store = await self._app.store(prepare=False)
@@ -65,13 +65,13 @@ class HeatMap:
             calendars = await calendars_of(store, {each.trigger for each in schedules})
         finally:
             await self._app.aclose()
-        return heat(schedules, now, DAYS, calendars)
+        return heat_map(schedules, now, DAYS, calendars)
 
 
-def heat_map(request: Request) -> HeatMap:
+def kept_map(request: Request) -> KeptMap:
     """The map of the app that serves this request."""
     state = request.app.state
-    if not hasattr(state, "heat_map"):
-        state.heat_map = HeatMap(desk_of(request).app)
-    found: HeatMap = state.heat_map
+    if not hasattr(state, "kept_map"):
+        state.kept_map = KeptMap(desk_of(request).app)
+    found: KeptMap = state.kept_map
     return found

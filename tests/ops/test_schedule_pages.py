@@ -1,0 +1,92 @@
+"""What the pages of schedules and of health read, on both stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from mainspring.errors import NotFound
+from mainspring.model.job import JobState
+from mainspring.model.pages import ScheduleFilter
+from mainspring.model.settlement import Verdict
+from mainspring.ops.finding import Level
+from mainspring.ops.health_sheet import health_sheet
+from mainspring.ops.schedule_list import ScheduleLists
+from mainspring.ops.schedule_sheet import ScheduleSheets
+from mainspring.trigger.cron import Cron
+from tests.support.desk import DAY, HOUR, MINUTE, Desk
+
+NIGHTLY = Cron("30 2 * * *", "Europe/Berlin")
+
+
+def _put(desk: Desk, name: str) -> None:
+    first = NIGHTLY.next_after(desk.now)
+    assert first is not None
+    desk.schedule(
+        name,
+        trigger=NIGHTLY.encode(),
+        next_at=first,
+        following_at=NIGHTLY.next_after(first),
+        payload=b'{"a":1}',
+    )
+
+
+def _fire(desk: Desk) -> None:
+    slot = min(each.next_at for each in desk.schedules() if each.next_at is not None)
+    desk.clock.move_to(slot)
+    desk.fire_due(next_at=NIGHTLY.next_after(slot))
+
+
+def test_a_sheet_has_its_slots_its_next_fires_and_its_reasons(desk: Desk) -> None:
+    desk.join(1, lease=9 * DAY)
+    _put(desk, "a")
+    _fire(desk)
+    desk.end(desk.take(), Verdict.SUCCEEDED)
+    desk.pause("a", note="because")
+    sheet = desk.run(ScheduleSheets(desk.store, desk.clock).sheet("a"))
+
+    assert [tile.state for tile in sheet.tiles] == [JobState.SUCCEEDED]
+    assert (sheet.tz, sheet.older, sheet.overdue) == ("Europe/Berlin", None, None)
+    assert sheet.fires is not None
+    assert {fire.note for fire in sheet.fires} == {"skipped: paused"}
+    assert [step.version.change.value for step in sheet.history] == ["paused", "created"]
+    assert "because" in sheet.why.next.sentence
+    with pytest.raises(NotFound):
+        desk.run(ScheduleSheets(desk.store, desk.clock).sheet("nobody"))
+
+
+def test_slots_to_be_skipped_are_told_of_those_that_come_next(desk: Desk) -> None:
+    _put(desk, "a")
+    desk.skip(2, "a")
+    sheet = desk.run(ScheduleSheets(desk.store, desk.clock).sheet("a"))
+
+    assert sheet.fires is not None
+    assert [fire.skipped for fire in sheet.fires][:3] == [True, True, False]
+
+
+def test_the_list_tells_what_came_of_the_last_slot_and_what_is_overdue(desk: Desk) -> None:
+    desk.join(1, lease=9 * DAY)
+    _put(desk, "a")
+    _fire(desk)
+    desk.schedule("late", trigger='{"moon":"full"}', next_at=desk.now + MINUTE)
+    desk.advance(HOUR)
+    lists = ScheduleLists(desk.store, desk.clock)
+    summary = desk.run(lists.summary())
+    found = desk.run(lists.page(ScheduleFilter(text="A")))
+
+    assert (summary.counts.total, summary.counts.overdue) == (2, 1)
+    assert [each.schedule.name for each in summary.overdue] == ["late"]
+    assert summary.overdue[0].overdue == HOUR - MINUTE
+    assert [(each.schedule.name, each.last and each.last.words) for each in found.rows if each.last] == [
+        ("a", "fired, ready")
+    ]
+
+
+def test_health_puts_what_is_wrong_first(desk: Desk) -> None:
+    _put(desk, "a")
+    sheet = desk.run(health_sheet(desk.store, desk.clock))
+
+    assert sheet.worst is Level.FAIL
+    assert sheet.checks[0].level is Level.FAIL
+    assert sheet.schema_version >= 18
+    assert sheet.cost is None
+    assert desk.run(desk.store.damage()) in ([], None)

@@ -1,0 +1,78 @@
+"""Behind the pages: replays in the background, edits that keep secrets, charts, and what an act says."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from mainspring.errors import NotFound
+from mainspring.model.history import DeadFilter
+from mainspring.store.opener import open_store
+from mainspring.testing.clock import ManualClock
+from mainspring.web.charts import charts
+from mainspring.web.flash import notice_of
+from mainspring.web.pages.edit import _restored
+from mainspring.web.replays import Replays, Stage
+from tests.support.desk import Desk
+
+
+@pytest.fixture
+def desk(run: Any, clock: ManualClock) -> Any:
+    store = open_store("sqlite://:memory:", clock=clock)
+    try:
+        run(store.migrate())
+        yield Desk(store, clock, run)
+    finally:
+        run(store.close())
+
+
+@pytest.mark.parametrize(("stopped", "stage", "left"), [(False, Stage.DONE, 0), (True, Stage.CANCELLED, 3)])
+def test_a_replay_goes_through_all_or_stops_between_two_pages(
+    desk: Desk, stopped: bool, stage: Stage, left: int
+) -> None:
+    for _ in range(5):
+        desk.bury()
+    replays = Replays(page=2)
+
+    async def work() -> None:
+        started = await replays.start(desk.store, desk.clock, DeadFilter(), title="all", author="ada")
+        if stopped:
+            replays.cancel(started)
+        task = replays.one(started).task
+        assert task is not None
+        await task
+
+    desk.run(work())
+    [progress] = replays.all()
+    assert (progress.stage, progress.total, progress.replayed) == (stage, 5, 5 - left)
+    assert desk.count_dead(limit=10) == left
+    with pytest.raises(NotFound):
+        replays.one(99)
+
+
+def test_what_was_hidden_while_it_was_edited_stays_what_it_was() -> None:
+    had = {"key": "s3cret", "list": [{"token": "t"}, 2], "gone": 1}
+    wanted = {"key": "[redacted]", "list": [{"token": "[redacted]"}, 3], "new": "[redacted]"}
+    assert _restored(wanted, had) == {"key": "s3cret", "list": [{"token": "t"}, 3], "new": "[redacted]"}
+
+
+def test_charts_leave_out_the_step_that_is_not_over_and_rows_in_which_nothing_happened() -> None:
+    columns = {"succeeded": [0, 3, 9], "failed": [0, 0, 1], "died": [0, 1, 0]}
+    waits = {"wait_p50": [None, 0.5, 1], "wait_p95": [None, 2.0, 1]}
+    throughput, latency, failures = charts({"at": [0, 60, 120], **columns, **waits}, "1m")
+    assert throughput.rows() == [("00:01", ["3"])]
+    assert throughput.summary == "3 jobs succeeded, at most 3 in 1m"
+    assert latency.rows() == [("00:01", ["500ms", "2s"])]
+    assert failures.summary == "0 runs failed, 1 jobs became dead letters"
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"[]", b'["good"]', b'["loud", "text"]', b'["good", 7]', b"\xff", b"7"]
+)
+def test_what_nobody_of_ours_said_is_not_shown(said: bytes) -> None:
+    cookie = f"mainspring_said={urlsafe_b64encode(said).decode()}".encode()
+    scope = {"type": "http", "headers": [(b"cookie", cookie)]}
+    assert notice_of(Request(scope)) is None
