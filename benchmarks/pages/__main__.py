@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages [--scale 1] [--times 20] [--json FILE] [--url URL]`: pages over a full database.
+"""`python -m benchmarks.pages [--scale 1] [--times 20] [--json FILE] [--url URL]`: pages over full tables.
 
 Ends with 1 when the slowest of a page's calls, one in twenty left out, took half a second or more.
 """
