@@ -51,7 +51,7 @@ class Actor(Value, frozen=True, kw_only=True):
     name: str
     role: AccessRole
     via: str
-    """By which door they came: cli, token, session, host (an app that holds our pages)."""
+    """By which door they came: cli, token, session, oidc, host (an app that holds our pages)."""
     scopes: tuple[str, ...] = ()
     """The nouns (jobs, schedules, …) they are confined to; none for all."""
     token_id: int | None = None
