@@ -21,7 +21,7 @@ from mainspring.store.opener import open_store
 from tests.support.processes import Site, until
 from tests.support.receiver import Receiver, receiving
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
 
 WITHIN = 30.0
 SECOND = timedelta(seconds=1)
@@ -82,14 +82,14 @@ def settings(tmp_path: Path, receiver: Receiver) -> list[str]:
     return ["--config", str(file), *OPTIONS]
 
 
-def test_each_rule_is_told_of_once_and_so_is_its_recovery(
+def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhile(
     file_site: Site, receiver: Receiver, settings: list[str], tmp_path: Path
 ) -> None:
     site = file_site
     _write_unreadable(site)
     began = time.monotonic()
     scheduler = site.scheduler("scheduler", *settings)
-    site.worker("worker", *settings)
+    worker = site.worker("worker", *settings)
     wrong = [
         "missed:unreadable",
         "scheduler_lag:schedulers",
@@ -113,14 +113,21 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery(
     site.ask(site.store.cancel(waiting, at=None))
     _comes(receiver, "recovered", wrong, began)
 
-    # Killed between sending and saying so, it would be followed by one who sends the same again.
+    # Frozen between sending and saying so, it would be followed by one who sends the same again.
     until(lambda: _all_is_said(site), "every note to be on record as sent")
-    began = scheduler.kill()
+    site.freeze(scheduler)
+    began = time.monotonic()
     gone = ["no_scheduler:schedulers", "member_lost:scheduler scheduler"]
     _comes(receiver, "opened", gone, began)
+    # Nor does anybody say that all is well: whoever is on duty now does not.
+    until(lambda: worker.says("no ping to"), "the worker to hold its tongue")
+    heard = len(receiver.pings)
+    until(lambda: worker.says("no ping to", times=3), "two more chances to ping")
+    assert len(receiver.pings) == heard
+    scheduler.signal(SIGCONT)
     began = time.monotonic()
-    scheduler = site.scheduler("scheduler", *settings)
     _comes(receiver, "recovered", gone, began)
+    until(lambda: len(receiver.pings) > heard, "pings again")
 
     _came_once(receiver, [*wrong, *gone])
     listed = site.ask(site.store.alerts(AlertFilter(limit=1000)))
@@ -135,21 +142,6 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery(
     _comes(receiver, "recovered", unreached, time.monotonic())
     _came_once(receiver, unreached)
     assert scheduler.lives
-
-
-def test_the_outside_hears_nothing_while_the_scheduler_is_frozen(
-    file_site: Site, receiver: Receiver, settings: list[str]
-) -> None:
-    scheduler, worker = file_site.scheduler("scheduler", *settings), file_site.worker("worker", *settings)
-    until(lambda: len(receiver.pings) >= 3, "pings")
-
-    file_site.freeze(scheduler)
-    until(lambda: worker.says("no ping to"), "the worker to hold its tongue")
-    heard = len(receiver.pings)
-    until(lambda: worker.says("no ping to", times=3), "two more chances to ping")
-    assert len(receiver.pings) == heard
-    scheduler.signal(SIGCONT)
-    until(lambda: len(receiver.pings) > heard, "pings again")
 
 
 def _comes(receiver: Receiver, kind: str, keys: Sequence[str], began: float) -> None:
