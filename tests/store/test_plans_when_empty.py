@@ -20,6 +20,7 @@ ALLOWED = {
     "jobs_gated": ("line_id ",),
     "jobs_ready": ("queue_id = ", "priority = "),
     "schedules_pkey": ("id = ",),
+    "dead_jobs_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
     "schedules_spec": ("spec_id = ", "> f_1.last_id"),
     "specs_pkey": ("id = ",),
@@ -83,6 +84,12 @@ STATEMENTS = [
     "waiting_lines",
     "waits",
     "wake_jobs",
+    "watch_expecting",
+    "watch_overdue",
+    "watch_scheduled",
+    "watch_stale",
+    "watch_streaks",
+    "watch_waiting",
 ]
 
 

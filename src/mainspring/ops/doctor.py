@@ -60,6 +60,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
         await _lag(store, clock),
         _waiting(depth, now),
         await _dead_letters(store),
+        await _alerts(store),
     ]
 
 
@@ -178,6 +179,17 @@ async def _dead_letters(store: Store) -> Check:
         return _ok("dead letters", "none")
     least = "at least " if count == DEAD_COUNTED else ""
     return _warn("dead letters", f"{least}{count}; see `mainspring dead list`")
+
+
+async def _alerts(store: Store) -> Check:
+    standing = [each for each in await store.standing_alerts() if each.opened_at is not None]
+    undelivered = await store.undelivered_notes(limit=DEAD_COUNTED)
+    if undelivered:
+        last = undelivered[0]
+        return _warn("alerts", f"{last.shown} did not take what it was sent: {last.problem}")
+    if standing:
+        return _warn("alerts", f"{len(standing)} open; see `mainspring alerts list`")
+    return _ok("alerts", "none is open")
 
 
 def _ok(name: str, sentence: str) -> Check:
