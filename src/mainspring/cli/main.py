@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mainspring.cli.access import sessions, tokens
+from mainspring.cli.acts import acts
 from mainspring.cli.alerts import alerts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
@@ -55,6 +57,9 @@ for command in (
     simulate_,
     audit,
     alerts,
+    acts,
+    tokens,
+    sessions,
     check,
     db,
     doctor,
