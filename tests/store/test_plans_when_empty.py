@@ -102,8 +102,6 @@ STATEMENTS = [
     "waits",
     "wake_jobs",
     "watch_expecting",
-    "watch_overdue",
-    "watch_scheduled",
     "watch_stale",
     "watch_streaks",
     "watch_waiting",
