@@ -53,6 +53,7 @@ READING = {
     *("workflows list", "workflows show", "workflows graph", "queues list", "limits list"),
     *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
     *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
+    *("alerts list", "alerts show", "alerts rules", "alerts test"),
 }
 #: They do what others ordered; what they do is on record in the jobs and the ledger.
 PROCESSES = {"dev", "worker", "scheduler"}
@@ -87,6 +88,7 @@ CHANGING = [
     ("tokens create", "tokens create ci --role viewer --scope jobs --expires 90d"),
     ("tokens revoke", "tokens revoke 1"),
     ("sessions end", "sessions end --name ada"),
+    ("alerts ack", "alerts ack {alert}"),
 ]
 NAMES = {
     "enqueue": "jobs.enqueue",
@@ -124,6 +126,11 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
     ids = {"dead": put("broken"), "dead_too": put("broken"), "failed": put("workflow:flow")}
     assert bare_shell("worker", "shop", "--burst").code == 0
     ids["waiting"] = put("greet", "--delay", "1h")
+    with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
+        columns = "uid, rule, subject, severity, sentence, since, seen_at, opened_at"
+        opened = f"INSERT INTO alerts ({columns}) VALUES (1, 'failed', 'x', 'warning', '', 0, 0, 0)"
+        ids["alert"] = str(database.execute(opened).lastrowid)
+    database.close()
     seen = len(on_record(call))
     for command, text in CHANGING:
         words = text.format(**ids)

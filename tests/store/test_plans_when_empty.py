@@ -20,6 +20,7 @@ ALLOWED = {
     "jobs_gated": ("line_id ",),
     "jobs_ready": ("queue_id = ", "priority = "),
     "schedules_pkey": ("id = ",),
+    "dead_jobs_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
     "schedules_spec": ("spec_id = ", "> f_1.last_id"),
     "specs_pkey": ("id = ",),
@@ -105,6 +106,10 @@ STATEMENTS = [
     "waiting_lines",
     "waits",
     "wake_jobs",
+    "watch_expecting",
+    "watch_stale",
+    "watch_streaks",
+    "watch_waiting",
 ]
 
 

@@ -24,7 +24,7 @@ from mainspring.telemetry import Telemetry
 DUTY = "__alerts"
 """No name that a user may give: none begins like this."""
 PRUNE_EVERY = timedelta(hours=1)
-SHORTEST_TTL = timedelta(seconds=10)
+SHORTEST_TTL = timedelta(seconds=5)
 
 
 class WatchedStore(WatchStore, AlertStore, LeaseStore, Protocol):

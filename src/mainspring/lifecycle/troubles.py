@@ -222,7 +222,7 @@ def _scheduler_lag(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             since=facts.behind_since,
             sentence=f"schedulers are alive and {_for(lag)} behind: the slot of {_at(facts.behind_since)} is "
             "not decided",
-            hold=MISSED_HOLD,
+            hold=min(MISSED_HOLD, config.scheduler_lag),
         )
 
 

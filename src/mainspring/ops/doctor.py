@@ -47,6 +47,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
         _waiting(depth, now),
         await _dead_letters(store),
         *findings(await store.health(), now),
+        await _alerts(store),
     ]
 
 
@@ -173,3 +174,14 @@ async def _dead_letters(store: Store) -> Check:
         return ok("dead letters", "none")
     least = "at least " if count == DEAD_COUNTED else ""
     return warn("dead letters", f"{least}{count}; see `mainspring dead list`")
+
+
+async def _alerts(store: Store) -> Check:
+    standing = [each for each in await store.standing_alerts() if each.opened_at is not None]
+    undelivered = await store.undelivered_notes(limit=DEAD_COUNTED)
+    if undelivered:
+        last = undelivered[0]
+        return warn("alerts", f"{last.shown} did not take what it was sent: {last.problem}")
+    if standing:
+        return warn("alerts", f"{len(standing)} open; see `mainspring alerts list`")
+    return ok("alerts", "none is open")

@@ -9,8 +9,13 @@ SELECT EXISTS (
     ) p
     WHERE (SELECT s.id FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL LIMIT 1) IS NOT NULL
 ) AS scheduled,
-(SELECT least((SELECT next_at FROM mainspring.specs WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT 1),
-              (SELECT slot_at FROM mainspring.fires ORDER BY slot_at LIMIT 1))) AS behind_since;
+least((
+    SELECT p.next_at FROM (
+        SELECT id, next_at FROM mainspring.specs WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT 1000
+    ) p
+    WHERE (SELECT s.id FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL LIMIT 1) IS NOT NULL
+    ORDER BY p.next_at LIMIT 1
+), (SELECT slot_at FROM mainspring.fires ORDER BY slot_at LIMIT 1)) AS behind_since;
 
 -- name: watch_overdue
 SELECT s.name, d.slot_at, s.expect_start_within

@@ -7,7 +7,13 @@ SELECT EXISTS (
     SELECT 1 FROM (SELECT id FROM specs WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1000) p
     WHERE EXISTS (SELECT 1 FROM schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL)
 ) AS scheduled,
-(SELECT min(at) FROM (SELECT min(next_at) AS at FROM specs WHERE next_at <= :now UNION ALL SELECT min(slot_at) FROM fires)) AS behind_since;
+(
+    SELECT min(at) FROM (
+        SELECT min(p.next_at) AS at FROM (SELECT id, next_at FROM specs WHERE next_at <= :now ORDER BY next_at LIMIT 1000) p
+        WHERE EXISTS (SELECT 1 FROM schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL)
+        UNION ALL SELECT min(slot_at) FROM fires
+    )
+) AS behind_since;
 
 -- name: watch_overdue
 SELECT s.name, d.slot_at, s.expect_start_within
