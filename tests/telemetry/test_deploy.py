@@ -1,7 +1,7 @@
 """What is shipped for Grafana, Prometheus and systemd names only what exists; and so does the page about it.
 
-`promtool` would say whether the expressions are right; it is no package. What can be known without it is looked
-at here: every name, every label, balanced brackets.
+`promtool` would say whether the expressions are right; it is no package. What can be known without it is
+looked at here: every name, every label, balanced brackets.
 """
 
 from __future__ import annotations
