@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,6 +66,8 @@ class Mainspring:
         self.registry = Registry()
         self.target: str | None = None
         """`module:attr` or a file that another process can load this app by; the command line sets it."""
+        self.witness: Callable[[Store], Store] | None = None
+        """Stands between this app and a store it opens; the command line's puts acts on record."""
         self.task = TaskDecorator(self.registry, self)
         self.workflow = Workflows(self.registry, self)
         self._targets = Targets(self.registry, self, self.clock)
@@ -394,7 +396,7 @@ class Mainspring:
         except BaseException:
             await store.close()
             raise
-        return store
+        return store if self.witness is None else self.witness(store)
 
 
 async def _prepared(store: Store, *, migrate: bool) -> None:

@@ -9,6 +9,7 @@ MainspringError
 │   └── TargetNotFound     `module:attr` or a file that holds no app
 ├── NotFound               no such job, schedule or dead letter
 ├── DuplicateJob           its key is taken: the job that has it is named
+├── KeyReused              the key of a request stands for another one: use a new key
 ├── Outdated               somebody changed it since it was read: read it again, then decide
 ├── JobFailed              the job that was waited for is dead
 ├── JobCancelled           the job that was waited for was cancelled
@@ -101,6 +102,14 @@ class DuplicateJob(MainspringError):
         reason = f", and {why}" if why else ""
         super().__init__(f"key: {shown(key)} of task {task} is taken by job {job_id}{reason}")
         self.task, self.key, self.job_id = task, key, job_id
+
+
+class KeyReused(MainspringError):
+    """A request whose key its caller has used for something else; nothing was written."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key: {shown(key)} was used for another request; use a new one")
+        self.key = key
 
 
 class Outdated(MainspringError):

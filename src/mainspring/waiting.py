@@ -28,6 +28,12 @@ async def until(event: asyncio.Event, at_most: timedelta) -> bool:
     return event.is_set()
 
 
+async def within(work: Coroutine[Any, Any, T], at_most: timedelta) -> T:
+    """What it answers; TimeoutError, and it is cancelled, when that takes longer than this."""
+    async with asyncio.timeout(at_most.total_seconds()):
+        return await work
+
+
 async def whole(work: Coroutine[Any, Any, T]) -> T:
     """Wait for the end of this even if we are cancelled meanwhile; the cancellation comes after it."""
     task = asyncio.ensure_future(work)

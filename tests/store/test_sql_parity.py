@@ -54,6 +54,10 @@ ONLY_POSTGRES = {
         "add_events",
         "meet_events",
     },
+    "requests.sql": {
+        # The row is there before its answer, for others wait for it; in SQLite they wait for the file.
+        "answer_request",
+    },
     "acts.sql": {
         # One transaction writes at a time in SQLite: nobody appends meanwhile.
         "lock_head",
@@ -102,6 +106,7 @@ ONLY_SQLITE = {
         "forward_fire",
         "close_fire",
     },
+    "requests.sql": {"request"},
     "workflows.sql": {"bury_root", "prune_workflow_steps", "prune_acts", "bump_ids"},
     # PRAGMAs in place of notifications and settings.
     "admin.sql": {"data_version", "journal_mode"},

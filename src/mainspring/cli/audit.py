@@ -11,8 +11,7 @@ from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
 from mainspring.ops.audit import Finding
-from mainspring.ops.auditing import Auditor, Report
-from mainspring.ops.views import View, iso
+from mainspring.ops.auditing import Auditor, Report, report_view
 
 
 @click.command()
@@ -44,7 +43,7 @@ def audit(
         lambda store: Auditor(store, app.clock, keep=keep).audit(start=start, end=end, name=name, late=late),
     )
     if as_json:
-        document(_view(report, strict=strict))
+        document(report_view(report, strict=strict))
     else:
         _tell(report, strict=strict)
     ctx.exit(FAILED if report.wrong(strict=strict) else 0)
@@ -63,26 +62,3 @@ def _row(finding: Finding) -> tuple[object, ...]:
     if finding.until is not None:
         slot = f"{slot} to {when(finding.until)}"
     return finding.kind, finding.schedule, slot, finding.count, finding.detail
-
-
-def _view(report: Report, *, strict: bool) -> View:
-    return {
-        "from": iso(report.start),
-        "to": iso(report.end),
-        "schedules": len(report.audits),
-        "slots": report.slots,
-        "ok": not report.wrong(strict=strict),
-        "sentence": report.sentence(strict=strict),
-        "notes": list(report.notes),
-        "findings": [
-            {
-                "kind": each.kind.value,
-                "schedule": each.schedule,
-                "slot_at": iso(each.slot_at),
-                "until": iso(each.until),
-                "count": each.count,
-                "detail": each.detail,
-            }
-            for each in report.findings
-        ],
-    }

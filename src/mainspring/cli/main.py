@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mainspring.cli.access import sessions, tokens
+from mainspring.cli.acts import acts
 from mainspring.cli.audit import audit
 from mainspring.cli.backfill import backfill, backfills
 from mainspring.cli.check import check
@@ -19,6 +21,7 @@ from mainspring.cli.next import next_
 from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import schedules
+from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.status import status
 from mainspring.cli.why import why
@@ -40,6 +43,7 @@ for command in (
     dev,
     worker,
     scheduler,
+    server,
     enqueue,
     jobs,
     dead,
@@ -54,6 +58,9 @@ for command in (
     next_,
     simulate_,
     audit,
+    acts,
+    tokens,
+    sessions,
     check,
     db,
     doctor,

@@ -7,11 +7,10 @@ import click
 from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, printable, say, table
 from mainspring.cli.session import Access, with_store
-from mainspring.ops.plan import Action, Planned, plan, planned_view
+from mainspring.ops.applying import apply, planned
+from mainspring.ops.plan import Action, Planned, planned_view
 from mainspring.ops.words import moment
 from mainspring.store.ports import Store
-
-BY_CODE = "code"
 
 
 @click.command("plan")
@@ -23,8 +22,7 @@ def plan_command(access: Access, as_json: bool) -> None:
     app = access.load()
 
     async def look(store: Store) -> list[Planned]:
-        now = await store.now(at=app.clock.stamp())
-        return plan(app.registry.schedules, await store.schedules(), now)
+        return await planned(store, app.clock, app.registry)
 
     show(with_store(app, look), as_json=as_json)
 
@@ -39,17 +37,11 @@ def apply_command(access: Access, prune: bool, as_json: bool) -> None:
     app = access.load()
 
     async def carry_out(store: Store) -> list[Planned]:
-        now = await store.now(at=app.clock.stamp())
-        planned = plan(app.registry.schedules, await store.schedules(), now)
-        await app.write_schedules()
-        doomed = [each.name for each in planned if each.action is Action.REMOVE]
-        if prune and doomed:
-            await store.delete_schedules(doomed, author=BY_CODE, at=app.clock.stamp())
-        return planned
+        return await apply(store, app.clock, app.registry, app.write_schedules, prune=prune)
 
-    planned = with_store(app, carry_out)
-    show(planned, as_json=as_json)
-    left = [each.name for each in planned if each.action is Action.REMOVE]
+    found = with_store(app, carry_out)
+    show(found, as_json=as_json)
+    left = [each.name for each in found if each.action is Action.REMOVE]
     if left and not prune:
         say(f"still on record, and firing: {', '.join(left)}; --prune deletes them")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 
 import click
 
@@ -68,15 +69,16 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @app_argument()
 @worker_options
+@click.option("--dashboard/--no-dashboard", default=True, help="Serve it too, at 127.0.0.1:8383 or nearby.")
 @settings_options
 @metrics_options
 @log_options
-def dev(access: Access, **given: object) -> None:
-    """Run everything in one process: migrate, schedule, work, and log every run.
+def dev(access: Access, dashboard: bool, **given: object) -> None:
+    """Run everything in one process: migrate, schedule, work, show, and log every run.
 
     APP is module:attr, a module with an app in it, or a file: `mainspring dev examples/hello.py`.
     """
-    _serve(access, given, verbose=True, worker=True, scheduler=True, migrate=True)
+    _serve(access, given, verbose=True, worker=True, scheduler=True, migrate=True, dashboard=dashboard)
 
 
 @click.command()
@@ -140,7 +142,9 @@ def _serve(
     burst: bool = False,
     migrate: bool = False,
     supervisor: int | None = None,
+    dashboard: bool = False,
 ) -> None:
+    from mainspring.cli import server
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
@@ -155,7 +159,13 @@ def _serve(
         _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
     with naming_the_database(app):
         code = run_service(
-            app, worker=worker, scheduler=scheduler, burst=burst, migrate=migrate, supervisor=supervisor
+            app,
+            worker=worker,
+            scheduler=scheduler,
+            burst=burst,
+            migrate=migrate,
+            supervisor=supervisor,
+            beside=server.dashboard if dashboard else nullcontext,
         )
     click.get_current_context().exit(code)
 

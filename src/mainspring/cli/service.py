@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, NoReturn
 
 from mainspring.app import Mainspring
@@ -69,9 +70,10 @@ def run_service(
     burst: bool = False,
     migrate: bool = False,
     supervisor: int | None = None,
+    beside: Callable[[Mainspring], AbstractAsyncContextManager[object]] = nullcontext,
 ) -> int:
     """Serve until stopped; answer the exit code. If user code will not let go, end the process here.
-    With a `supervisor`, which is its process id, we drain when it is gone."""
+    With a `supervisor`, which is its process id, we drain when it is gone. What is `beside` lives as long."""
     if supervisor is not None:
         from mainspring.engine.isolate.family import die_with
 
@@ -90,6 +92,7 @@ def run_service(
                     scheduler=scheduler,
                     burst=burst,
                     migrate=migrate,
+                    beside=beside,
                 )
             )
             stuck = runner.run(_some_task_goes_on())
@@ -101,7 +104,14 @@ def run_service(
 
 
 async def _serve(
-    app: Mainspring, stopper: Stopper, *, worker: bool, scheduler: bool, burst: bool, migrate: bool
+    app: Mainspring,
+    stopper: Stopper,
+    *,
+    worker: bool,
+    scheduler: bool,
+    burst: bool,
+    migrate: bool,
+    beside: Callable[[Mainspring], AbstractAsyncContextManager[object]],
 ) -> int:
     stopper.listen()
     try:
@@ -109,9 +119,10 @@ async def _serve(
         try:
             if migrate:
                 await store.migrate()
-            process = await serve(
-                app, worker=worker, scheduler=scheduler, burst=burst, on_start=stopper.started
-            )
+            async with beside(app):
+                process = await serve(
+                    app, worker=worker, scheduler=scheduler, burst=burst, on_start=stopper.started
+                )
         finally:
             await app.aclose()
     except asyncio.CancelledError:

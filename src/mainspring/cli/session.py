@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from mainspring.app import Mainspring
 from mainspring.cli.output import printable
+from mainspring.cli.record import on_record
 from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, masked_url, sqlite_file
@@ -71,11 +72,13 @@ class Access:
 
 
 def with_store(app: Mainspring, work: Callable[[Store], Awaitable[T]], *, prepare: bool = True) -> T:
-    """Open the app's store, do the work, close it."""
+    """Open the app's store, do the work, close it. If it changes something, that is on record as the act
+    of whoever is logged in."""
 
     async def session() -> T:
         try:
-            return await work(await app.store(prepare=prepare))
+            async with on_record(app):
+                return await work(await app.store(prepare=prepare))
         finally:
             await app.aclose()
 

@@ -12,9 +12,8 @@ from mainspring.calendars import decode_calendar
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
-from mainspring.declare.policies import PolicyOptions
 from mainspring.errors import NotFound
-from mainspring.ops.load import Load, load
+from mainspring.ops.load import Load, load, spread_in
 from mainspring.ops.simulate import Horizon, Outage, Planned, Simulation, simulate
 from mainspring.ops.simulate_views import (
     counted,
@@ -83,7 +82,7 @@ def simulate_(
     )
     if as_load:
         busy = load(chosen, horizon, calendars)
-        spread = load(chosen, horizon, calendars, offset=lambda each: _spread(each, window), peaks=1)
+        spread = load(chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1)
         _tell_load(busy, spread, window, as_json=as_json)
     else:
         done = simulate(chosen, horizon, calendars, limit=limit)
@@ -127,10 +126,3 @@ def _chosen(found: list[Planned], name: str | None) -> list[Planned]:
     if name is not None and not chosen:
         raise NotFound("schedule", name)
     return chosen
-
-
-def _spread(schedule: Planned, window: timedelta) -> timedelta:
-    """The place it would have in a window, unless it has one."""
-    if schedule.offset:
-        return schedule.offset
-    return PolicyOptions(window=window).policies(schedule.name).offset

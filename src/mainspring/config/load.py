@@ -80,8 +80,9 @@ def _from_flags(flags: Mapping[str, object]) -> Layer:
 
 
 def _flag(key: str) -> str:
-    """As it is typed: the worker's flags have no prefix, the others have their section's name."""
-    return f"--{key.removeprefix('worker.').replace('.', '-').replace('_', '-')}"
+    """As it is typed: flags of the worker and the server have no prefix, others their section's name."""
+    own = key.removeprefix("worker.").removeprefix("server.")
+    return f"--{own.replace('.', '-').replace('_', '-')}"
 
 
 def _built(given: Layer, origins: Mapping[str, str]) -> Settings:

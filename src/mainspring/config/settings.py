@@ -238,6 +238,38 @@ class PrivacyConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """The door for HTTP: the API and the dashboard."""
+
+    host: str = "127.0.0.1"
+    """The address it listens at; another than this machine's own wants somebody who can sign in."""
+    port: int = 8383
+    """0 takes a free one."""
+    public_url: str = ""
+    """What people type to get here, where that is not host and port: https://jobs.example/ops."""
+    max_body: int = 256 * 1024
+    """Bytes of a request's body; enqueuing in bulk may have more."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses whose word we take for where a request came from (X-Forwarded-For, -Proto)."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names it answers to; none for any."""
+    tls_cert: str = ""
+    """A file with the certificate chain; with tls_key or not at all."""
+    tls_key: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.host or not self.host.isprintable() or " " in self.host or len(self.host) > 253:
+            raise InvalidConfig("server.host", self.host, "an address or a host name")
+        _check_range("server.port", self.port, 0, 65_535)
+        _check_range("server.max_body", self.max_body, 1024, 64 * 1024 * 1024)
+        if self.public_url:
+            _check_address("server.public_url", self.public_url)
+        if bool(self.tls_cert) != bool(self.tls_key):
+            missing = "server.tls_key" if self.tls_cert else "server.tls_cert"
+            raise InvalidConfig(missing, "", "a file: a certificate and its key go together")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set; the field names are the sections of the file."""
 
@@ -252,6 +284,14 @@ class Settings:
     access: AccessConfig = field(default_factory=AccessConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     alerts: AlertsConfig = field(default_factory=AlertsConfig)
+    server: ServerConfig = field(default_factory=ServerConfig)
+
+
+def _check_address(name: str, value: str) -> None:
+    parts = urlsplit(value) if value.isascii() and value.isprintable() and " " not in value else None
+    fit = parts is not None and parts.scheme in ("http", "https") and parts.hostname
+    if parts is None or not fit or parts.username or parts.query or parts.fragment:
+        raise InvalidConfig(name, value, "an http or https address, without a user, a query or a fragment")
 
 
 def _check_web_address(name: str, value: str) -> None:

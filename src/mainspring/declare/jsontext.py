@@ -12,11 +12,13 @@ from mainspring.errors import InvalidArgument, shown
 _DIGITS = len(str(LEAST_INTEGER))
 
 
-def read_json(text: str | bytes, field: str, *, expected: str = "JSON") -> object:
+def read_json(
+    text: str | bytes, field: str, *, expected: str = "JSON", largest: int = LARGEST_PAYLOAD
+) -> object:
     """The value, or InvalidArgument: what is not JSON, is no UTF-8, is too large or has a key twice.
     `expected` is what the field takes. What a value may hold is checked when a call is encoded."""
-    if len(text) > LARGEST_PAYLOAD:
-        raise InvalidArgument(field, text, f"at most {LARGEST_PAYLOAD} bytes of JSON")
+    if len(text) > largest:
+        raise InvalidArgument(field, text, f"at most {largest} bytes of JSON")
     try:
         # Bytes are not left to `json`, which would take UTF-16 and UTF-32 as well.
         words = text.decode() if isinstance(text, bytes) else text

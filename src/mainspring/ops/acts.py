@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from mainspring.clock import Clock
-from mainspring.errors import AnswerLost, InvalidArgument, StoreError
+from mainspring.errors import AnswerLost, InvalidArgument, MainspringError, StoreError
 from mainspring.model.access import Actor
 from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
 from mainspring.model.value import Value
@@ -21,7 +21,7 @@ from mainspring.waiting import whole
 
 IN_DOUBT = "in doubt"
 LARGEST_PAGE = 1000
-LONGEST = 200
+LONGEST, LONGEST_MESSAGE = 200, 1000
 _log = logging.getLogger("mainspring.acts")
 
 
@@ -61,6 +61,8 @@ class Ending:
     def __init__(self, order: Act) -> None:
         self.order = order
         self.details: object = {}
+        self.failed = False
+        """For those who answer a failure instead of raising it."""
 
 
 class Acts:
@@ -87,10 +89,9 @@ class Acts:
         except AnswerLost:
             raise
         except Exception as error:
-            what = {"error": type(error).__name__, "message": str(error)[:1000]}
-            await self._end(entry, ActPhase.FAILED, what)
+            await self._end(entry, ActPhase.FAILED, _what(error))
             raise
-        await self._end(entry, ActPhase.DONE, ending.details)
+        await self._end(entry, ActPhase.FAILED if ending.failed else ActPhase.DONE, ending.details)
 
     async def refused(
         self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
@@ -167,6 +168,16 @@ class Acts:
         except StoreError as error:
             # The act is done, or has failed, whatever the log says: its caller must hear that and not this.
             _log.error("act %d (%s): its end is not on record: %s", order.id, order.act, error)
+
+
+def _what(error: Exception) -> dict[str, object]:
+    """Our own errors say what they mean; what others say may hold whatever somebody sent."""
+    what: dict[str, object] = {"error": type(error).__name__}
+    if isinstance(error, MainspringError):
+        what["message"] = str(error)[:LONGEST_MESSAGE]
+    elif isinstance(code := getattr(error, "code", None), str):
+        what["code"] = code
+    return what
 
 
 def _fault(entry: Act, last: int, digest: bytes) -> str:

@@ -15,6 +15,7 @@ from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.ops.audit import Audit, Finding, History, Kind, Range, audit
 from mainspring.ops.ledger import ledger
+from mainspring.ops.views import View, iso
 from mainspring.store.ports import Store
 
 PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
@@ -55,6 +56,30 @@ class Report(Value, frozen=True, kw_only=True):
         if kinds:
             return f"{what}: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         return f"{what}, all accounted for" + (f"; {late} decided late" if late else "")
+
+
+def report_view(report: Report, *, strict: bool) -> View:
+    """All of it, for JSON."""
+    return {
+        "from": iso(report.start),
+        "to": iso(report.end),
+        "schedules": len(report.audits),
+        "slots": report.slots,
+        "ok": not report.wrong(strict=strict),
+        "sentence": report.sentence(strict=strict),
+        "notes": list(report.notes),
+        "findings": [
+            {
+                "kind": each.kind.value,
+                "schedule": each.schedule,
+                "slot_at": iso(each.slot_at),
+                "until": iso(each.until),
+                "count": each.count,
+                "detail": each.detail,
+            }
+            for each in report.findings
+        ],
+    }
 
 
 def _counted(number: int, noun: str) -> str:

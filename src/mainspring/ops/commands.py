@@ -92,6 +92,12 @@ class Commands:
             raise NotFound("dead letter", missing)
         return await self._store.purge(list(dict.fromkeys(which)))
 
+    async def purge_page(self, which: DeadFilter) -> tuple[int, bool]:
+        """Delete the newest of these for good, as many as the filter's limit; answer how many, and whether
+        that was all."""
+        ids = [each.id for each in await self._store.dead(which)]
+        return await self._store.purge(ids), len(ids) < which.limit
+
     async def _found(self, ids: Sequence[int]) -> dict[int, Job]:
         found: dict[int, Job] = {}
         for job_id in dict.fromkeys(ids):

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 
+from mainspring.declare.policies import PolicyOptions
 from mainspring.model.value import Value
 from mainspring.ops.load_days import DAY, Firsts, Stretch, daily_zone, stretches, within_bounds
 from mainspring.ops.simulate import INSTANT, Fate, Herd, Horizon, Life, Planned, herds, openings
@@ -51,6 +52,11 @@ class Load(Value, frozen=True, kw_only=True):
 def own_offset(schedule: Planned) -> timedelta:
     """The place the schedule has in its window."""
     return schedule.offset
+
+
+def spread_in(schedule: Planned, window: timedelta) -> timedelta:
+    """The place it would have in a window, unless it has one."""
+    return schedule.offset or PolicyOptions(window=window).policies(schedule.name).offset
 
 
 def load(

@@ -44,9 +44,9 @@ class Replay:
         """How many there are to do, counted up to this many."""
         return await self._store.count_dead(msgspec.structs.replace(self._which, limit=most))
 
-    async def pages(self) -> AsyncIterator[Replayed]:
+    async def pages(self, *, page: int = PAGE) -> AsyncIterator[Replayed]:
         """Downwards by id; each page is in its queues when it is told of."""
-        which = await self._as_of_now()
+        which = await self._as_of_now(page)
         while letters := await self._store.dead(which):
             began = self._clock.monotonic()
             ids = [each.id for each in letters]
@@ -62,8 +62,8 @@ class Replay:
             which = msgspec.structs.replace(which, before=ids[-1])
             await self._rest(len(back), began)
 
-    async def _as_of_now(self) -> DeadFilter:
-        size = PAGE if self._per_second is None else max(1, min(PAGE, int(self._per_second)))
+    async def _as_of_now(self, page: int) -> DeadFilter:
+        size = page if self._per_second is None else max(1, min(page, int(self._per_second)))
         now = await self._store.now(at=self._clock.stamp())
         until = min(now + _MOMENT, self._which.died_before or now + _MOMENT)
         return msgspec.structs.replace(self._which, died_before=until, limit=size)

@@ -1,3 +1,34 @@
 """The doors for everything that is not this process: the HTTP API and the dashboard. Extra `[server]`."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mainspring.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from mainspring.app import Mainspring
+    from mainspring.web.identity import Identify
+
+
+def dashboard(app: Mainspring, *, identify: Identify | None = None) -> ASGIApp:
+    """An ASGI app with the API and the dashboard, to be mounted into another under any prefix. `identify`
+    says who sends a request, by whatever the app around it knows; without it people sign in with tokens."""
+    try:
+        from mainspring.web.app import create_app
+        from mainspring.web.ways import usual_ways
+    except ModuleNotFoundError as missing:
+        extra = "pip install 'mainspring[server]'"
+        raise UsageError(f"dashboard: {missing.name} is missing; it comes with {extra}") from None
+    ways = usual_ways(app)
+    return create_app(app, identify=ways if identify is None else (identify, *ways))
+
+
+def mounted(prefix: str, dashboard: ASGIApp, *, otherwise: ASGIApp) -> ASGIApp:
+    """One ASGI app out of two, for frameworks that mount none, such as Django: what begins with the prefix
+    goes to the dashboard, everything else to the other."""
+    from mainspring.web.prefix import Prefixed
+
+    return Prefixed(prefix, dashboard, otherwise)

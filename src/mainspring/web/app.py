@@ -6,36 +6,86 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
+from mainspring.web import api, pages, signin
+from mainspring.web.bounds import LARGEST_BODY, Bounds
 from mainspring.web.desk import Desk
+from mainspring.web.guarded import identified
+from mainspring.web.headers import SecurityHeaders
 from mainspring.web.identity import Identify
-from mainspring.web.problems import Problem, on_problem
-from mainspring.web.routes import Routes, guard_of
+from mainspring.web.lastresort import LastResort, told
+from mainspring.web.live import Live
+from mainspring.web.problems import Problem, Unauthorized, on_problem, problem_response
+from mainspring.web.routes import guard_of
 
 STATIC = Path(__file__).parent / "static"
 
 
-def create_app(app: Mainspring, *, identify: Sequence[Identify]) -> FastAPI:
-    """The API and the dashboard of an app."""
-    web = FastAPI(title="Mainspring", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+class Door(FastAPI):
+    """FastAPI, with what comes before and after it: even its last answer goes through our hands."""
+
+    hosts: frozenset[str] = frozenset()
+    largest: int = LARGEST_BODY
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Outermost first: headers, the last resort, bounds."""
+        desk: Desk = self.state.desk
+        inside = super().build_middleware_stack()
+        bounded = Bounds(inside, desk.app.clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts)
+        return SecurityHeaders(LastResort(bounded, desk.app.entropy))
+
+
+def create_app(
+    app: Mainspring,
+    *,
+    identify: Sequence[Identify],
+    hosts: Sequence[str] = (),
+    largest: int = LARGEST_BODY,
+) -> Door:
+    """The API and the dashboard of an app. `hosts`, where given, are the names it goes by; `largest` is what
+    a body may have."""
+    web = Door(title="Mainspring", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    web.hosts, web.largest = frozenset(each.lower() for each in hosts), largest
     web.state.desk = Desk(app)
     web.state.identify = tuple(identify)
-    for error in (Problem, MainspringError):
+    web.state.live = Live(web.state.desk)
+    for error in (Problem, MainspringError, RequestValidationError):
         web.add_exception_handler(error, on_problem)
-    for routes in _all_routes():
-        web.include_router(routes.router)
+    web.add_exception_handler(HTTPException, _on_unknown)
+    web.add_exception_handler(Exception, _on_unexpected)
+    for routes in (*api.all_routes(), *signin.all_routes(), *pages.all_routes()):
+        # Not included but taken over: they stay the objects that have been guarded.
+        web.router.routes.extend(routes.router.routes)
     web.mount("/static", StaticFiles(directory=STATIC), name="static")
     _check(web)
     return web
 
 
-def _all_routes() -> list[Routes]:
-    return []
+async def _on_unknown(request: Request, error: Exception) -> Response:
+    """Who is not signed in learns nothing of what is there and what is not, but for our own scripts."""
+    # Inside /static the root is another.
+    root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
+    if not request.scope["path"].removeprefix(root).startswith("/static/"):
+        try:
+            if await identified(request) is None:
+                error = Unauthorized()
+        except (Problem, MainspringError) as refused:
+            error = refused
+    return await on_problem(request, error)
+
+
+async def _on_unexpected(request: Request, error: Exception) -> Response:
+    return problem_response(told(request.scope, request.app.state.desk.app.entropy))
 
 
 def _check(web: FastAPI) -> None:

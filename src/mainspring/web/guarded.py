@@ -9,12 +9,16 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.model.access import AccessRole, Actor
+from mainspring.web.csrf import CrossSite, refuse_others
+from mainspring.web.gate import acts_of, address_of
 from mainspring.web.problems import Forbidden, Unauthorized
+from mainspring.web.recording import recorded, target_of
 from mainspring.web.routes import Guard, guard_of
 
 
 class GuardedRoute(APIRoute):
-    """Identify, authorize, record, and only then run the handler."""
+    """Identify, refuse other sites, authorize, record, and only then run the handler."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -23,22 +27,44 @@ class GuardedRoute(APIRoute):
             raise RuntimeError(f"route {self.path}: does not say who may use it")
 
         async def guarded(request: Request) -> Response:
-            await _let_in(request, guard)
-            return await handle(request)
+            actor = await identified(request)
+            request.state.actor = actor
+            if guard.role is None:
+                # A door for everybody: whom its handler lets in, it puts on record itself.
+                refuse_others(request, actor)
+                return await handle(request)
+            if actor is None:
+                raise Unauthorized
+            await _let_in(request, guard, guard.role, actor)
+            if guard.act is None:
+                return await handle(request)
+            return await recorded(request, guard.act, actor, handle)
 
         return guarded
 
 
-async def _let_in(request: Request, guard: Guard) -> None:
-    actor: Any = None
+async def identified(request: Request) -> Actor | None:
+    """Who sends it, by the first way that knows them."""
     for identify in request.app.state.identify:
-        actor = await identify(request)
+        actor: Actor | None = await identify(request)
         if actor is not None:
-            break
-    request.state.actor = actor
-    if guard.role is None:
-        return
-    if actor is None:
-        raise Unauthorized
-    if not actor.may(guard.role, guard.noun):
-        raise Forbidden(guard.role)
+            return actor
+    return None
+
+
+async def _let_in(request: Request, guard: Guard, role: AccessRole, actor: Actor) -> None:
+    try:
+        refuse_others(request, actor)
+        if not actor.may(role, guard.noun):
+            raise Forbidden(role)
+    except (CrossSite, Forbidden) as refused:
+        # Who looks where they may not is told so; who orders, or looks at what is the admins', is on record.
+        if guard.act is not None or role is not AccessRole.VIEWER:
+            await (await acts_of(request)).refused(
+                actor,
+                guard.act or f"{guard.noun}.read",
+                target=target_of(request),
+                details={"code": refused.code, "path": request.url.path},
+                address=address_of(request),
+            )
+        raise

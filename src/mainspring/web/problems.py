@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -12,14 +14,21 @@ from mainspring.errors import (
     DuplicateJob,
     InvalidArgument,
     InvalidConfig,
+    KeyReused,
     MainspringError,
     NotFound,
     Outdated,
+    SchemaMismatch,
     StoreFull,
     StoreUnavailable,
+    UnknownTask,
     UsageError,
+    shown,
 )
 from mainspring.model.access import AccessRole
+
+MEDIA_TYPE = "application/problem+json"
+_MOST_TOLD = 20
 
 
 class Problem(Exception):
@@ -30,7 +39,7 @@ class Problem(Exception):
     ) -> None:
         super().__init__(detail)
         self.status, self.code, self.detail = status, code, detail
-        self.headers, self.members = headers or {}, members
+        self.headers, self.members = dict(headers or {}), members
 
     def body(self) -> dict[str, Any]:
         """As it is sent."""
@@ -61,33 +70,124 @@ def problem_of(error: MainspringError) -> Problem:
     """What an error of ours becomes."""
     match error:
         case InvalidArgument() | InvalidConfig():
-            return Problem(422, "invalid", str(error), field=error.field, expected=error.expected)
+            return Problem(
+                422,
+                "invalid",
+                str(error),
+                field=error.field,
+                got=shown(error.got),
+                expected=error.expected,
+            )
         case NotFound():
             return Problem(404, "not_found", str(error))
         case DuplicateJob():
             return Problem(409, "duplicate", str(error), job_id=error.job_id)
+        case KeyReused():
+            return Problem(409, "idempotency_conflict", str(error), field="idempotency-key")
         case Outdated():
-            return Problem(412, "outdated", str(error))
+            return Problem(412, "precondition", str(error))
+        case UnknownTask():
+            return Problem(422, "unknown_task", str(error), field="task", got=shown(error.name))
         case UsageError():
             return Problem(422, "invalid", str(error))
-        case StoreUnavailable() | AnswerLost():
-            return Problem(503, "store_unavailable", str(error), headers={"Retry-After": "5"})
+        case _:
+            return _store_problem(error)
+
+
+def _store_problem(error: MainspringError) -> Problem:
+    match error:
+        case StoreUnavailable():
+            # Which database it is, and where, is no business of those who ask over HTTP.
+            return Problem(
+                503, "store_unavailable", "the database is away; try again", headers={"Retry-After": "5"}
+            )
+        case AnswerLost():
+            return Problem(503, "in_doubt", "the database's answer was lost: it may or may not have happened")
+        case SchemaMismatch():
+            return Problem(
+                503, "schema", "the database's schema is not this version's: mainspring db migrate"
+            )
         case StoreFull():
-            return Problem(507, "store_full", str(error))
+            return Problem(507, "store_full", "the database's disk is full; nothing was written")
         case _:
             return Problem(409, "refused", str(error))
 
 
-def problem_response(problem: Problem) -> Response:
-    """A problem on its way out."""
-    return JSONResponse(
-        problem.body(), problem.status, headers=problem.headers, media_type="application/problem+json"
+def validation_problem(error: RequestValidationError) -> Problem:
+    """What FastAPI says of parameters and bodies, in our words. A path that cannot be is not found."""
+    told = [_told(each) for each in error.errors()[:_MOST_TOLD]]
+    if any(each.get("loc", ("",))[0] == "path" for each in error.errors()):
+        return Problem(404, "not_found", "there is nothing at this path")
+    first = told[0]
+    return Problem(
+        422,
+        first["code"],
+        f"{first['field']}: expected {first['expected']}, got {first['got']}",
+        field=first["field"],
+        got=first["got"],
+        expected=first["expected"],
+        errors=told,
     )
 
 
+def _told(error: dict[str, Any]) -> dict[str, str]:
+    place = [str(each) for each in error["loc"][1:]] or [str(error["loc"][0])]
+    kind: str = error["type"]
+    got = "nothing" if kind == "missing" else shown(error.get("input"))
+    return {"code": _code(kind), "field": ".".join(place)[:200], "got": got, "expected": _expected(error)}
+
+
+def _code(kind: str) -> str:
+    if kind == "extra_forbidden":
+        return "unknown_field"
+    if kind == "missing":
+        return "missing"
+    if kind.startswith(("greater_than", "less_than", "too_", "string_too")) or kind.endswith(
+        ("_long", "_short")
+    ):
+        return "range"
+    return "type" if kind.endswith(("_type", "_parsing", "_from_float")) else "invalid"
+
+
+def _expected(error: dict[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "only fields there are"
+    if error["type"] == "missing":
+        return "a value"
+    words: str = error["msg"].removeprefix("Input should be ")
+    return words[:1].lower() + words[1:]
+
+
+def http_problem(error: HTTPException) -> Problem:
+    """What Starlette raises of itself."""
+    codes = {404: "not_found", 405: "method", 400: "bad_request"}
+    details = {404: "there is nothing at this path", 405: "this path does not have that method"}
+    detail = details.get(error.status_code, str(error.detail))
+    return Problem(
+        error.status_code, codes.get(error.status_code, "refused"), detail, headers=dict(error.headers or {})
+    )
+
+
+def problem_response(problem: Problem) -> Response:
+    """A problem on its way out."""
+    return JSONResponse(problem.body(), problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
+
+
+def as_problem(error: Exception) -> Problem:
+    """Any of the errors that have an answer."""
+    match error:
+        case Problem():
+            return error
+        case MainspringError():
+            return problem_of(error)
+        case RequestValidationError():
+            return validation_problem(error)
+        case HTTPException():
+            return http_problem(error)
+        case _:
+            raise error
+
+
 async def on_problem(request: Request, error: Exception) -> Response:
-    """Handler of both kinds, for FastAPI."""
-    if isinstance(error, MainspringError):
-        error = problem_of(error)
-    assert isinstance(error, Problem)  # noqa: S101 - what it is registered for
-    return problem_response(error)
+    """Handler of all of them, for FastAPI."""
+    return problem_response(as_problem(error))

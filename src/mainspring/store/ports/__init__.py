@@ -19,6 +19,7 @@ from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
+from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.watching import WatchStore
@@ -44,6 +45,7 @@ __all__ = [
     "Loan",
     "PageStore",
     "ReportStore",
+    "RequestStore",
     "ScheduleStore",
     "Stamp",
     "Store",
@@ -64,6 +66,7 @@ class Store(
     FleetStore,
     LeaseStore,
     ReportStore,
+    RequestStore,
     WorkflowStore,
     EffectStore,
     EventStore,

@@ -33,6 +33,7 @@ FILES = (
     "workflows.sql",
     "effects.sql",
     "events.sql",
+    "requests.sql",
     "history.sql",
     "access.sql",
     "acts.sql",

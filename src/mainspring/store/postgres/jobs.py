@@ -14,6 +14,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
+from mainspring.store.answering import KEPT
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
@@ -203,6 +204,8 @@ class PostgresJobs:
         [row] = await self._database.fetch("now", at=at)
         day = day_before(row["now"], keep)
         gone += await self._prune_steps(day) + await self._prune_workflows(day)
+        while await self._database.fetch("prune_requests", before=row["now"] - KEPT, limit=PRUNE_BATCH):
+            pass
         return gone + await prune_events(self._database, day, limit=PRUNE_BATCH)
 
     async def _prune_workflows(self, day: datetime) -> int:

@@ -315,6 +315,15 @@ CREATE TABLE mainspring.queues (
     CONSTRAINT queues_name_key UNIQUE (name),
     CONSTRAINT queues_pkey PRIMARY KEY (id)
 );
+CREATE TABLE mainspring.requests (
+    caller text NOT NULL,
+    key text NOT NULL,
+    digest bytea NOT NULL,
+    answer bytea,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT requests_pkey PRIMARY KEY (caller, key)
+);
+CREATE INDEX requests_at ON mainspring.requests USING btree (at);
 CREATE TABLE mainspring.run_logs (
     job_id bigint NOT NULL,
     finished_at timestamp with time zone NOT NULL,

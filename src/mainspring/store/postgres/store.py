@@ -25,6 +25,7 @@ from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.reports import PostgresReports
+from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.watching import PostgresWatch
@@ -35,6 +36,7 @@ POOL_SIZE = 4
 
 
 class PostgresStore(
+    PostgresRequests,
     PostgresWorkflows,
     PostgresControl,
     PostgresFiring,

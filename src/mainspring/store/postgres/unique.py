@@ -16,15 +16,20 @@ from mainspring.store.uniqueness import Decision, Holder, decide
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
     """Make each job of the batch, or find the one that stands for it."""
     async with database.transaction("insert_jobs") as transaction:
-        [row] = await transaction.fetch("now", at=at)
-        holders = await _lock_keys(transaction, batch)
-        found = await transaction.fetch("live_holders", ids=[each.job_id for each in holders.values()])
-        live = {row["id"]: row["running"] for row in found}
-        done = decide(batch.jobs, batch.ids, holders, live, row["now"])
-        await _take_keys(transaction, batch.jobs, done, row["now"])
-        await insert(transaction, batch.only(done.make), at)
-        for place in done.replace:
-            await _replace(transaction, batch, place, done.answers[place].job_id, at)
+        return await insert_unique_in(transaction, batch, at)
+
+
+async def insert_unique_in(transaction: Transaction, batch: Batch, at: Stamp) -> list[Inserted]:
+    """The same, as a part of a transaction."""
+    [row] = await transaction.fetch("now", at=at)
+    holders = await _lock_keys(transaction, batch)
+    found = await transaction.fetch("live_holders", ids=[each.job_id for each in holders.values()])
+    live = {row["id"]: row["running"] for row in found}
+    done = decide(batch.jobs, batch.ids, holders, live, row["now"])
+    await _take_keys(transaction, batch.jobs, done, row["now"])
+    await insert(transaction, batch.only(done.make), at)
+    for place in done.replace:
+        await _replace(transaction, batch, place, done.answers[place].job_id, at)
     return list(done.answers)
 
 

@@ -12,6 +12,7 @@ from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Cancelled, Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
+from mainspring.store.answering import KEPT
 from mainspring.store.ports import Stamp
 from mainspring.store.reporting import day_before
 from mainspring.store.sqlite.connection import Session
@@ -138,6 +139,7 @@ class SQLiteJobs:
         statements = ("prune_runs", "prune_logs", "prune_slots")
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
+        await self._prune("prune_requests", before=micros(now - KEPT))
         gone += await self._prune_steps(before) + await self._prune_workflows(before)
         return gone + await prune_events(self._database, before, limit=PRUNE_BATCH)
 

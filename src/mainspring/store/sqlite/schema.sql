@@ -269,6 +269,15 @@ CREATE TABLE queue_pauses (
     paused_by TEXT    NOT NULL,
     note      TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE requests (
+    caller TEXT    NOT NULL,
+    key    TEXT    NOT NULL,
+    digest BLOB    NOT NULL,                -- SHA-256 of what was asked for
+    answer BLOB    NOT NULL,                -- JSON: a job's id, whether it was made, whether replaced
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (caller, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX requests_at ON requests (at);
 CREATE TABLE run_logs (
     job_id      INTEGER NOT NULL,
     finished_at INTEGER NOT NULL,

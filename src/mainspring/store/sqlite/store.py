@@ -22,6 +22,7 @@ from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
+from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.watching import SQLiteWatch
@@ -39,6 +40,7 @@ class SQLiteStore(
     SQLiteFleet,
     SQLiteLeases,
     SQLiteReports,
+    SQLiteRequests,
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,

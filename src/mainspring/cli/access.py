@@ -1,0 +1,165 @@
+"""`tokens` and `sessions`: who may come in from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from mainspring.cli.author import author_option
+from mainspring.cli.options import LARGEST_ID, length, store_options
+from mainspring.cli.output import document, printable, say, table, when
+from mainspring.cli.session import Access
+from mainspring.clock import Clock
+from mainspring.model.access import NOUNS, AccessRole
+from mainspring.store.ports import Store
+
+if TYPE_CHECKING:
+    from mainspring.ops.access import Gatehouse
+
+NUMBER = click.IntRange(1, LARGEST_ID)
+
+
+@click.group()
+def tokens() -> None:
+    """Make, list and revoke tokens: what programs and people come in with."""
+
+
+@tokens.command()
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice([each.value for each in AccessRole]),
+    required=True,
+    help="viewer reads; operator also runs, pauses and cancels; admin also deletes and gives access.",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(NOUNS),
+    metavar="NOUN",
+    help="Only this part, as often as needed: jobs, schedules, …; without it, everything.",
+)
+@click.option(
+    "--expires", type=length, metavar="LENGTH", help="Ends after this long: 90d. Without it, never."
+)
+@author_option
+@store_options
+def create(
+    name: str,
+    role: str,
+    scopes: tuple[str, ...],
+    expires: timedelta | None,
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Make a token for NAME. It is shown now and never again: only its digest is kept."""
+    from mainspring.ops.access import token_view
+
+    made = access.ask(
+        lambda store, clock: _gatehouse(access)(store, clock).create_token(
+            name, author=author, role=role, scopes=scopes, expires=expires
+        )
+    )
+    if as_json:
+        document({**token_view(made.token), "token": made.secret})
+        return
+    ends = "it does not expire" if made.token.expires_at is None else f"until {when(made.token.expires_at)}"
+    say(printable(f"token {made.token.id} for {name}, {role}, {ends}; it is shown this once:"))
+    click.echo(made.secret)
+
+
+@tokens.command("list")
+@store_options
+def list_tokens(access: Access, as_json: bool) -> None:
+    """Newest first, those that have ended too."""
+    from mainspring.ops.access import token_view
+
+    found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).tokens())
+    if as_json:
+        document([token_view(each) for each in found])
+        return
+    rows = [
+        (
+            each.id,
+            each.name,
+            each.role.value,
+            ",".join(each.scopes) or "all",
+            f"{each.hint}…",
+            "alive" if each.alive else "revoked" if each.revoked_at else "expired",
+            when(each.expires_at),
+            when(each.last_used_at),
+            each.author,
+        )
+        for each in found
+    ]
+    titles = ["ID", "NAME", "ROLE", "SCOPES", "TOKEN", "STATE", "EXPIRES", "LAST USED", "BY"]
+    table(titles, rows, none=f"no tokens in {access.where()}; `mainspring tokens create` makes one")
+
+
+@tokens.command()
+@click.argument("token_id", metavar="ID", type=NUMBER)
+@store_options
+def revoke(token_id: int, access: Access, as_json: bool) -> None:
+    """End a token, and every session opened with it, at once."""
+    done = access.ask(lambda store, clock: _gatehouse(access)(store, clock).revoke_token(token_id))
+    if as_json:
+        document({"id": token_id, "changed": done})
+    else:
+        click.echo(f"token {token_id} " + ("revoked" if done else "had ended already; nothing was done"))
+
+
+@click.group()
+def sessions() -> None:
+    """See which browsers are signed in, and sign them out."""
+
+
+@sessions.command("list")
+@store_options
+def list_sessions(access: Access, as_json: bool) -> None:
+    """Newest first."""
+    from mainspring.ops.access import session_view
+
+    found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).sessions())
+    if as_json:
+        document([session_view(each) for each in found])
+        return
+    rows = [
+        (each.id, each.name, each.role.value, when(each.opened_at), when(each.seen_at), each.token_id)
+        for each in found
+    ]
+    table(["ID", "NAME", "ROLE", "OPENED", "SEEN", "TOKEN"], rows, none="nobody is signed in")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="[ID]", type=NUMBER, required=False)
+@click.option("--name", help="Every session of this name.")
+@store_options
+def end(session_id: int | None, name: str | None, access: Access, as_json: bool) -> None:
+    """Sign out one browser, or all of one name, at once."""
+    if (session_id is None) == (name is None):
+        raise click.UsageError("expected either the ID of a session or --name")
+
+    async def work(store: Store, clock: Clock) -> int:
+        gatehouse = _gatehouse(access)(store, clock)
+        if session_id is not None:
+            await gatehouse.end_session(session_id)
+            return 1
+        return await gatehouse.end_sessions_of(name or "")
+
+    count = access.ask(work)
+    if as_json:
+        document({"ended": count})
+    else:
+        click.echo(f"{count} ended")
+
+
+def _gatehouse(access: Access) -> Callable[[Store, Clock], Gatehouse]:
+    from mainspring.ops.access import Gatehouse
+
+    app = access.loaded
+    return lambda store, clock: Gatehouse(store, clock, app.entropy, app.settings.access)

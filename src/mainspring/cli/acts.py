@@ -1,0 +1,89 @@
+"""`acts`: what people and programs ordered, and the proof that nobody changed the record of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from mainspring.cli.errors import FAILED
+from mainspring.cli.options import LARGEST_ID, store_options
+from mainspring.cli.output import document, say, table, when
+from mainspring.cli.session import Access
+from mainspring.errors import shown
+from mainspring.model.act import ActFilter
+
+if TYPE_CHECKING:
+    from mainspring.ops.acts import Told
+
+LARGEST_PAGE = 1000
+_KNOWN = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
+
+
+@click.group()
+def acts() -> None:
+    """Read the log of acts, and check that it is whole."""
+
+
+@acts.command("list")
+@click.option("--act", help="Only these: jobs.cancel.")
+@click.option("--actor", help="Only this name's.")
+@click.option("--target", help="Only what was done to this: an id, a name.")
+@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Older than this one.")
+@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
+@store_options
+def list_acts(
+    act: str | None,
+    actor: str | None,
+    target: str | None,
+    before: int | None,
+    limit: int,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Newest first. One in doubt is under way, or whoever carried it out died over it."""
+    from mainspring.ops.acts import Acts, act_view
+
+    which = ActFilter(act=act, actor=actor, target=target, before=before, limit=limit)
+    found = access.ask(lambda store, clock: Acts(store, clock).find(which))
+    if as_json:
+        document([act_view(each) for each in found])
+        return
+    titles = ["ID", "AT", "ACTOR", "VIA", "ACT", "OUTCOME", "TARGET"]
+    table(titles, map(_row, found), none=f"no acts in {access.where()}")
+
+
+@acts.command()
+@click.option("--known", metavar="ID:DIGEST", help="A head that an earlier check told, kept elsewhere.")
+@store_options
+@click.pass_context
+def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool) -> None:
+    """Walk the chain from its first entry; exit 1 at the first that was changed or taken out."""
+    from mainspring.ops.acts import Acts, verified_view
+
+    start = _known(known)
+    told = access.ask(lambda store, clock: Acts(store, clock).verify(known=start))
+    if as_json:
+        document(verified_view(told))
+    elif told.sound:
+        click.echo(f"{told.entries} entries, and each is what was appended")
+        say(f"head {told.entries}:{told.head.hex()} (keep it elsewhere; --known checks against it)")
+    else:
+        say(f"entry {told.bad_id}: {told.why}; the {told.entries} before it are what was appended")
+    ctx.exit(0 if told.sound else FAILED)
+
+
+def _known(text: str | None) -> tuple[int, bytes] | None:
+    if text is None:
+        return None
+    match = _KNOWN.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"expected the head of an earlier check, 42:9f…, got {shown(text)}")
+    return int(match[1]), bytes.fromhex(match[2])
+
+
+def _row(told: Told) -> Sequence[object]:
+    entry = told.entry
+    return entry.id, when(entry.at), entry.actor, entry.via, entry.act, told.outcome, entry.target or None

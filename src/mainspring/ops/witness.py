@@ -1,0 +1,59 @@
+"""A store that says so before it changes anything. Whatever is not known to read is taken to change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mainspring.store.ports import Store
+
+# fmt: off
+READS = frozenset({
+    "now", "verify", "facts", "close", "waker",
+    "job", "jobs", "states", "standings", "runs", "runs_of", "held", "recorded", "endings", "progress",
+    "run_logs", "dead", "count_dead", "dead_groups", "step", "steps", "event", "awaited",
+    "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
+    "next_due", "backfills", "backfill", "backfill_jobs", "calendars",
+    "members", "depth", "leases", "gates", "gates_of", "queue_pauses",
+    "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
+    "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
+})
+# fmt: on
+
+
+class Witness:
+    """Everything a store answers, and `changing` is awaited before the first call that may change it."""
+
+    def __init__(self, store: Store, changing: Callable[[Store], Awaitable[None]]) -> None:
+        self._store, self._changing = store, changing
+        self._begun = False
+        self._beginning = asyncio.Lock()
+        self.calls: list[str] = []
+        """What changed it, by name, each once."""
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._store, name)
+        if name in READS:
+            return call
+
+        async def witnessed(*args: object, **named: object) -> object:
+            await self._begin(name)
+            return await call(*args, **named)
+
+        return witnessed
+
+    async def migrate(self) -> list[str]:
+        """There is no log to say it in before: it is said of what was done."""
+        applied = await self._store.migrate()
+        if applied:
+            await self._begin("migrate")
+        return applied
+
+    async def _begin(self, name: str) -> None:
+        async with self._beginning:
+            if name not in self.calls:
+                self.calls.append(name)
+            if not self._begun:
+                await self._changing(self._store)
+                self._begun = True

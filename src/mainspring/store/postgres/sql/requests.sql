@@ -1,0 +1,16 @@
+-- name: add_request
+-- The row is locked either way, and answered as it is then.
+INSERT INTO mainspring.requests AS r (caller, key, digest, at)
+VALUES (:caller, :key, :digest, coalesce(:at::timestamptz, now()))
+ON CONFLICT (caller, key) DO UPDATE SET key = r.key
+RETURNING r.digest, r.answer;
+
+-- name: answer_request
+UPDATE mainspring.requests SET answer = :answer WHERE caller = :caller AND key = :key;
+
+-- name: prune_requests
+DELETE FROM mainspring.requests
+WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM mainspring.requests r WHERE r.at < :before::timestamptz LIMIT :limit FOR UPDATE SKIP LOCKED
+))
+RETURNING key;

@@ -1,0 +1,180 @@
+"""`/backfills`: slots of the past, run on request; and simulations, which run none."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from fastapi import Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.calendars import decode_calendar
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.access import AccessRole
+from mainspring.model.backfill import Reprocess
+from mainspring.ops.backfill import MOST_AT_ONCE, Backfills, backfill_view, planned_slot_view
+from mainspring.ops.load import load, spread_in
+from mainspring.ops.simulate import Horizon, Planned, simulate
+from mainspring.ops.simulate_views import load_view, notes, simulation_view
+from mainspring.trigger.codec import Calendars
+from mainspring.trigger.moment import moment
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, json
+from mainspring.web.api.values import (
+    Body,
+    Id,
+    InPath,
+    LengthText,
+    Limit,
+    Moment,
+    Name,
+    Params,
+    length,
+    name_of,
+)
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.identity import actor_of
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+MOST_TOLD = 1000
+LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)
+routes = Routes("backfills", ApiRoute, prefix="/api/v1", tags=["backfills"])
+
+
+class Range(Body):
+    """Which slots: from `from` on and before `to`."""
+
+    start: Moment = Field(alias="from")
+    end: Moment = Field(alias="to")
+    dry_run: bool = False
+    max_active: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
+    reverse: bool = False
+    reprocess: Literal["none", "failed", "all"] = "none"
+
+
+class Span(Params):
+    """A stretch of time, to come or gone."""
+
+    start: Moment = Field(alias="from")
+    end: Moment = Field(alias="to")
+    schedule: Name | None = None
+
+
+class Simulated(Span):
+    """What is assumed."""
+
+    assume_duration: LengthText | None = None
+    limit: int = Field(default=1000, ge=1, le=10_000)
+
+
+class Loaded(Span):
+    """What if every schedule had a place of its own in this window."""
+
+    window: LengthText = "15m"
+
+
+@routes.post(
+    "/schedules/{name}/backfill",
+    role=AccessRole.OPERATOR,
+    act="backfills.start",
+    **answers(shapes.Backfilling, status=201, also=200),
+)
+async def backfill(request: Request, desk: AtDesk, name: InPath, body: Range) -> Response:
+    """Run slots of a schedule that are past. Schedulers make the jobs, so this answers at once; 200 when
+    nothing was begun. The first 1000 slots are told."""
+    backfills = Backfills(await desk.store(), desk.clock)
+    plan = await backfills.plan(
+        name_of(name),
+        start=moment(body.start, "from"),
+        end=moment(body.end, "to"),
+        max_active=body.max_active,
+        reverse=body.reverse,
+        reprocess=Reprocess(body.reprocess),
+    )
+    begin = not body.dry_run and bool(plan.to_run)
+    begun = await backfills.start(plan, author=actor_of(request).name) if begin else None
+    view = {
+        "backfill": None if begun is None else backfill_view(begun),
+        "to_run": len(plan.to_run),
+        "slots": [planned_slot_view(each) for each in plan.slots[:MOST_TOLD]],
+        "cut": len(plan.slots) > MOST_TOLD,
+    }
+    return json(view, 200 if begun is None else 201)
+
+
+@routes.get("/backfills", **answers(shapes.Backfills))
+async def list_backfills(desk: AtDesk, limit: Limit = 50) -> Response:
+    """Newest first."""
+    found = await Backfills(await desk.store(), desk.clock).newest(limit=limit)
+    return json({"items": [backfill_view(each) for each in found]})
+
+
+@routes.get("/backfills/{backfill_id}", **answers(shapes.Backfill))
+async def show(desk: AtDesk, backfill_id: Id) -> Response:
+    """How far one is."""
+    return json(backfill_view(await Backfills(await desk.store(), desk.clock).one(backfill_id)))
+
+
+@routes.post(
+    "/backfills/{backfill_id}/cancel",
+    role=AccessRole.OPERATOR,
+    act="backfills.cancel",
+    **answers(shapes.Cancelled),
+)
+async def cancel(request: Request, desk: AtDesk, backfill_id: Id) -> Response:
+    """Make no more jobs of one; those there are go on."""
+    backfills = Backfills(await desk.store(), desk.clock)
+    done = await backfills.cancel(backfill_id, author=actor_of(request).name)
+    return json({"id": backfill_id, "cancelled": done})
+
+
+@routes.get("/simulation", **answers(shapes.Simulation))
+async def simulation(desk: AtDesk, which: Annotated[Simulated, Query()]) -> Response:
+    """Every slot of a time to come, or gone, and what would become of it."""
+    start, end = _span(which, LONGEST_SIMULATION)
+    horizon = Horizon(
+        start=start,
+        end=end,
+        breaker=desk.app.settings.scheduler.breaker,
+        duration=length(which.assume_duration, "assume_duration"),
+    )
+    chosen, calendars = await _stored(desk, which.schedule)
+    # Not here: it may take a while, and others want to be answered.
+    done = await asyncio.to_thread(simulate, chosen, horizon, calendars, limit=which.limit)
+    return json(simulation_view(done, notes(done, horizon, jitter=any(each.jitter for each in chosen))))
+
+
+@routes.get("/load", **answers(shapes.Load))
+async def jobs_by_minute(desk: AtDesk, which: Annotated[Loaded, Query()]) -> Response:
+    """Jobs by minute of a time to come, summed up; and what a window would do to the peaks."""
+    start, end = _span(which, LONGEST_LOAD)
+    horizon = Horizon(start=start, end=end, breaker=desk.app.settings.scheduler.breaker)
+    window = length(which.window, "window") or timedelta()
+    chosen, calendars = await _stored(desk, which.schedule)
+    busy = await asyncio.to_thread(load, chosen, horizon, calendars)
+    spread = await asyncio.to_thread(
+        load, chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1
+    )
+    return json(load_view(busy, spread, window))
+
+
+def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:
+    start, end = moment(which.start, "from"), moment(which.end, "to")
+    if not start < end <= start + longest:
+        raise InvalidArgument("to", which.end, f"a moment after from, at most {longest.days} days later")
+    return start, end
+
+
+async def _stored(desk: Desk, name: str | None) -> tuple[list[Planned], Calendars]:
+    store = await desk.store()
+    calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars()}
+    if name is None:
+        return list(await store.schedules()), calendars
+    found = await store.schedule(name)
+    if found is None:
+        raise NotFound("schedule", name)
+    return [found], calendars

@@ -1,0 +1,201 @@
+"""`/dead`: the jobs that are not tried again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Query
+from pydantic import ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.errors import InvalidArgument
+from mainspring.model.access import AccessRole
+from mainspring.model.history import DeadFilter, DeadJob
+from mainspring.model.settlement import Reason
+from mainspring.ops.dead_editing import Arguments, Editing
+from mainspring.ops.replaying import Replay
+from mainspring.ops.views import dead_group_view, dead_view
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, answers_page, json, page
+from mainspring.web.api.jobs import one
+from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at
+from mainspring.web.cursor import cursor, position
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.identity import actor_of
+from mainspring.web.privacy import private
+from mainspring.web.problems import Problem
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+MOST_AT_ONCE = 5000
+routes = Routes("dead", ApiRoute, prefix="/api/v1/dead", tags=["dead letters"])
+
+
+class Filter(Params):
+    """Which dead letters."""
+
+    task: Name | None = None
+    queue: Name | None = None
+    error: Text | None = Field(
+        default=None, description="The type of the last error, with or without module."
+    )
+    message: Text | None = Field(default=None, description="What the last error's message holds.")
+    reason: Reason | None = None
+    died_after: Moment | None = None
+    died_before: Moment | None = None
+
+    def dead(self, **more: Any) -> DeadFilter:
+        """As the store takes it."""
+        return DeadFilter(
+            task=self.task,
+            queue=self.queue,
+            error=self.error,
+            text=self.message,
+            reason=self.reason,
+            died_from=at(self.died_after, "died_after"),
+            died_before=at(self.died_before, "died_before"),
+            **more,
+        )
+
+
+class Page(Filter):
+    """One page of them."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class Groups(Filter):
+    """The largest groups."""
+
+    limit: Limit = 50
+
+
+class Chosen(Filter):
+    """Ids, or a filter, or all of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[AnId] | None = Field(default=None, min_length=1, max_length=1000)
+    all: bool = False
+    cursor: str | None = Field(default=None, max_length=600)
+    most: int = Field(default=1000, ge=1, le=MOST_AT_ONCE, description="How many in this request.")
+
+    def which(self) -> DeadFilter:
+        """Exactly one way to say it: nobody empties the list by leaving something out."""
+        filtered = self.dead()
+        said = [self.ids is not None, self.all, filtered != DeadFilter()]
+        if said.count(True) != 1:
+            raise Problem(
+                422, "invalid", 'which: expected ids, a filter, or "all": true, and not two of these'
+            )
+        ids = None if self.ids is None else tuple(self.ids)
+        return msgspec.structs.replace(filtered, ids=ids)
+
+
+class Edit(Body):
+    """Other arguments; what is not named stays."""
+
+    args: list[Any] | None = None
+    kwargs: dict[str, Any] | None = None
+    set: dict[str, Any] | None = Field(default=None, description="Single keyword arguments.")
+
+
+@routes.get("", **answers_page(shapes.DeadLetter))
+async def list_dead(desk: AtDesk, which: Annotated[Page, Query()]) -> Response:
+    """Newest first."""
+    question = _question("dead", which)
+    before = position(which.cursor, *question)
+    chosen = which.dead(before=before if isinstance(before, int) else None, limit=which.limit)
+    found = await (await desk.queries()).dead(chosen)
+    following = cursor(found[-1].id, *question) if len(found) == which.limit else None
+    return page([private(desk, dead_view(each)) for each in found], following)
+
+
+@routes.get("/groups", **answers(shapes.DeadGroups))
+async def groups(desk: AtDesk, which: Annotated[Groups, Query()]) -> Response:
+    """By task and last error, the most frequent first."""
+    found = await (await desk.queries()).dead_groups(which.dead(limit=which.limit))
+    return json(private(desk, {"items": [dead_group_view(each) for each in found]}))
+
+
+@routes.post("/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Replayed))
+async def replay_many(desk: AtDesk, body: Chosen) -> Response:
+    """Put dead jobs back into their queues, with all attempts restored, from the newest id down. One request
+    does at most `most`; go on with `next` until it is complete."""
+    question = _question("replay", body)
+    before = position(body.cursor, *question)
+    which = msgspec.structs.replace(body.which(), before=before if isinstance(before, int) else None)
+    ids: list[int] = []
+    workflows: dict[int, None] = {}
+    looked = left = 0
+    last: int | None = None
+    async for done in Replay(await desk.store(), desk.clock, which).pages(page=min(500, body.most)):
+        ids += done.job_ids
+        left += done.left
+        workflows |= dict.fromkeys(done.workflows)
+        looked, last = looked + done.looked_at, done.last_id
+        if looked >= body.most:
+            break
+    complete = looked < body.most or last is None
+    return json(
+        {
+            "replayed": len(ids),
+            "ids": ids,
+            "complete": complete,
+            "left": left,
+            "workflows": list(workflows),
+            "next": None if complete or last is None else cursor(last, *question),
+        }
+    )
+
+
+@routes.post("/purge", role=AccessRole.ADMIN, act="dead.purge", **answers(shapes.Purged))
+async def purge(desk: AtDesk, body: Chosen) -> Response:
+    """Delete dead letters for good, at most `most` in one request."""
+    which = body.which()
+    if which.ids is not None:
+        count = await (await desk.commands()).purge(which.ids)
+        return json({"purged": count, "complete": True})
+    page_of = msgspec.structs.replace(which, limit=body.most)
+    count, complete = await (await desk.commands()).purge_page(page_of)
+    return json({"purged": count, "complete": complete})
+
+
+@routes.get("/{job_id}", **answers(shapes.DeadLetter))
+async def show(desk: AtDesk, job_id: Id) -> Response:
+    """One dead letter, with every error it reported."""
+    return json(private(desk, dead_view(await (await desk.queries()).dead_letter(job_id))))
+
+
+@routes.patch("/{job_id}", role=AccessRole.OPERATOR, act="dead.edit", **answers(shapes.EditedDeadLetter))
+async def edit(request: Request, desk: AtDesk, job_id: Id, body: Edit) -> Response:
+    """Give a dead letter other arguments; those it had stay on record. They are checked where the app
+    declares the task."""
+    if body.args is None and body.kwargs is None and body.set is None:
+        raise InvalidArgument("body", {}, "args, kwargs or set")
+    editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
+    letter, changed = await editing.edit(job_id, lambda letter, had: _changed(desk, body, letter, had))
+    return json(private(desk, {"changed": changed, "letter": dead_view(letter)}))
+
+
+@routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Done))
+async def replay(desk: AtDesk, job_id: Id) -> Response:
+    """Put one dead job back into its queue."""
+    await (await desk.queries()).dead_letter(job_id)
+    return one(await (await desk.commands()).replay([job_id]))
+
+
+def _changed(desk: Desk, body: Edit, letter: DeadJob, had: Arguments) -> Arguments:
+    args = had[0] if body.args is None else body.args
+    kwargs = {**(had[1] if body.kwargs is None else body.kwargs), **(body.set or {})}
+    task = desk.app.registry.tasks.get(letter.task)
+    if task is not None:
+        task.check(args, kwargs)
+    return args, kwargs
+
+
+def _question(route: str, which: Filter) -> tuple[object, ...]:
+    return route, *sorted(which.model_dump(exclude={"cursor", "limit", "most"}, exclude_none=True).items())

@@ -1,0 +1,262 @@
+"""`/jobs`: put them in, look at them, steer them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Query
+from pydantic import Field, StringConstraints
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.declare.handle import JobHandle
+from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
+from mainspring.model.access import AccessRole
+from mainspring.model.history import JobFilter
+from mainspring.model.job import LIVE_STATES, JobState
+from mainspring.ops.commands import Done, Effect
+from mainspring.ops.enqueuing import Enqueuing, Wish
+from mainspring.ops.queries import JobHistory
+from mainspring.ops.views import View, answer_view, done_view, failure_view, handle_view, job_view, run_view
+from mainspring.ops.why import Why
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, answers_page, json, page
+from mainspring.web.api.job_views import job_detail, log_view
+from mainspring.web.api.requests import request_key
+from mainspring.web.api.values import (
+    LARGEST_ID,
+    AnId,
+    Body,
+    Cursor,
+    Id,
+    Length,
+    LengthText,
+    Limit,
+    Moment,
+    Name,
+    Params,
+    at,
+    length,
+)
+from mainspring.web.cursor import cursor, position
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.privacy import private
+from mainspring.web.problems import Problem
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+MOST_AT_ONCE = 10_000
+LARGEST_BULK = 8 * 1024 * 1024
+LONGEST_WAIT = 60
+routes = Routes("jobs", ApiRoute, prefix="/api/v1/jobs", tags=["jobs"])
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class NewJob(Body):
+    """A call of a task."""
+
+    task: Name
+    args: list[Any] = Field(default_factory=list)
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    delay: Length | None = None
+    run_at: Moment | None = None
+    priority: int | None = Field(default=None, ge=-100, le=100)
+    queue: Name | None = None
+    attempts: int | None = Field(default=None, ge=1)
+    key: Key | None = None
+    scope: Literal["queued", "finished"] | None = None
+    period: Length | None = None
+    on_duplicate: Literal["return", "replace", "error"] | None = None
+    debounce: Length | None = None
+    expires: Length | None = None
+    expires_at: Moment | None = None
+
+    def wish(self) -> Wish:
+        """As `ops` takes it."""
+        if self.expires is not None and self.expires_at is not None:
+            raise Problem(422, "invalid", "expires: expected it or expires_at, not both", field="expires")
+        plain = self.model_dump(exclude={"run_at", "expires_at", "args"})
+        return Wish(
+            **{**plain, "expires": at(self.expires_at, "expires_at") or self.expires},
+            args=tuple(self.args),
+            run_at=at(self.run_at, "run_at"),
+        )
+
+
+class NewJobs(Body):
+    """Calls that are put in together, all or none."""
+
+    jobs: list[NewJob] = Field(min_length=1)
+
+
+class Ids(Body):
+    """Which ones."""
+
+    ids: list[AnId] = Field(min_length=1, max_length=1000)
+
+
+class Which(Params):
+    """Which jobs; without a state, those that have not ended."""
+
+    state: JobState | None = None
+    task: Name | None = None
+    queue: Name | None = None
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+Once = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key and body are answered the same for a day, and make nothing more.",
+    ),
+]
+
+
+@routes.post(
+    "", role=AccessRole.OPERATOR, act="jobs.enqueue", **answers(shapes.JobHandle, status=201, also=200)
+)
+async def enqueue(request: Request, desk: AtDesk, body: NewJob, once: Once = None) -> Response:
+    """Put one job into its queue; it is stored when this answers. 200 when another stands for it."""
+    [handle], again = await _put(request, desk, [body.wish()], once)
+    return json(handle_view(handle), 201 if handle.created else 200, **_told(again))
+
+
+@routes.post("/bulk", role=AccessRole.OPERATOR, act="jobs.enqueue", **answers(shapes.JobHandles, status=201))
+async def enqueue_many(request: Request, desk: AtDesk, body: NewJobs, once: Once = None) -> Response:
+    """Put many jobs into their queues, all or none, at most 10000 at once."""
+    if len(body.jobs) > MOST_AT_ONCE:
+        raise Problem(413, "too_many", f"jobs: expected at most {MOST_AT_ONCE}", field="jobs")
+    handles, again = await _put(request, desk, [each.wish() for each in body.jobs], once)
+    return json({"items": [handle_view(each) for each in handles]}, 201, **_told(again))
+
+
+@routes.get("", **answers_page(shapes.ListedJob))
+async def list_jobs(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+    """Newest first."""
+    question = ("jobs", which.state, which.task, which.queue)
+    before = position(which.cursor, *question)
+    queries = await desk.queries()
+    found = await queries.jobs(
+        JobFilter(
+            state=which.state,
+            task=which.task,
+            queue=which.queue,
+            before=before if isinstance(before, int) else None,
+            limit=which.limit,
+        )
+    )
+    hints = await queries.hints(found)
+    views = [private(desk, {**job_view(each), "hint": hints.get(each.id)}) for each in found]
+    return page(views, cursor(found[-1].id, *question) if len(found) == which.limit else None)
+
+
+@routes.post("/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Dones))
+async def cancel_many(desk: AtDesk, body: Ids) -> Response:
+    """Take jobs out of their queues for good; those that run are told to stop."""
+    return _many(await (await desk.commands()).cancel(body.ids))
+
+
+@routes.post("/retry", role=AccessRole.OPERATOR, act="jobs.retry", **answers(shapes.Dones))
+async def retry_many(desk: AtDesk, body: Ids) -> Response:
+    """Make delayed jobs due now, and put dead ones back into their queues."""
+    return _many(await (await desk.commands()).retry(body.ids))
+
+
+@routes.get("/{job_id}", **answers(shapes.JobDetail))
+async def show(desk: AtDesk, job_id: Id) -> Response:
+    """One job, with every run of it."""
+    return json(private(desk, job_detail(await (await desk.queries()).job(job_id))))
+
+
+@routes.get("/{job_id}/runs", **answers(shapes.Runs))
+async def runs(desk: AtDesk, job_id: Id) -> Response:
+    """Every run of a job, oldest first."""
+    found = await (await desk.queries()).job(job_id)
+    return json(private(desk, {"items": [run_view(each) for each in found.runs]}))
+
+
+@routes.get("/{job_id}/logs", **answers(shapes.RunLogs))
+async def logs(
+    desk: AtDesk, job_id: Id, run: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
+) -> Response:
+    """The log lines that were captured of a job's runs, or of one of them."""
+    found = await (await desk.queries()).logs(job_id, number=run)
+    return json(private(desk, {"items": [log_view(each) for each in found]}))
+
+
+@routes.get("/{job_id}/why", **answers(shapes.Answer))
+async def why(desk: AtDesk, job_id: Id) -> Response:
+    """What a job waits for, or how it ended."""
+    return json(private(desk, answer_view(await Why(await desk.store(), desk.clock).job(job_id))))
+
+
+@routes.get("/{job_id}/result", **answers(shapes.JobResult))
+async def result(desk: AtDesk, job_id: Id, wait: Annotated[LengthText | None, Query()] = None) -> Response:
+    """What a job came to; with `wait`, once it has ended or that time is over, at most 60 s."""
+    most = length(wait, "wait")
+    if most is not None and most.total_seconds() > LONGEST_WAIT:
+        raise Problem(422, "range", f"wait: expected at most {LONGEST_WAIT} s", field="wait")
+    queries = await desk.queries()
+    found = await queries.job(job_id)
+    if most and found.job.state in LIVE_STATES:
+        await _ended(desk, job_id, most.total_seconds())
+        found = await queries.job(job_id)
+    return json(private(desk, _result(found)))
+
+
+@routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Done))
+async def cancel(desk: AtDesk, job_id: Id) -> Response:
+    """Take a job out of its queue for good; one that runs is told to stop."""
+    return one(await (await desk.commands()).cancel([job_id]))
+
+
+@routes.post("/{job_id}/retry", role=AccessRole.OPERATOR, act="jobs.retry", **answers(shapes.Done))
+async def retry(desk: AtDesk, job_id: Id) -> Response:
+    """Make a delayed job due now, or put a dead one back into its queue."""
+    return one(await (await desk.commands()).retry([job_id]))
+
+
+async def _put(
+    request: Request, desk: Desk, wishes: list[Wish], once: str | None
+) -> tuple[list[JobHandle[Any]], bool]:
+    enqueuing = Enqueuing(await desk.store(), desk.clock, desk.app.registry)
+    return await enqueuing.enqueue(wishes, request=await request_key(request, once))
+
+
+async def _ended(desk: Desk, job_id: int, seconds: float) -> None:
+    # What became of it is read anew.
+    with suppress(JobFailed, JobCancelled, ResultGone, WaitTimeout):
+        await desk.app.aresult(job_id, timeout=seconds)
+
+
+def _result(found: JobHistory) -> View:
+    job, view = found.job, job_view(found.job)
+    return {
+        "id": job.id,
+        "state": job.state.value,
+        "ended": job.state not in LIVE_STATES,
+        "result": view["result"],
+        "result_gone": "result_gone" in view,
+        "error": failure_view(job.errors[-1]) if job.state is JobState.DEAD and job.errors else None,
+    }
+
+
+def _told(again: bool) -> dict[str, str]:
+    return {"Idempotency-Replayed": "true"} if again else {}
+
+
+def _many(done: list[Done]) -> Response:
+    return json({"items": [done_view(each) for each in done]})
+
+
+def one(done: list[Done]) -> Response:
+    """What became of one job; 409 when nothing did."""
+    [only] = done
+    if only.effect is Effect.NONE:
+        raise Problem(409, "refused", f"job {only.job_id} {only.why}", was=only.was)
+    return json(done_view(only))

@@ -1,0 +1,230 @@
+"""`/schedules`: what runs by itself, and when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.model.access import AccessRole
+from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.ops.versions import step_view, steps
+from mainspring.ops.views import answer_view, moments_view, schedule_done_view, schedule_view, slot_view
+from mainspring.ops.why import Why
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, answers_page, json, page
+from mainspring.web.api.etag import etag
+from mainspring.web.api.values import Body, Cursor, InPath, Limit, Line, Moment, Name, Params, at, name_of
+from mainspring.web.cursor import cursor, position
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.identity import actor_of
+from mainspring.web.privacy import private
+from mainspring.web.problems import Problem
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+MOST_FIRES, MOST_SKIPS = 1000, 1000
+routes = Routes("schedules", ApiRoute, prefix="/api/v1/schedules", tags=["schedules"])
+
+
+class Which(Params):
+    """Which schedules."""
+
+    task: Name | None = None
+    paused: bool | None = None
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class Slots(Params):
+    """Which rows of the ledger; from `from` on and before `to`, newest first."""
+
+    start: Moment | None = Field(default=None, alias="from")
+    end: Moment | None = Field(default=None, alias="to")
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class Note(Body):
+    """Why, for those who find it so."""
+
+    note: Line | None = None
+
+
+class Names(Body):
+    """Which ones, and why."""
+
+    names: list[Name] = Field(min_length=1, max_length=1000)
+    note: Line | None = None
+
+
+class Skip(Body):
+    """How many slots, on top of those that are to be skipped already."""
+
+    count: int = Field(default=1, ge=1, le=MOST_SKIPS)
+
+
+@routes.get("", **answers_page(shapes.Schedule))
+async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+    """By name."""
+    question = ("schedules", which.task, which.paused)
+    after = position(which.cursor, *question)
+    found = [
+        each
+        for each in await (await desk.queries()).schedules()
+        if (which.task is None or each.task == which.task)
+        and (which.paused is None or (each.paused_at is not None) is which.paused)
+        and (not isinstance(after, str) or each.name > after)
+    ]
+    shown = found[: which.limit]
+    return page(
+        [private(desk, schedule_view(each)) for each in shown],
+        cursor(shown[-1].name, *question) if len(found) > len(shown) else None,
+    )
+
+
+@routes.post("/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDones))
+async def pause_many(request: Request, desk: AtDesk, body: Names) -> Response:
+    """Skip the slots of schedules from now on, until they are resumed."""
+    return _many(await (await _commands(desk)).pause(body.names, author=_by(request), note=body.note))
+
+
+@routes.post("/resume", role=AccessRole.OPERATOR, act="schedules.resume", **answers(shapes.ScheduleDones))
+async def resume_many(request: Request, desk: AtDesk, body: Names) -> Response:
+    """End the pause of schedules; the slots of the pause are not caught up."""
+    return _many(await (await _commands(desk)).resume(body.names, author=_by(request)))
+
+
+@routes.post("/delete", role=AccessRole.ADMIN, act="schedules.delete", **answers(shapes.ScheduleDones))
+async def delete_many(request: Request, desk: AtDesk, body: Names) -> Response:
+    """Take schedules away; their ledger, their versions and the jobs they made stay."""
+    return _many(await (await _commands(desk)).delete(body.names, author=_by(request)))
+
+
+@routes.get("/{name}", **answers(shapes.ScheduleDetail))
+async def show(desk: AtDesk, name: InPath) -> Response:
+    """One schedule, its last slots and its next fires. The ETag is its version."""
+    found = await (await desk.queries()).schedule(name_of(name))
+    slots = [slot_view(each) for each in found.slots]
+    view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
+    return json(private(desk, view), ETag=etag(found.schedule.version))
+
+
+@routes.get("/{name}/slots", **answers_page(shapes.Slot))
+async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) -> Response:
+    """The ledger: what became of each slot, newest first; of a schedule that was deleted too."""
+    question = ("slots", name, which.start, which.end)
+    before = position(which.cursor, *question)
+    until = datetime.fromisoformat(before) if isinstance(before, str) else at(which.end, "to")
+    await (await desk.queries()).versions(name_of(name))
+    found = await (await desk.store()).slots(
+        name_of(name), start=at(which.start, "from"), before=until, limit=which.limit
+    )
+    last = found[-1].slot_at.astimezone(UTC).isoformat() if found else ""
+    following = cursor(last, *question) if len(found) == which.limit else None
+    return page([slot_view(each) for each in found], following)
+
+
+@routes.get("/{name}/versions", **answers(shapes.Versions))
+async def versions(desk: AtDesk, name: InPath) -> Response:
+    """Who changed what, and when; oldest first."""
+    found = await (await desk.queries()).versions(name_of(name))
+    return json(private(desk, {"items": [step_view(each) for each in steps(found)]}))
+
+
+@routes.get("/{name}/next", **answers(shapes.Fires))
+async def fires(
+    desk: AtDesk, name: InPath, count: Annotated[int, Query(ge=1, le=MOST_FIRES)] = 5
+) -> Response:
+    """When it fires next; null when this version cannot read its trigger."""
+    found = await (await desk.queries()).schedule(name_of(name), slots=0, fires=count)
+    return json({"fires": moments_view(found.fires)})
+
+
+@routes.get("/{name}/why", **answers(shapes.SlotAnswer))
+async def why(
+    desk: AtDesk, name: InPath, when: Annotated[Moment | None, Query(alias="at")] = None
+) -> Response:
+    """Why it did, or did not do, something at a moment; without one, the last and the next slot."""
+    asked, schedule = Why(await desk.store(), desk.clock), name_of(name)
+    moment = at(when, "at")
+    if moment is not None:
+        slot = answer_view(await asked.slot(schedule, moment))
+        return json({"schedule": schedule, "at": slot, "last": None, "next": None})
+    both = await asked.schedule(schedule)
+    return json(
+        {"schedule": schedule, "at": None, "last": answer_view(both.last), "next": answer_view(both.next)}
+    )
+
+
+@routes.post("/{name}/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDone))
+async def pause(request: Request, desk: AtDesk, name: InPath, body: Note | None = None) -> Response:
+    """Skip its slots from now on, until it is resumed."""
+    note = None if body is None else body.note
+    return _one(await (await _commands(desk)).pause([name_of(name)], author=_by(request), note=note))
+
+
+@routes.post(
+    "/{name}/resume", role=AccessRole.OPERATOR, act="schedules.resume", **answers(shapes.ScheduleDone)
+)
+async def resume(request: Request, desk: AtDesk, name: InPath) -> Response:
+    """End its pause; the slots of the pause are not caught up."""
+    return _one(await (await _commands(desk)).resume([name_of(name)], author=_by(request)))
+
+
+@routes.post("/{name}/skip", role=AccessRole.OPERATOR, act="schedules.skip", **answers(shapes.Skipping))
+async def skip(request: Request, desk: AtDesk, name: InPath, body: Skip | None = None) -> Response:
+    """Skip its next slots."""
+    count = 1 if body is None else body.count
+    done = await (await _commands(desk)).skip(name_of(name), count, author=_by(request))
+    return json({"name": done.name, "added": done.added, "skips": done.skips})
+
+
+@routes.post(
+    "/{name}/trigger",
+    role=AccessRole.OPERATOR,
+    act="schedules.trigger",
+    **answers(shapes.Triggered, status=201),
+)
+async def trigger(desk: AtDesk, name: InPath) -> Response:
+    """Make a job of it now, besides its slots, even if it is paused."""
+    done = await (await _commands(desk)).trigger(name_of(name))
+    return json({"name": done.name, "job_id": done.job_id, "task": done.task, "queue": done.queue}, 201)
+
+
+@routes.post(
+    "/{name}/hand-back", role=AccessRole.OPERATOR, act="schedules.hand_back", **answers(shapes.ScheduleDone)
+)
+async def hand_back(request: Request, desk: AtDesk, name: InPath, body: Note | None = None) -> Response:
+    """Let code have what somebody edited: what an app declares counts again."""
+    note = None if body is None else body.note
+    return _one(await (await _commands(desk)).hand_back([name_of(name)], author=_by(request), note=note))
+
+
+@routes.delete("/{name}", role=AccessRole.ADMIN, act="schedules.delete", **answers(shapes.ScheduleDone))
+async def delete(request: Request, desk: AtDesk, name: InPath) -> Response:
+    """Take it away; its ledger, its versions and the jobs it made stay."""
+    return _one(await (await _commands(desk)).delete([name_of(name)], author=_by(request)))
+
+
+async def _commands(desk: Desk) -> ScheduleCommands:
+    return ScheduleCommands(await desk.store(), desk.clock)
+
+
+def _by(request: Request) -> str:
+    return actor_of(request).name
+
+
+def _many(done: list[ScheduleDone]) -> Response:
+    return json({"items": [schedule_done_view(each) for each in done]})
+
+
+def _one(done: list[ScheduleDone]) -> Response:
+    [only] = done
+    if only.effect is ScheduleEffect.NONE:
+        raise Problem(409, "refused", f"schedule {only.name} {only.why}")
+    return json(schedule_done_view(only))

@@ -1,0 +1,252 @@
+"""`/workflows`: see, start and steer graphs of jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mainspring.declare.workflow_task import PREFIX, WorkflowTask
+from mainspring.errors import NotFound
+from mainspring.model.access import AccessRole
+from mainspring.model.workflow import Definition, WorkflowState
+from mainspring.ops.enqueuing import Enqueuing, Wish
+from mainspring.ops.views import handle_view
+from mainspring.ops.workflow_graph import drawn, edges
+from mainspring.ops.workflow_queries import ITEMS, PAGE, WorkflowQueries
+from mainspring.ops.workflow_views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, answers_page, json, page
+from mainspring.web.api.jobs import Key, Once
+from mainspring.web.api.requests import request_key
+from mainspring.web.api.values import (
+    Body,
+    Cursor,
+    Id,
+    InPath,
+    Length,
+    Limit,
+    Line,
+    Moment,
+    Name,
+    Params,
+    at,
+    name_of,
+)
+from mainspring.web.cursor import cursor, position
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.identity import actor_of
+from mainspring.web.privacy import private
+from mainspring.web.problems import Problem
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+routes = Routes("workflows", ApiRoute, prefix="/api/v1", tags=["workflows"])
+
+
+def _joined() -> Any:
+    """A workflow's own facts and its steps, in one object, as `workflow_json` writes them."""
+    own = [(each.name, each.type) for each in msgspec.structs.fields(WorkflowRow)]
+    rest = [
+        (each.name, each.type) for each in msgspec.structs.fields(WorkflowView) if each.name != "workflow"
+    ]
+    return msgspec.defstruct("Workflow", [*own, *rest], kw_only=True)
+
+
+Workflow = _joined()
+
+
+class Which(Params):
+    """Which workflows."""
+
+    name: Name | None = None
+    state: WorkflowState | None = None
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class Start(Body):
+    """A workflow to be started."""
+
+    name: Name
+    params: dict[str, Any] = Field(default_factory=dict)
+    delay: Length | None = None
+    run_at: Moment | None = None
+    priority: int | None = Field(default=None, ge=-100, le=100)
+    queue: Name | None = None
+    key: Key | None = None
+    expires: Length | None = None
+
+
+class Note(Body):
+    """Why, for the record."""
+
+    note: Line | None = None
+
+
+class Cancel(Note):
+    """How to end it."""
+
+    now: bool = Field(default=False, description="Run nothing more, not even what runs always.")
+
+
+class Retry(Note):
+    """Which steps; none for all that failed."""
+
+    steps: list[Name] = Field(default_factory=list, max_length=1000)
+
+
+class Fork(Note):
+    """Where it begins anew."""
+
+    step: Name
+
+
+@routes.get("/workflows", **answers_page(WorkflowRow))
+async def list_workflows(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+    """Newest first."""
+    question = ("workflows", which.name, which.state)
+    before = position(which.cursor, *question)
+    found = await (await _queries(desk)).workflows(
+        name=which.name,
+        state=which.state,
+        before=before if isinstance(before, int) else None,
+        limit=which.limit,
+    )
+    following = cursor(found[-1].id, *question) if len(found) == which.limit else None
+    return page([plain(each) for each in found], following)
+
+
+@routes.post(
+    "/workflows",
+    role=AccessRole.OPERATOR,
+    act="workflows.start",
+    **answers(shapes.JobHandle, status=201, also=200),
+)
+async def start(request: Request, desk: AtDesk, body: Start, once: Once = None) -> Response:
+    """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
+    given = body.model_dump(exclude={"name", "params", "run_at"})
+    wish = Wish(task=f"{PREFIX}{body.name}", kwargs=body.params, run_at=at(body.run_at, "run_at"), **given)
+    enqueuing = Enqueuing(await desk.store(), desk.clock, desk.app.registry)
+    [handle], _ = await enqueuing.enqueue([wish], request=await request_key(request, once))
+    return json(handle_view(handle), 201 if handle.created else 200)
+
+
+@routes.get("/workflows/{workflow_id}", **answers(Workflow))
+async def show(desk: AtDesk, workflow_id: Id, items: Annotated[int, Query(ge=0, le=500)] = ITEMS) -> Response:
+    """One workflow: its graph, its timeline, and what was done to it."""
+    return json(private(desk, workflow_json(await (await _queries(desk)).workflow(workflow_id, items=items))))
+
+
+@routes.get("/workflows/{workflow_id}/steps/{step}", **answers(StepView))
+async def show_step(
+    desk: AtDesk,
+    workflow_id: Id,
+    step: InPath,
+    item: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+    first: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    limit: Limit = PAGE,
+) -> Response:
+    """One step, or one item of a map: its runs, errors, inputs and output."""
+    queries = await _queries(desk)
+    found = await queries.step(workflow_id, name_of(step), item=item, first=first, most=limit)
+    return json(private(desk, plain(found)))
+
+
+@routes.get("/workflows/{workflow_id}/graph", **answers(shapes.Graph))
+async def graph(desk: AtDesk, workflow_id: Id) -> Response:
+    """Its graph, with the states of its steps."""
+    queries = await _queries(desk)
+    view = await queries.workflow(workflow_id, items=0)
+    states = {each.name: each.state for each in view.nodes}
+    return json(_graph(await queries.definition(workflow_id), states))
+
+
+@routes.get("/workflow-graphs/{name}", **answers(shapes.Graph))
+async def declared_graph(desk: AtDesk, name: InPath) -> Response:
+    """The graph of a workflow as the app declares it, or as the newest one of that name follows it."""
+    task = desk.app.registry.tasks.get(f"{PREFIX}{name_of(name)}")
+    if isinstance(task, WorkflowTask):
+        return json(_graph(task.definition, None))
+    found = await (await _queries(desk)).newest(name_of(name))
+    if found is None:
+        raise NotFound("workflow", name_of(name))
+    return json(_graph(found, None))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/cancel",
+    role=AccessRole.OPERATOR,
+    act="workflows.cancel",
+    **answers(WorkflowDone),
+)
+async def cancel(request: Request, desk: AtDesk, workflow_id: Id, body: Cancel | None = None) -> Response:
+    """Take its steps away; what is to run always or to undo them still runs."""
+    orders = await _commands(request, desk, body)
+    return _told(await orders.cancel(workflow_id, now=body is not None and body.now))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/pause", role=AccessRole.OPERATOR, act="workflows.pause", **answers(WorkflowDone)
+)
+async def pause(request: Request, desk: AtDesk, workflow_id: Id, body: Note | None = None) -> Response:
+    """Release no further step; what is in the queue runs."""
+    return _told(await (await _commands(request, desk, body)).pause(workflow_id))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/resume",
+    role=AccessRole.OPERATOR,
+    act="workflows.resume",
+    **answers(WorkflowDone),
+)
+async def resume(request: Request, desk: AtDesk, workflow_id: Id, body: Note | None = None) -> Response:
+    """Go on."""
+    return _told(await (await _commands(request, desk, body)).resume(workflow_id))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/retry", role=AccessRole.OPERATOR, act="workflows.retry", **answers(WorkflowDone)
+)
+async def retry(request: Request, desk: AtDesk, workflow_id: Id, body: Retry | None = None) -> Response:
+    """Run failed steps again, and what came after them; what succeeded is kept."""
+    orders = await _commands(request, desk, body)
+    return _told(await orders.retry(workflow_id, () if body is None else body.steps))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/fork",
+    role=AccessRole.OPERATOR,
+    act="workflows.fork",
+    **answers(WorkflowDone, status=201),
+)
+async def fork(request: Request, desk: AtDesk, workflow_id: Id, body: Fork) -> Response:
+    """Start a new workflow that has the results of the steps before one, and runs the rest again."""
+    orders = await _commands(request, desk, body)
+    return json(plain(await orders.fork(workflow_id, body.step)), 201)
+
+
+async def _queries(desk: Desk) -> WorkflowQueries:
+    return WorkflowQueries(await desk.store(), desk.clock)
+
+
+async def _commands(request: Request, desk: Desk, body: Note | None) -> WorkflowCommands:
+    note = None if body is None else body.note
+    return WorkflowCommands(await desk.store(), desk.clock, author=actor_of(request).name, note=note)
+
+
+def _told(done: WorkflowDone) -> Response:
+    if done.effect is WorkflowEffect.NONE and not done.already:
+        raise Problem(409, "refused", f"workflow {done.workflow_id} {done.why}")
+    return json(plain(done))
+
+
+def _graph(definition: Definition, states: dict[str, str] | None) -> dict[str, object]:
+    nodes = drawn(definition)
+    made = [{**plain(each), **({} if states is None else {"state": states[each.name]})} for each in nodes]
+    return {"name": definition.name, "nodes": made, "edges": [plain(each) for each in edges(nodes)]}

@@ -1,0 +1,119 @@
+"""Serves the API and the dashboard by itself: a socket, and uvicorn on the event loop that is there."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from mainspring.app import Mainspring
+from mainspring.config import ServerConfig
+from mainspring.errors import InvalidConfig
+from mainspring.web.app import Door, create_app
+from mainspring.web.protocol import LARGEST_HEADERS, CarefulProtocol
+from mainspring.web.ways import usual_ways
+
+BACKLOG = 256
+MOST_CONNECTIONS = 2000
+KEPT_ALIVE = 10
+GRACE = 5
+
+
+class Server:
+    """One app, served until it is stopped."""
+
+    def __init__(self, app: Mainspring, *, port: int | None = None) -> None:
+        """Binds at once: what is wrong with the address is known before anything else is done."""
+        settings = app.settings.server
+        self._socket = _bound(settings, settings.port if port is None else port)
+        self.web = create_app(
+            app, identify=usual_ways(app), hosts=_hosts(settings), largest=settings.max_body
+        )
+        self._uvicorn = _Uvicorn(_config(self.web, settings))
+        self._settings = settings
+
+    @property
+    def url(self) -> str:
+        """What people type to get here."""
+        if self._settings.public_url:
+            return self._settings.public_url.rstrip("/")
+        scheme = "https" if self._settings.tls_cert else "http"
+        host, port = self._socket.getsockname()[:2]
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def run(self) -> None:
+        """Until somebody calls stop."""
+        try:
+            await self._uvicorn.serve(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Take no more requests, end streams, let others end."""
+        self.web.state.live.close()
+        self._uvicorn.should_exit = True
+
+    def close(self) -> None:
+        """Let go of the address, for one that never ran."""
+        self._socket.close()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address. A name other than localhost may be anything."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _config(web: Door, settings: ServerConfig) -> uvicorn.Config:
+    return uvicorn.Config(
+        web,
+        http=CarefulProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEPT_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+        h11_max_incomplete_event_size=LARGEST_HEADERS,
+        ssl_certfile=settings.tls_cert or None,
+        ssl_keyfile=settings.tls_key or None,
+    )
+
+
+def _hosts(settings: ServerConfig) -> tuple[str, ...]:
+    """The names it answers to; at a loopback address those of this machine, for any page that a browser
+    here has open may have its own name lead to us."""
+    named = urlsplit(settings.public_url).hostname if settings.public_url else None
+    if settings.allowed_hosts:
+        return (*settings.allowed_hosts, *([named] if named else ()))
+    if is_loopback(settings.host):
+        return ("localhost", "127.0.0.1", "[::1]", settings.host, *([named] if named else ()))
+    return ()
+
+
+def _bound(settings: ServerConfig, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        why = f"an address that is free here ({error.strerror or error})"
+        raise InvalidConfig("server.port", f"{settings.host}:{port}", why) from None
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are for whoever runs us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

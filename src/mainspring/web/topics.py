@@ -1,0 +1,116 @@
+"""What can be listened to: `queues`, `job/7`, `schedule/nightly`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from mainspring.declare.names import valid_name
+from mainspring.errors import InvalidArgument
+from mainspring.model.history import DeadFilter
+from mainspring.model.value import Value
+from mainspring.ops.leases import lease_view
+from mainspring.ops.queues import queue_view
+from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
+from mainspring.ops.workflow_queries import WorkflowQueries
+from mainspring.ops.workflow_views import workflow_json
+from mainspring.web.api.job_views import job_detail
+from mainspring.web.desk import Desk
+from mainspring.web.privacy import private
+
+Look = Callable[[Desk], Awaitable[View]]
+LARGEST_ID = 2**63 - 1
+GROUPS = 50
+
+
+class Topic(Value, frozen=True, kw_only=True):
+    """Something that may change, the noun that one must be let in to, and how to look at it."""
+
+    name: str
+    noun: str
+    look: Look
+
+
+def topic_of(text: str) -> Topic:
+    """The topic of this name, or InvalidArgument."""
+    kind, slash, rest = text.partition("/")
+    if not slash and kind in _WHOLE:
+        noun, look = _WHOLE[kind]
+        return Topic(name=text, noun=noun, look=look)
+    if slash and kind in ("job", "workflow") and rest.isascii() and rest.isdigit() and len(rest) < 20:
+        number = int(rest)
+        if 1 <= number <= LARGEST_ID:
+            return _one(kind, number)
+    if slash and kind == "schedule":
+        return _schedule(valid_name(rest.replace("~", "/"), "topic"))
+    listed = ", ".join(sorted(_WHOLE))
+    raise InvalidArgument("topic", text, f"one of {listed}, job/ID, workflow/ID, schedule/NAME")
+
+
+async def _queues(desk: Desk) -> View:
+    return {"items": [queue_view(each) for each in await (await desk.queues()).all()]}
+
+
+async def _workers(desk: Desk) -> View:
+    # A lease that is renewed is no news.
+    found = await (await desk.queries()).members()
+    views = [{**member_view(each), "lease_until": None} for each in found]
+    leases = await (await desk.store()).leases(at=desk.clock.stamp())
+    return {"items": views, "leases": [{**lease_view(each), "expires_at": None} for each in leases]}
+
+
+async def _dead(desk: Desk) -> View:
+    found = await (await desk.queries()).dead_groups(DeadFilter(limit=GROUPS))
+    return private(desk, {"items": [dead_group_view(each) for each in found]})
+
+
+async def _schedules(desk: Desk) -> View:
+    found = await (await desk.queries()).schedules()
+    paused = sum(each.paused_at is not None for each in found)
+    soon = min((each.next_at for each in found if each.next_at is not None), default=None)
+    return {"count": len(found), "paused": paused, "next_at": None if soon is None else soon.isoformat()}
+
+
+async def _overview(desk: Desk) -> View:
+    queues = await (await desk.queues()).all()
+    members = [each for each in await (await desk.queries()).members() if each.alive]
+    roles = [each.role.value for each in members]
+    return {
+        "ready": sum(each.ready for each in queues),
+        "delayed": sum(each.delayed for each in queues),
+        "running": sum(each.running for each in queues),
+        "workers": roles.count("worker"),
+        "schedulers": roles.count("scheduler"),
+        "paused_queues": [each.name for each in queues if each.pause is not None],
+    }
+
+
+def _one(kind: str, number: int) -> Topic:
+    async def job(desk: Desk) -> View:
+        return private(desk, job_detail(await (await desk.queries()).job(number)))
+
+    async def workflow(desk: Desk) -> View:
+        found = await WorkflowQueries(await desk.store(), desk.clock).workflow(number)
+        # The moment of the look is no news.
+        return private(desk, {**workflow_json(found), "as_of": None})
+
+    look = job if kind == "job" else workflow
+    return Topic(name=f"{kind}/{number}", noun=f"{kind}s", look=look)
+
+
+def _schedule(name: str) -> Topic:
+    async def schedule(desk: Desk) -> View:
+        found = await (await desk.queries()).schedule(name)
+        slots = [slot_view(each) for each in found.slots]
+        view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
+        return private(desk, view)
+
+    return Topic(name=f"schedule/{name}", noun="schedules", look=schedule)
+
+
+_WHOLE: dict[str, tuple[str, Look]] = {
+    "overview": ("stats", _overview),
+    "queues": ("queues", _queues),
+    "workers": ("fleet", _workers),
+    "dead": ("dead", _dead),
+    "schedules": ("schedules", _schedules),
+}

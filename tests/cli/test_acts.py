@@ -1,0 +1,206 @@
+"""Whatever a command changes is on record; whatever only looks leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import pytest
+
+from mainspring.cli.author import login_name
+from mainspring.cli.main import cli
+from mainspring.ops.witness import READS
+from mainspring.store.ports import Store
+from tests.cli.conftest import Answer, Shell
+
+SHOP = """
+from mainspring import Mainspring, Retry
+
+app = Mainspring()
+
+
+@app.task
+def greet(name: str = "world", password: str = "") -> str:
+    return name
+
+
+@app.task(retry=Retry(attempts=1))
+def broken() -> None:
+    raise ValueError
+
+
+flow = app.workflow("flow")
+flow.step(broken)
+
+
+app.schedule("greetings", greet, every="1h")
+"""
+READING = {
+    *("config show", "doctor", "check", "next", "simulate", "audit", "db verify", "db sql"),
+    *(
+        "why job",
+        "why schedule",
+        "jobs list",
+        "jobs show",
+        "jobs logs",
+        "dead list",
+        "dead groups",
+        "dead show",
+    ),
+    *("workflows list", "workflows show", "workflows graph", "queues list", "limits list"),
+    *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
+    *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
+}
+#: They do what others ordered; what they do is on record in the jobs and the ledger.
+PROCESSES = {"dev", "worker", "scheduler"}
+#: Words that change something, in an order in which each can.
+CHANGING = [
+    ("enqueue", "enqueue shop greet password=hunter2"),
+    ("jobs retry", "jobs retry {waiting}"),
+    ("jobs cancel", "jobs cancel {waiting}"),
+    ("dead edit", "dead edit {dead} --args [1]"),
+    ("dead replay", "dead replay {dead}"),
+    ("dead purge", "dead purge {dead_too} --yes"),
+    ("events send", "events send paid"),
+    ("workflows fork", "workflows fork {failed} --from broken"),
+    ("workflows retry", "workflows retry {failed}"),
+    ("workflows pause", "workflows pause {failed}"),
+    ("workflows resume", "workflows resume {failed}"),
+    ("workflows cancel", "workflows cancel {failed}"),
+    ("queues pause", "queues pause quiet"),
+    ("queues resume", "queues resume quiet"),
+    ("queues drain", "queues drain quiet"),
+    ("schedules create", "schedules create mine --task greet --every 1h"),
+    ("schedules apply", "schedules apply shop"),
+    ("schedules edit", "schedules edit greetings --priority 3"),
+    ("schedules hand-back", "schedules hand-back greetings"),
+    ("schedules pause", "schedules pause greetings"),
+    ("schedules resume", "schedules resume greetings"),
+    ("schedules trigger", "schedules trigger greetings"),
+    ("schedules skip", "schedules skip greetings --count 1"),
+    ("backfill", "backfill mine --from 2026-01-01T00:00:00Z --to 2026-01-01T02:00:00Z"),
+    ("backfills cancel", "backfills cancel 1"),
+    ("schedules delete", "schedules delete greetings --yes"),
+    ("tokens create", "tokens create ci --role viewer --scope jobs --expires 90d"),
+    ("tokens revoke", "tokens revoke 1"),
+    ("sessions end", "sessions end --name ada"),
+]
+NAMES = {
+    "enqueue": "jobs.enqueue",
+    "backfill": "backfills.start",
+    "schedules hand-back": "schedules.hand_back",
+}
+
+
+def leaves(group: click.Group, *path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, *path, name)
+        else:
+            yield " ".join((*path, name))
+
+
+def on_record(call: Callable[..., Answer]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = call("acts", "list", "--json", "--limit", "1000").data
+    return found[::-1]
+
+
+def test_every_command_is_known_to_read_or_to_change():
+    # One that is new: does it change something? Then say with which words, and the test below tries them.
+    known = {*READING, *PROCESSES, *(command for command, _ in CHANGING), "db migrate"}
+    assert set(leaves(cli)) == known
+
+
+def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, call: Callable[..., Answer]):
+    bare_shell.write("shop.py", SHOP)
+    assert call("db", "migrate").code == 0
+
+    def put(*words: str) -> str:
+        return str(call("enqueue", "shop", *words, "--json").data["id"])
+
+    ids = {"dead": put("broken"), "dead_too": put("broken"), "failed": put("workflow:flow")}
+    assert bare_shell("worker", "shop", "--burst").code == 0
+    ids["waiting"] = put("greet", "--delay", "1h")
+    seen = len(on_record(call))
+    for command, text in CHANGING:
+        words = text.format(**ids)
+        done = call(*words.split())
+        assert done.code == 0, (words, done.err)
+        new = on_record(call)[seen:]
+        assert [each["act"] for each in new] == [NAMES.get(command, command.replace(" ", "."))], words
+        assert (new[0]["outcome"], new[0]["actor"], new[0]["via"]) == ("done", login_name(), "cli"), words
+        seen += 1
+    assert "hunter2" not in json.dumps(on_record(call))
+    [first, *_] = on_record(call)
+    assert (first["act"], first["result"]) == ("db.migrate", {"calls": ["migrate"]})
+    checked = call("acts", "verify", "--json").data
+    assert (checked["sound"], checked["entries"]) == (True, 2 * seen)
+    assert call("acts", "verify", "--known", checked["head"]).code == 0
+
+
+def test_what_fails_is_on_record_and_what_only_looks_is_not(bare_shell: Shell, call: Callable[..., Answer]):
+    assert call("db", "migrate").code == 0
+    before = on_record(call)
+    for words in (
+        "jobs list",
+        "queues list",
+        "doctor",
+        "schedules plan shop",
+        "tokens list",
+        "jobs cancel 99",
+    ):
+        call(*words.split())
+    assert on_record(call) == before
+    with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
+        database.execute(
+            "CREATE TRIGGER no BEFORE INSERT ON queue_pauses BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    database.close()
+
+    assert call("queues", "pause", "default").code == 1
+
+    [*_, last] = on_record(call)
+    assert (last["act"], last["outcome"], last["result"]["error"]) == ("queues.pause", "failed", "StoreError")
+
+
+def test_a_changed_log_is_told_of(bare_shell: Shell, call: Callable[..., Answer]):
+    call("db", "migrate")
+    call("queues", "pause", "default")
+    with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
+        database.execute("DROP TRIGGER acts_stand")
+        database.execute("UPDATE acts SET actor = 'nobody' WHERE id = 3")
+    database.close()
+
+    told = call("acts", "verify")
+
+    assert told.code == 1
+    assert told.err.startswith("entry 3: it was changed")
+    assert call("acts", "verify", "--known", "x").code == 2
+
+
+def test_a_token_is_shown_once(call: Callable[..., Answer]):
+    call("db", "migrate")
+    made = call("tokens", "create", "ci", "--role", "operator", "--expires", "90d", "--by", "ada")
+    secret = made.out.strip()
+
+    assert secret.startswith("ms_")
+    assert "token 1 for ci, operator, until 2" in made.err
+    listed = call("tokens", "list", "--json").data
+    assert (listed[0]["name"], listed[0]["author"], listed[0]["alive"]) == ("ci", "ada", True)
+    with open("mainspring.db", "rb") as file:
+        assert secret.encode() not in file.read()
+    assert call("tokens", "revoke", "1").out == "token 1 revoked\n"
+    assert call("tokens", "revoke", "1").out == "token 1 had ended already; nothing was done\n"
+    assert call("tokens", "revoke", "2").code == 1
+    assert call("tokens", "create", "ci", "--role", "king").code == 2
+    assert call("tokens", "create", "a\nb", "--role", "viewer").code == 2
+    assert call("tokens", "create", "ci", "--role", "viewer", "--expires", "1s").code == 2
+    assert call("sessions", "end").code == 2
+
+
+@pytest.mark.parametrize("name", sorted(READS))
+def test_what_is_taken_to_read_is_a_call_of_the_store(name):
+    assert hasattr(Store, name)

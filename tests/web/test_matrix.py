@@ -1,0 +1,109 @@
+"""Who may use what: every role at every method of every route, from the routes themselves."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mainspring.model.access import NOUNS, AccessRole
+from tests.support.door import House
+from tests.support.matrix import PUBLIC, guarded, kept
+
+ENDLESS = {"GET /api/v1/stream"}
+TRICKS = ("/{}", "{}/", "{};x=y", "{}.json", "{}%2f", "{}%20", "{}?token=ms_x", "/%2e%2e{}")
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+
+
+def ask(house: House, place: str, role: str | None, **options: Any) -> Any:
+    method, path = place.split()
+    path = re.sub(r"\{\w*id\}", "424242", path)
+    path = re.sub(r"\{[^}]+\}", "nothing-here", path)
+    body = {} if method in ("GET", "DELETE") else {"json": {}}
+    return house.ask(method, path, role=role, follow_redirects=False, **body, **options)
+
+
+def test_the_table_is_what_the_routes_say(sqlite_house: House) -> None:
+    table = guarded(sqlite_house.web)
+
+    # After a look: python -m tests.support.matrix --write
+    assert table == kept()
+    assert {each["noun"] for each in table.values()} <= set(NOUNS)
+    assert not [place for place, each in table.items() if each["act"] is None and not place.startswith("GET")]
+
+
+def test_each_role_may_do_what_the_table_says_and_no_more(sqlite_house: House) -> None:
+    wrong = []
+    for place, guard in kept().items():
+        if guard["role"] == PUBLIC or place in ENDLESS:
+            continue
+        needs = AccessRole(str(guard["role"]))
+        for role in (None, *AccessRole):
+            status = ask(sqlite_house, place, role).status_code
+            fits = (
+                status == 401
+                if role is None
+                else (status not in (401, 403))
+                if role.includes(needs)
+                else status == 403
+            )
+            if not fits or status >= 500:
+                wrong.append((place, role, status))
+
+    assert wrong == []
+
+
+def test_a_token_of_other_nouns_gets_nowhere(sqlite_house: House) -> None:
+    wrong = []
+    for place, guard in kept().items():
+        if guard["role"] != PUBLIC:
+            others = ",".join(each for each in NOUNS if each != guard["noun"])
+            status = ask(sqlite_house, place, "admin", headers={"X-Scopes": others}).status_code
+            if status != 403:
+                wrong.append((place, status))
+
+    assert wrong == []
+
+
+def test_what_is_not_there_is_nobodys_business(sqlite_house: House) -> None:
+    """Without credentials: other methods, and the ways in which paths have been mistaken for others."""
+    wrong = []
+    for place, guard in kept().items():
+        _, path = place.split()
+        if guard["role"] == PUBLIC:
+            continue
+        path = re.sub(r"\{[^}]+\}", "1", path)
+        asked = [(method, path) for method in ("HEAD", "OPTIONS", "PUT", "TRACE")]
+        asked += [("GET", trick.format(path)) for trick in TRICKS] + [("GET", path.upper())]
+        for method, way in asked:
+            answer = sqlite_house.ask(method, way, role=None, follow_redirects=False)
+            if answer.status_code not in (401, 303, 307) or "access-control-allow-origin" in answer.headers:
+                wrong.append((method, way, answer.status_code))
+
+    assert wrong == []
+
+
+def test_every_answer_tells_browsers_what_they_may_not(sqlite_house: House) -> None:
+    answers = [
+        sqlite_house.get("/jobs"),
+        sqlite_house.get("/jobs", role=None),
+        sqlite_house.get("/nothing"),
+        sqlite_house.get("/jobs/%00"),
+        sqlite_house.post("/jobs", {"task": 7}),
+        sqlite_house.ask("GET", "/static/mainspring.js", role=None),
+        sqlite_house.ask("GET", "/login", role=None),
+    ]
+
+    for answer in answers:
+        page = answer.headers["content-type"].startswith("text/html")
+        policy = answer.headers["content-security-policy"]
+        assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert ("script-src 'self'" in policy) == page
+        assert "server" not in answer.headers
+        assert not [name for name in answer.headers if name.startswith("access-control")]
