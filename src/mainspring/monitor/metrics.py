@@ -98,6 +98,12 @@ class Metrics:
 
         survey.on_answer = learn
 
+    def tells(self, survey: Survey) -> bool:
+        """Whether this is the survey whose findings are told: the first that offers itself."""
+        if self._survey is None:
+            self.watch(survey)
+        return self._survey is survey
+
     def called(self, call: str, seconds: float, *, failed: bool) -> None:
         """A call to the store is over."""
         spread = self._calls.get(call)
