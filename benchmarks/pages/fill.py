@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - long lines of SQL
 """Fills a PostgreSQL with a fleet's month, straight into the tables: what made it is not measured."""
 
 from __future__ import annotations
@@ -207,12 +208,12 @@ def _workflows(size: Size) -> Iterator[str]:
 
 
 def _stats() -> str:
-    """Every task in two queues: a day by minutes, a fortnight by ten, ninety days by hours."""
+    """Every task in two queues: a day by minutes, a fortnight by ten, a season by hours, a year by days."""
     rows = []
-    for span, days in ((1, 1), (10, 14), (60, 90)):
+    for span, days in ((1, 1), (10, 14), (60, 90), (1440, 365)):
         rows.append(f"""
             INSERT INTO mainspring.stats (span, at, task, queue, counts, waits, tooks)
-            SELECT {span}, date_trunc('hour', now()) - n * interval '{span} minutes', 'work.task' || t, 'queue' || q,
+            SELECT {span}, date_bin(interval '{span} minutes', now(), timestamptz '2000-01-01 00:00:00+00') - n * interval '{span} minutes', 'work.task' || t, 'queue' || q,
                    array_fill(n % 90, ARRAY[16]),
                    array_fill(n % 90, ARRAY[26]),
                    array_fill(n % 90, ARRAY[26])

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
@@ -23,13 +24,16 @@ from mainspring.engine.reaper import Reaper
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
+from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
+from mainspring.errors import StoreError
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry import StoreTrouble
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
+from mainspring.waiting import NOW
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.launch import Launch
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from mainspring.monitor.monitor import Monitor
 
 # -P: what lies in the working directory is found when the app is loaded, not before.
+LAST_STATS_WITHIN = timedelta(seconds=2)
 CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
 
 
@@ -54,9 +59,10 @@ async def serve(
     store = await app.store()
     if scheduler:
         await app.write_schedules()
+    tallier = Tallier(store, app.clock, app.entropy)
     telemetry = app.telemetry
     monitor = _monitor(app)
-    process = _assemble(app, store, worker=worker, scheduler=scheduler, monitor=monitor)
+    process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
     try:
         if monitor is not None:
@@ -66,6 +72,7 @@ async def serve(
         if monitor is not None:
             monitor.stop()
             app.telemetry = telemetry
+        await _add_the_rest(tallier, app)
     return process
 
 
@@ -79,16 +86,32 @@ def _monitor(app: Mainspring) -> Monitor | None:
     from mainspring.monitor.notifier import Notifier
 
     monitor = Monitor(app.settings, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
-    app.telemetry = Telemetry(monitor.hear, app.telemetry.emit)
+    app.telemetry = app.telemetry.joined(monitor.hear)
     return monitor
 
 
+async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
+    """What was counted since the last pass. A store that does not answer keeps nobody from ending."""
+    try:
+        async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
+            await tallier.flush()
+    except (StoreError, TimeoutError) as error:
+        app.telemetry.emit(StoreTrouble(loop=tallier.name, reason=str(error), again_in=NOW))
+
+
 def _assemble(
-    app: Mainspring, store: Store, *, worker: bool, scheduler: bool, monitor: Monitor | None = None
+    app: Mainspring,
+    store: Store,
+    tallier: Tallier,
+    *,
+    worker: bool,
+    scheduler: bool,
+    monitor: Monitor | None = None,
 ) -> Process:
     if monitor is not None:
         store = monitor.timed(store)
-    settings, clock, entropy, telemetry = app.settings, app.clock, app.entropy, app.telemetry
+    settings, clock, entropy = app.settings, app.clock, app.entropy
+    telemetry = app.telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
         Reaper(store, clock, entropy, telemetry),
@@ -101,6 +124,7 @@ def _assemble(
             results=settings.retention.results,
         ),
         Sweeper(store, clock, entropy, telemetry),
+        tallier,
         *(() if monitor is None else monitor.loops(store)),
     ]
     crew, bridge, gatekeeper, resolver = None, None, None, None

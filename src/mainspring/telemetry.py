@@ -53,12 +53,13 @@ class WorkerEnded(Value, frozen=True, kw_only=True):
 
 
 class RunStarted(Value, frozen=True, kw_only=True):
-    """A handler begins, of a job that was `due` then."""
+    """A handler begins."""
 
     job_id: int
     task: str
     attempt: int
-    due: datetime | None = None
+    waited: timedelta | None = None
+    """How long its job had been due when it was claimed."""
     schedule_id: int | None = None
     slot_at: datetime | None = None
     trace: str | None = None
@@ -81,6 +82,9 @@ class RunEnded(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot_at: datetime | None = None
     trace: str | None = None
+    queue: str = ""
+    waited: timedelta | None = None
+    """How long it had been due when it was claimed."""
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
@@ -313,6 +317,10 @@ class Telemetry:
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
+
+    def joined(self, *sinks: Sink) -> Telemetry:
+        """The same with more sinks."""
+        return Telemetry(*self._sinks, *sinks)
 
     def emit(self, event: Event) -> None:
         """Tell the sinks."""

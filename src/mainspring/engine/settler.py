@@ -173,6 +173,8 @@ class Settler:
                 schedule_id=claim.schedule_id,
                 slot_at=claim.slot_at,
                 trace=claim.trace,
+                queue=claim.queue,
+                waited=claim.waited,
             )
         )
         if settlement.reason is not None and settlement.reason is Reason.CRASHED:

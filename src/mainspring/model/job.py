@@ -108,6 +108,8 @@ class Claim(Value, frozen=True, kw_only=True):
     """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
     trace: str | None = None
     """The trace it goes on with."""
+    waited: timedelta | None = None
+    """How long it had been due when it was claimed, by the store's clock."""
 
     @property
     def attempt(self) -> int:

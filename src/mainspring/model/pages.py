@@ -1,5 +1,5 @@
-"""Pages of long lists. A page may have fewer rows than asked for and still name a next one: how much is looked
-at is bounded."""
+"""Pages of long lists. How much is looked at is bounded, so a page may have fewer rows than asked for and
+still name a next one."""
 
 from __future__ import annotations
 

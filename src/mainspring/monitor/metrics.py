@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Counts, Spread, Tasks
@@ -48,7 +46,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     """Counts what it hears; answers a page of text. Its registry is its own, whatever else there is."""
 
-    def __init__(self, clock: Clock, *, labels: int) -> None:
+    def __init__(self, *, labels: int) -> None:
         try:
             from prometheus_client import CollectorRegistry
         except ModuleNotFoundError as missing:
@@ -57,7 +55,6 @@ class Metrics:
             raise InvalidConfig(
                 "metrics.port", "no prometheus-client", "the extra: pip install 'mainspring[metrics]'"
             ) from None
-        self._clock, self._monotonic = clock, clock.monotonic
         self.labels = labels
         self.registry = CollectorRegistry(auto_describe=False)
         self._tasks = Tasks(labels)
@@ -66,9 +63,6 @@ class Metrics:
         self._survey: Survey | None = None
         self.progress: Progress | None = None
         self.running: Callable[[], int] = lambda: 0
-        self._skew = timedelta()
-        """The store's clock less ours, as it was last seen."""
-        self._read_the_clock()
         self._counts = Counts(*_SELDOM)
         self._counts.add(c.BUILD, __version__)
         self.registry.register(self)
@@ -92,11 +86,6 @@ class Metrics:
     def watch(self, survey: Survey) -> None:
         """Tell what this survey finds, too."""
         self._survey = survey
-
-        def learn() -> None:
-            self._skew = survey.skew
-
-        survey.on_answer = learn
 
     def tells(self, survey: Survey) -> bool:
         """Whether this is the survey whose findings are told: the first that offers itself."""
@@ -136,21 +125,10 @@ class Metrics:
         cell.started += 1
         if event.attempt > 1:
             cell.retries += 1
-        if event.due is not None:
-            since = self._monotonic() - self._read_at
-            if since > 1.0:
-                self._read_the_clock()
-                since = 0.0
-            waited = (self._now - event.due).total_seconds() + since
-            if waited < 0.0:
-                waited = 0.0
+        if event.waited is not None:
+            waited = event.waited.total_seconds()
             cell.latency.counts[bisect_left(c.SECONDS, waited)] += 1
             cell.latency.total += waited
-
-    def _read_the_clock(self) -> None:
-        """Once a second: to count on from there takes a fifth of the time."""
-        self._read_at = self._monotonic()
-        self._now = self._clock.now() + self._skew
 
     def _run_ended(self, event: RunEnded) -> None:
         # Done once a job: the value as it is kept, for the property and the hash of an enum take longer; and

@@ -21,7 +21,7 @@ from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.answer import Answer
 from mainspring.ops.commands import Done
-from mainspring.ops.doctor import Check
+from mainspring.ops.finding import Check
 from mainspring.ops.schedules import ScheduleDone
 
 View = dict[str, object]

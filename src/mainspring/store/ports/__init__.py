@@ -14,6 +14,7 @@ from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -22,6 +23,7 @@ from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
@@ -38,6 +40,7 @@ __all__ = [
     "EventStore",
     "Expected",
     "FleetStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
@@ -48,6 +51,7 @@ __all__ = [
     "RequestStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -75,6 +79,8 @@ class Store(
     ActStore,
     WatchStore,
     PageStore,
+    StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

@@ -77,5 +77,5 @@ class HistoryStore(Protocol):
         """Every process on record, oldest start first."""
 
     async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        """Live jobs by queue and task. `about` lets a store estimate how many there are where there are too many
-        to be counted, for who asks often; the oldest is always the oldest."""
+        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
+        be counted, for who asks often; the oldest is always the oldest."""

@@ -70,6 +70,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         expires_in,
         workflow_id,
         trace,
+        waited,
     ) = row
     return Claim(
         job_id=job_id,
@@ -89,6 +90,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         expires_in=expires_in,
         workflow_id=workflow_id,
         trace=trace,
+        waited=waited,
     )
 
 

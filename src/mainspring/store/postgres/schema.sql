@@ -461,9 +461,9 @@ CREATE TABLE mainspring.stats (
     at timestamp with time zone NOT NULL,
     task text NOT NULL,
     queue text NOT NULL,
-    counts bigint[] NOT NULL,
-    waits bigint[] NOT NULL,
-    tooks bigint[] NOT NULL,
+    counts integer[] NOT NULL,
+    waits integer[] NOT NULL,
+    tooks integer[] NOT NULL,
     mark bigint,
     CONSTRAINT stats_pkey PRIMARY KEY (span, at, task, queue)
 ) WITH (
@@ -583,7 +583,7 @@ BEGIN
     END LOOP;
     RETURN made;
 END $$;
-CREATE FUNCTION mainspring.added(bigint[], bigint[]) RETURNS bigint[]
+CREATE FUNCTION mainspring.added(integer[], integer[]) RETURNS integer[]
 LANGUAGE sql SET search_path=pg_catalog AS $$
     SELECT array_agg(coalesce(a, 0) + coalesce(b, 0) ORDER BY place) FROM unnest($1, $2) WITH ORDINALITY AS n (a, b, place)
 $$;

@@ -34,6 +34,8 @@ FILES = (
     "acts.sql",
     "watching.sql",
     "pages.sql",
+    "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

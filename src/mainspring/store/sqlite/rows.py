@@ -119,6 +119,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         expires_in,
         workflow_id,
         trace,
+        waited,
     ) = row
     due = moment(run_at)
     return Claim(
@@ -139,6 +140,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         expires_in=None if expires_in is None else length(expires_in),
         workflow_id=workflow_id,
         trace=trace,
+        waited=length(waited),
     )
 
 

@@ -1,18 +1,18 @@
--- What happened, counted: by span (1, 10 and 60 minutes), task and queue. Not the record, which is runs and slots: a
+-- What happened, counted: by span (1, 10, 60 and 1440 minutes), task and queue. Not the record, which is runs and slots: a
 -- process that is killed loses what it had not yet added. A row without a task and a queue is the fleet's own.
 CREATE TABLE mainspring.stats (
     span   smallint    NOT NULL,      -- minutes
     at     timestamptz NOT NULL,      -- where they begin
     task   text        NOT NULL,
     queue  text        NOT NULL,
-    counts bigint[]    NOT NULL,      -- by what is counted
-    waits  bigint[]    NOT NULL,      -- how long jobs waited for a worker, or how late slots were: a histogram
-    tooks  bigint[]    NOT NULL,      -- how long runs took: a histogram
+    counts int[]       NOT NULL,      -- by what is counted
+    waits  int[]       NOT NULL,      -- how long jobs waited for a worker, or how late slots were: a histogram
+    tooks  int[]       NOT NULL,      -- how long runs took: a histogram
     mark   bigint,                    -- how far the write-ahead log had come, in bytes
     PRIMARY KEY (span, at, task, queue)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 
-CREATE FUNCTION mainspring.added(bigint[], bigint[]) RETURNS bigint[]
+CREATE FUNCTION mainspring.added(int[], int[]) RETURNS int[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
     SELECT array_agg(coalesce(a, 0) + coalesce(b, 0) ORDER BY place) FROM unnest($1, $2) WITH ORDINALITY AS n (a, b, place)
 $$;

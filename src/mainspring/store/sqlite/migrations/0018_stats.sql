@@ -1,4 +1,4 @@
--- What happened, counted: by span (1, 10 and 60 minutes), task and queue. Not the record, which is runs and slots: a
+-- What happened, counted: by span (1, 10, 60 and 1440 minutes), task and queue. Not the record, which is runs and slots: a
 -- process that is killed loses what it had not yet added. A row without a task and a queue is the fleet's own.
 CREATE TABLE stats (
     span   INTEGER NOT NULL,      -- minutes
