@@ -36,9 +36,7 @@ RETRIES = _counter("retries", "Runs begun after a failure of the same job.", "ta
 RUNS = _counter("runs", "Runs that were settled.", "task", "verdict")
 RUN_SECONDS = _histogram("run_seconds", "How long handlers ran.", "task")
 START_LATENCY = _histogram(
-    "start_latency_seconds",
-    "From when a job was due to when it was claimed for its run, by the store's clock.",
-    "task",
+    "start_latency_seconds", "From when a job was due to when it was taken, by the store's clock.", "task"
 )
 DEAD = _counter("jobs_died", "Jobs that became dead letters at the hands of this process.", "reason")
 REFUSED = _counter("settlements_refused", "Runs that ended after their claim had been lost.", "task")
@@ -90,15 +88,11 @@ DEAD_LATELY = _gauge(
 )
 DATABASE = _gauge("database_bytes", "How large the database is.", source="store")
 TABLE_ROWS = _gauge("table_rows", "Rows, as the database estimates them.", "table", source="store")
-TABLE_DEAD = _gauge(
-    "table_dead_rows", "Rows that are gone and not yet cleared away.", "table", source="store"
-)
-TABLE_BYTES = _gauge(
-    "table_bytes", "How large tables and their indices are.", "table", "part", source="store"
-)
+TABLE_DEAD = _gauge("table_dead_rows", "Rows gone and not yet cleared away.", "table", source="store")
+TABLE_BYTES = _gauge("table_bytes", "How large tables and indices are.", "table", "part", source="store")
 SNAPSHOT = _gauge(
     "oldest_snapshot_seconds",
-    "Age of the oldest snapshot, which keeps rows from being cleared.",
+    "Age of what keeps rows from being cleared away.",
     source="store",
 )
 SKEW = _gauge("clock_skew_seconds", "The store's clock less this machine's.", source="store")
