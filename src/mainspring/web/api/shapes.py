@@ -593,7 +593,7 @@ class Me(TypedDict):
     scopes: list[str]
 
 
-class Act(TypedDict):
+class ActEntry(TypedDict):
     id: int
     at: Moment
     act: str
