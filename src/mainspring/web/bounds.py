@@ -14,6 +14,7 @@ from mainspring.waiting import within
 from mainspring.web.problems import Problem, problem_response
 
 LONGEST_URL = 8 * 1024
+LARGEST_HEADERS = 32 * 1024
 LARGEST_BODY = 256 * 1024
 SECOND = timedelta(seconds=1)
 BODY_WITHIN = 10 * SECOND
@@ -76,6 +77,8 @@ class Bounds:
             if not _is_text(text):
                 return Problem(400, "bad_request", f"{what}: expected UTF-8 without NUL", field=what)
         headers: list[tuple[bytes, bytes]] = scope["headers"]
+        if sum(len(name) + len(value) for name, value in headers) > LARGEST_HEADERS:
+            return Problem(431, "too_large", f"headers have at most {LARGEST_HEADERS} bytes")
         names = [name for name, _ in headers]
         for name in ONCE:
             if names.count(name) > 1:

@@ -11,11 +11,11 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from mainspring.web.bounds import LARGEST_HEADERS
 from mainspring.web.headers import plain_headers
 from mainspring.web.problems import MEDIA_TYPE, Problem
 
 HEADERS_WITHIN = timedelta(seconds=10)
-LARGEST_HEADERS = 32 * 1024
 LINGER = timedelta(seconds=1)
 """How long what a refused client still sends is thrown away: to close at once would take our answer back."""
 

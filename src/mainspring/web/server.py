@@ -14,7 +14,8 @@ from mainspring.app import Mainspring
 from mainspring.config import ServerConfig
 from mainspring.errors import InvalidConfig
 from mainspring.web.app import Door, create_app
-from mainspring.web.protocol import LARGEST_HEADERS, CarefulProtocol
+from mainspring.web.bounds import LARGEST_HEADERS
+from mainspring.web.protocol import CarefulProtocol
 from mainspring.web.ways import usual_ways
 
 BACKLOG = 256
