@@ -6,7 +6,6 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -34,11 +33,11 @@ from mainspring.store.ports import Errand, Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
+from mainspring.tracing import Tracer, the_tracer, traced
 
 if TYPE_CHECKING:
     from mainspring.engine.lease import Leasing
     from mainspring.engine.waiter import Waiter
-    from mainspring.tracing import Tracer
 
 
 MOST_STRAYS = 20
@@ -74,7 +73,6 @@ class Mainspring:
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
         self._settings: Settings | None = None
-        self._tracer: Tracer | None = None
         self._origins: Mapping[str, str] = {}
         self._portal = Portal(goodbye=self.aclose)
         self._stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
@@ -92,11 +90,7 @@ class Mainspring:
     @property
     def tracer(self) -> Tracer | None:
         """Who makes spans; None unless `traces.enabled` asks for them."""
-        if self._tracer is None and self.settings.traces.enabled:
-            from mainspring.tracing import Tracer  # not before it is wanted
-
-            self._tracer = Tracer()
-        return self._tracer
+        return the_tracer() if self.settings.traces.enabled else None
 
     @property
     def origins(self) -> Mapping[str, str]:
@@ -220,13 +214,13 @@ class Mainspring:
         connection of yours, they are part of the transaction it is in: there if, and when, you commit."""
         checked = batch(jobs)
         if tx is not None:
-            with self._traced(checked) as traced:
-                return self._handles(self._borrowed(plain(traced)).run(tx), traced)
+            with traced(self.tracer, checked) as checked:
+                return self._handles(self._borrowed(plain(checked)).run(tx), checked)
         return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
 
     async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """The same on an event loop; `tx` is a connection that is awaited."""
-        with self._traced(batch(jobs)) as checked:
+        with traced(self.tracer, batch(jobs)) as checked:
             return await self._aenqueue(checked, tx)
 
     async def _aenqueue(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
@@ -240,11 +234,6 @@ class Mainspring:
                 for one, job in zip(done, checked, strict=True)
             ]
         return self._handles(await store.insert(checked, at=self.clock.stamp()), checked)
-
-    def _traced(self, jobs: list[NewJob]) -> AbstractContextManager[list[NewJob]]:
-        """The jobs with the trace of whoever puts them in, if traces are kept."""
-        tracer = self.tracer
-        return nullcontext(jobs) if tracer is None or not jobs else tracer.enqueue(jobs)
 
     def _handles(self, ids: Sequence[int], jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         return [

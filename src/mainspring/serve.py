@@ -91,7 +91,7 @@ def _monitor(app: Mainspring) -> Monitor | None:
     from mainspring.monitor.notifier import Notifier
 
     monitor = Monitor(app.settings, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
-    app.telemetry = Telemetry(monitor.hear, app.telemetry.emit)
+    app.telemetry = app.telemetry.joined(monitor.hear)
     return monitor
 
 

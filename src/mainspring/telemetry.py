@@ -53,12 +53,13 @@ class WorkerEnded(Value, frozen=True, kw_only=True):
 
 
 class RunStarted(Value, frozen=True, kw_only=True):
-    """A handler begins, of a job that was `due` then."""
+    """A handler begins."""
 
     job_id: int
     task: str
     attempt: int
-    due: datetime | None = None
+    waited: timedelta | None = None
+    """How long its job had been due when it was claimed."""
     schedule_id: int | None = None
     slot_at: datetime | None = None
     trace: str | None = None

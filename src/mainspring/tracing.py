@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -98,6 +99,17 @@ class Tracer:
         headers: dict[str, str] = {}
         self._carrier.inject(headers, context)
         return written_trace(headers.get("traceparent"), headers.get("tracestate"))
+
+
+@cache
+def the_tracer() -> Tracer:
+    """One for the whole process; raises InvalidConfig where the extra is missing."""
+    return Tracer()
+
+
+def traced(tracer: Tracer | None, jobs: list[NewJob]) -> AbstractContextManager[list[NewJob]]:
+    """The jobs with the trace of whoever puts them in, if traces are kept."""
+    return nullcontext(jobs) if tracer is None or not jobs else tracer.enqueue(jobs)
 
 
 class RunSpan:

@@ -61,7 +61,7 @@ def said(clock: ManualClock) -> dict[type[Event], tuple[Event, dict[str, float]]
     failure = Failure(type="ValueError", message="no")
     pairs: list[tuple[Event, dict[str, float]]] = [
         (
-            RunStarted(job_id=1, task="mail", attempt=2, due=clock.now() - 3 * SECOND),
+            RunStarted(job_id=1, task="mail", attempt=2, waited=3 * SECOND),
             {
                 'runs_started_total{task="mail"}': 1,
                 'retries_total{task="mail"}': 1,
@@ -133,13 +133,13 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 @pytest.fixture
-def metrics(clock: ManualClock) -> Metrics:
-    return Metrics(clock, labels=200)
+def metrics() -> Metrics:
+    return Metrics(labels=200)
 
 
 def test_every_event_that_counts_moves_its_series(clock: ManualClock) -> None:
     for event, moved in said(clock).values():
-        metrics = Metrics(clock, labels=200)
+        metrics = Metrics(labels=200)
         before = figures(metrics)
         metrics.hear(event)
         after = figures(metrics)
@@ -147,9 +147,9 @@ def test_every_event_that_counts_moves_its_series(clock: ManualClock) -> None:
 
 
 def test_names_beyond_the_bound_count_as_other_and_that_is_said_once(
-    clock: ManualClock, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    metrics = Metrics(clock, labels=3)
+    metrics = Metrics(labels=3)
     with caplog.at_level(logging.WARNING, "mainspring"):
         for number in range(50):
             metrics.hear(RunStarted(job_id=1, task=f"task-{number}", attempt=1))
@@ -166,7 +166,7 @@ def test_names_beyond_the_bound_count_as_other_and_that_is_said_once(
 
 
 def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
-    store: Any, run: Any, clock: ManualClock, metrics: Metrics
+    store: Any, run: Any, clock: ManualClock, metrics: Metrics, backend: str
 ) -> None:
     faulty = Faulty(store)
     survey = Survey(timed(faulty, clock, metrics.called), clock, SETTINGS)  # type: ignore[arg-type]
@@ -201,6 +201,8 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     assert second['queue_jobs{queue="lonely",state="ready"}'] == 1, "still believed"
     assert not any(name.startswith("queue_") for name in third), "too old to be believed"
     assert third["survey_age_seconds"] == 61
+    assert first["database_bytes"] > 0
+    assert ('table_bytes{part="table",table="jobs"}' in first) == (backend == "postgres")
     for event, _ in said(clock).values():
         metrics.hear(event)
     run(survey.tick())

@@ -317,7 +317,7 @@ class Crew:
                 job_id=claim.job_id,
                 task=claim.task,
                 attempt=claim.attempt,
-                due=claim.run_at,
+                waited=claim.waited,
                 schedule_id=claim.schedule_id,
                 slot_at=claim.slot_at,
                 trace=claim.trace,

@@ -35,7 +35,9 @@ RUNS_STARTED = _counter("runs_started", "Runs begun: every attempt counts.", "ta
 RETRIES = _counter("retries", "Runs begun after a failure of the same job.", "task")
 RUNS = _counter("runs", "Runs that were settled.", "task", "verdict")
 RUN_SECONDS = _histogram("run_seconds", "How long handlers ran.", "task")
-START_LATENCY = _histogram("start_latency_seconds", "From when a job was due to when it began.", "task")
+START_LATENCY = _histogram(
+    "start_latency_seconds", "From when a job was due to when it was taken, by the store's clock.", "task"
+)
 DEAD = _counter("jobs_died", "Jobs that became dead letters at the hands of this process.", "reason")
 REFUSED = _counter("settlements_refused", "Runs that ended after their claim had been lost.", "task")
 CLAIMS_LOST = _counter("claims_lost", "Claims that were cancelled or taken away while they ran.")
@@ -83,6 +85,15 @@ TROUBLES = _gauge(
 DEAD_LETTERS = _gauge("dead_letters", "Dead letters on record; counted up to 1000.", source="store")
 DEAD_LATELY = _gauge(
     "dead_letters_lately", "Those that died within alerts.dead_window; up to a bound.", source="store"
+)
+DATABASE = _gauge("database_bytes", "How large the database is.", source="store")
+TABLE_ROWS = _gauge("table_rows", "Rows, as the database estimates them.", "table", source="store")
+TABLE_DEAD = _gauge("table_dead_rows", "Rows gone and not yet cleared away.", "table", source="store")
+TABLE_BYTES = _gauge("table_bytes", "How large tables and indices are.", "table", "part", source="store")
+SNAPSHOT = _gauge(
+    "oldest_snapshot_seconds",
+    "Age of what keeps rows from being cleared away.",
+    source="store",
 )
 SKEW = _gauge("clock_skew_seconds", "The store's clock less this machine's.", source="store")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 
 from mainspring.monitor.catalogue import OTHER, SECONDS, Metric
@@ -47,7 +48,7 @@ class TaskCell:
 
     def __init__(self) -> None:
         self.started = self.retries = self.refused = 0
-        self.verdicts: dict[str, int] = {}
+        self.verdicts: defaultdict[str, int] = defaultdict(int)
         self.seconds = Spread()
         self.latency = Spread()
 

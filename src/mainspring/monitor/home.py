@@ -14,5 +14,5 @@ def metrics_of(app: Mainspring) -> Metrics:
     """Made when first asked for; raises InvalidConfig where the extra is missing."""
     found = _known.get(app)
     if found is None:
-        found = _known[app] = Metrics(app.clock, labels=app.settings.metrics.labels)
+        found = _known[app] = Metrics(labels=app.settings.metrics.labels)
     return found

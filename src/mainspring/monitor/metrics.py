@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Counts, Spread, Tasks
@@ -47,7 +46,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     """Counts what it hears; answers a page of text. Its registry is its own, whatever else there is."""
 
-    def __init__(self, clock: Clock, *, labels: int) -> None:
+    def __init__(self, *, labels: int) -> None:
         try:
             from prometheus_client import CollectorRegistry
         except ModuleNotFoundError as missing:
@@ -56,7 +55,6 @@ class Metrics:
             raise InvalidConfig(
                 "metrics.port", "no prometheus-client", "the extra: pip install 'mainspring[metrics]'"
             ) from None
-        self._clock = clock
         self.labels = labels
         self.registry = CollectorRegistry(auto_describe=False)
         self._tasks = Tasks(labels)
@@ -65,12 +63,10 @@ class Metrics:
         self._survey: Survey | None = None
         self.progress: Progress | None = None
         self.running: Callable[[], int] = lambda: 0
-        self._skew = timedelta()
-        """The store's clock less ours, as it was last seen."""
         self._counts = Counts(*_SELDOM)
         self._counts.add(c.BUILD, __version__)
         self.registry.register(self)
-        self._heard: dict[type[Any], Callable[[Any], None]] = {
+        self.heard: dict[type[Any], Callable[[Any], None]] = {
             RunStarted: self._run_started,
             RunEnded: self._run_ended,
             SettlementRefused: self._refused,
@@ -79,10 +75,11 @@ class Metrics:
             MembersReaped: self._reaped,
             **{kind: self._counting(*how) for kind, how in _COUNTED.items()},
         }
+        """What is done with each kind of event."""
 
     def hear(self, event: Event) -> None:
         """A telemetry sink."""
-        heard = self._heard.get(type(event))
+        heard = self.heard.get(type(event))
         if heard is not None:
             heard(event)
 
@@ -90,10 +87,11 @@ class Metrics:
         """Tell what this survey finds, too."""
         self._survey = survey
 
-        def learn() -> None:
-            self._skew = survey.skew
-
-        survey.on_answer = learn
+    def tells(self, survey: Survey) -> bool:
+        """Whether this is the survey whose findings are told: the first that offers itself."""
+        if self._survey is None:
+            self.watch(survey)
+        return self._survey is survey
 
     def called(self, call: str, seconds: float, *, failed: bool) -> None:
         """A call to the store is over."""
@@ -127,15 +125,18 @@ class Metrics:
         cell.started += 1
         if event.attempt > 1:
             cell.retries += 1
-        if event.due is not None:
-            waited = (self._clock.now() - event.due + self._skew).total_seconds()
-            cell.latency.add(waited if waited > 0.0 else 0.0)
+        if event.waited is not None:
+            waited = event.waited.total_seconds()
+            cell.latency.counts[bisect_left(c.SECONDS, waited)] += 1
+            cell.latency.total += waited
 
     def _run_ended(self, event: RunEnded) -> None:
-        cell, verdict = self._tasks[event.task], event.verdict.value
-        verdicts = cell.verdicts
-        verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        cell.seconds.add(event.took.total_seconds())
+        # Done once a job: the value as it is kept, for the property and the hash of an enum take longer; and
+        # no call where two lines will do.
+        cell, took = self._tasks[event.task], event.took.total_seconds()
+        cell.verdicts[event.verdict._value_] += 1
+        cell.seconds.counts[bisect_left(c.SECONDS, took)] += 1
+        cell.seconds.total += took
         # Crashes are told by those who bury, or by the settler, as quarantined.
         if event.reason is not None and event.reason != "crashed":
             self._counts.add(c.DEAD, event.reason.value)

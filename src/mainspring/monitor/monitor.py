@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mainspring.clock import Clock
 from mainspring.config import Settings
@@ -42,6 +42,11 @@ class Monitor:
         config = settings.metrics
         self._settings, self._config, self._clock, self._notifier = settings, config, clock, notifier
         self._metrics = metrics() if config.port else None
+        self._heard: dict[type[Any], Callable[[Any], None]] = {
+            **({} if self._metrics is None else self._metrics.heard),
+            ProcessStarted: self._started,
+            ProcessStopping: lambda event: notifier.stopping(),
+        }
         self._survey: Survey | None = None
         self.progress = Progress(clock, config.stuck_after)
         self._running: Callable[[], int] = lambda: 0
@@ -66,14 +71,14 @@ class Monitor:
         return [self._survey]
 
     def hear(self, event: Event) -> None:
-        """A telemetry sink."""
-        if self._metrics is not None:
-            self._metrics.hear(event)
-        if isinstance(event, ProcessStarted):
-            self._names.append(f"{event.role} {event.name}")
-            self._notifier.ready(self._status())
-        elif isinstance(event, ProcessStopping):
-            self._notifier.stopping()
+        """A telemetry sink; of every job's, so nothing is asked twice."""
+        heard = self._heard.get(type(event))
+        if heard is not None:
+            heard(event)
+
+    def _started(self, event: ProcessStarted) -> None:
+        self._names.append(f"{event.role} {event.name}")
+        self._notifier.ready(self._status())
 
     def start(self, running: Callable[[], int]) -> None:
         """Begin to watch; raises if the port cannot be served on."""

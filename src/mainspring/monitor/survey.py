@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.config import Settings
 from mainspring.errors import StoreError
+from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Trouble
 from mainspring.ops.status import Status, look, troubles
 from mainspring.store.ports import Store
@@ -16,6 +16,8 @@ from mainspring.store.ports import Store
 WITHIN = timedelta(seconds=10)
 """How long the store may take to answer all of it."""
 AGAIN = timedelta(seconds=2)
+HEALTH_EVERY = timedelta(minutes=1)
+"""How often tables are looked at: they change slowly, and the look is not for nothing."""
 BELIEVED = 4
 """For so many times the interval are figures believed."""
 
@@ -36,7 +38,8 @@ class Survey:
         """Whether the store answered, and its schema is ours, when it was last asked."""
         self.trouble = "the store has not been asked yet"
         self.skew = timedelta()
-        self.on_answer: Callable[[], None] = lambda: None
+        self.health: StoreHealth | None = None
+        self._health_at: float | None = None
 
     async def tick(self) -> timedelta:
         first = self._at is None
@@ -88,4 +91,7 @@ class Survey:
         self.answers, self.trouble = True, ""
         # A stamp of a test's clock is no other clock.
         self.skew = timedelta() if self._clock.stamp() is not None else status.at - asked
-        self.on_answer()
+        if self._health_at is None or self._at - self._health_at >= HEALTH_EVERY.total_seconds():
+            self._health_at = self._at
+            async with asyncio.timeout(WITHIN.total_seconds()):
+                self.health = await self._store.health()

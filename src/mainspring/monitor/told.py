@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mainspring.model.fleet import Role
+from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Rule
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Names, Spread, TaskCell
@@ -61,6 +62,24 @@ class Families:
             found = Counter(each.rule for each in survey.troubles(status))
             yield self.numbers(c.TROUBLES, (((rule.value,), found[rule]) for rule in Rule))
             yield self.numbers(c.SKEW, [((), survey.skew.total_seconds())])
+            if survey.health is not None:
+                yield from self._health(survey.health)
+
+    def _health(self, health: StoreHealth) -> Iterator[Family]:
+        ages = [each.age.total_seconds() for each in health.snapshots if each.age is not None]
+        sizes = [] if health.bytes is None else [((), float(health.bytes))]
+        yield self.numbers(c.DATABASE, sizes)
+        yield self.numbers(c.SNAPSHOT, [((), max(ages, default=0.0))])
+        yield self.numbers(c.TABLE_ROWS, (((each.name,), each.rows) for each in health.tables))
+        yield self.numbers(c.TABLE_DEAD, (((each.name,), each.dead_rows) for each in health.tables))
+        yield self.numbers(
+            c.TABLE_BYTES,
+            (
+                ((each.name, part), size)
+                for each in health.tables
+                for part, size in (("table", each.bytes), ("indices", each.index_bytes))
+            ),
+        )
 
     def _status(self, status: Status, labels: int) -> Iterator[Family]:
         names = Names("queue", labels)

@@ -12,11 +12,17 @@ from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.routes import Routes
 
-ROUTES = Routes("probes", GuardedRoute)
+_metrics = Routes("metrics", GuardedRoute)
+_health = Routes("health", GuardedRoute)
 _FRESH = {"Cache-Control": "no-store"}
 
 
-@ROUTES.get("/metrics", role=AccessRole.VIEWER, include_in_schema=False)
+def all_routes() -> list[Routes]:
+    """For the app."""
+    return [_metrics, _health]
+
+
+@_metrics.get("/metrics", role=AccessRole.VIEWER, include_in_schema=False)
 async def metrics(request: Request, desk: AtDesk) -> Response:
     """What Prometheus reads. The store is asked at most as often as the settings say."""
     from mainspring.monitor.home import metrics_of
@@ -24,19 +30,18 @@ async def metrics(request: Request, desk: AtDesk) -> Response:
 
     found = metrics_of(desk.app)
     survey = await _survey(request, desk)
-    if survey is not None:
-        found.watch(survey)
+    if survey is not None and found.tells(survey):
         await survey.refreshed()
     return Response(found.render(), media_type=CONTENT_TYPE, headers=_FRESH)
 
 
-@ROUTES.get("/healthz", role=None, include_in_schema=False)
+@_health.get("/healthz", role=None, include_in_schema=False)
 async def healthz() -> Response:
     """Up, if this can be answered at all."""
     return PlainTextResponse("up\n", headers=_FRESH)
 
 
-@ROUTES.get("/readyz", role=None, include_in_schema=False)
+@_health.get("/readyz", role=None, include_in_schema=False)
 async def readyz(request: Request, desk: AtDesk) -> Response:
     """Up, if the store answers with the schema that this code needs."""
     survey = await _survey(request, desk)

@@ -15,7 +15,7 @@ from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEff
 from mainspring.ops.versions import step_view, steps
 from mainspring.ops.views import answer_view, moments_view, schedule_done_view, schedule_view, slot_view
 from mainspring.ops.why import Why
-from mainspring.web.api import shapes
+from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.etag import etag
 from mainspring.web.api.values import Body, Cursor, InPath, Limit, Line, Moment, Name, Params, at, name_of

@@ -125,7 +125,8 @@ WHERE ctid = ANY (ARRAY(
     LIMIT :limit
 ))
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace, coalesce(:at::timestamptz, now()) - run_at AS waited;
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
+          coalesce(:at::timestamptz, now()) - run_at AS waited;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
