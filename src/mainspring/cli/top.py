@@ -53,10 +53,11 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
     app = access.load()
     refuse_memory(app)
     with naming_the_database(app):
-        asyncio.run(_watch(app, access.where(), every, author))
+        code = asyncio.run(_watch(app, access.where(), every, author))
+    click.get_current_context().exit(code)
 
 
-async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> None:
+async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> int:
     """The first look must succeed, so that a wrong URL is told at once; after that the screen stays."""
     try:
         store: Store = await app.store(prepare=False)
@@ -80,6 +81,8 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
             raise UsageError(
                 "top: the live screen needs textual: pip install 'mainspring[tui]'; --once does without"
             ) from None
-        await TopScreen(first, read, carry_out, where=where, every=every, clock=app.clock).run_async()
+        screen = TopScreen(first, read, carry_out, where=where, every=every, clock=app.clock)
+        await screen.run_async()
+        return screen.return_code or 0
     finally:
         await app.aclose()

@@ -52,6 +52,7 @@ class TopScreen(App[None]):
         Binding("s", "sort", "sort"),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),
         Binding("escape", "unfilter", show=False),
     ]
 
