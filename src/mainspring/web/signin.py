@@ -33,7 +33,7 @@ async def login_page(
     request: Request, desk: AtDesk, next: Annotated[str, Query(max_length=LONGEST)] = ""
 ) -> Response:
     """The page to sign in at."""
-    return _page(request, desk, goes_to=next)
+    return login_answer(request, desk, goes_to=next)
 
 
 @routes.post("/login", role=None, act=ACT)
@@ -45,7 +45,7 @@ async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "
     wait = attempts.wait(*keys)
     if wait:
         seconds = math.ceil(wait.total_seconds())
-        return _page(
+        return login_answer(
             request,
             desk,
             next,
@@ -54,13 +54,13 @@ async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "
             {"Retry-After": str(seconds)},
         )
     if not is_private(request):
-        return _page(request, desk, next, UNSAFE, 403)
+        return login_answer(request, desk, next, UNSAFE, 403)
     actor = await (await gatehouse(desk.app)).token_actor(token)
     if actor is None:
         attempts.failed(*keys)
         nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
         await (await acts_of(request)).refused(nobody, ACT, details={"why": "wrong"}, address=address)
-        return _page(request, desk, next, WRONG, 401)
+        return login_answer(request, desk, next, WRONG, 401)
     attempts.succeeded(*keys)
     return await enter(request, actor, next)
 
@@ -76,11 +76,6 @@ async def logout(request: Request, desk: AtDesk) -> Response:
     response = RedirectResponse(f"{_base(request)}/login", 303)
     clear_cookie(request, response)
     return response
-
-
-def all_routes() -> list[Routes]:
-    """Those of every way to sign in."""
-    return [routes]
 
 
 async def enter(request: Request, actor: Actor, goes_to: str) -> Response:
@@ -126,7 +121,7 @@ def _base(request: Request) -> str:
     return base
 
 
-def _page(
+def login_answer(
     request: Request,
     desk: Desk,
     goes_to: str,
@@ -134,6 +129,7 @@ def _page(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
+    """The page to sign in at, with what stood against it."""
     answer = page(
         request,
         "login.html",
