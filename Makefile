@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema bench bench-workflows clean
+.PHONY: help run test check fmt schema bench bench-pages bench-workflows clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
 
 bench: $(DEV_STAMP) ## Run the benchmarks (ARGS passes through)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-pages: $(DEV_STAMP) ## Time what stands behind every page over a full PostgreSQL (ARGS='--scale 0.1')
+	$(BIN)/python -m benchmarks.pages $(ARGS)
 
 bench-workflows: $(DEV_STAMP) ## Measure workflows beside DBOS and Celery, an hour (ARGS='--ours --wide 1000')
 	$(BIN)/python -m benchmarks.workflows $(ARGS)

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
@@ -22,18 +23,23 @@ from mainspring.engine.reaper import Reaper
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
+from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
+from mainspring.errors import StoreError
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
+from mainspring.telemetry import StoreTrouble
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
+from mainspring.waiting import NOW
 
 if TYPE_CHECKING:
     from mainspring.engine.isolate.launch import Launch
     from mainspring.engine.isolate.pool import Pool
 
 # -P: what lies in the working directory is found when the app is loaded, not before.
+LAST_STATS_WITHIN = timedelta(seconds=2)
 CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
 
 
@@ -51,14 +57,28 @@ async def serve(
     store = await app.store()
     if scheduler:
         await app.write_schedules()
-    process = _assemble(app, store, worker=worker, scheduler=scheduler)
+    tallier = Tallier(store, app.clock, app.entropy)
+    process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler)
     on_start(process)
-    await process.run(burst=burst)
+    try:
+        await process.run(burst=burst)
+    finally:
+        await _add_the_rest(tallier, app)
     return process
 
 
-def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -> Process:
-    settings, clock, entropy, telemetry = app.settings, app.clock, app.entropy, app.telemetry
+async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
+    """What was counted since the last pass. A store that does not answer keeps nobody from ending."""
+    try:
+        async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
+            await tallier.flush()
+    except (StoreError, TimeoutError) as error:
+        app.telemetry.emit(StoreTrouble(loop=tallier.name, reason=str(error), again_in=NOW))
+
+
+def _assemble(app: Mainspring, store: Store, tallier: Tallier, *, worker: bool, scheduler: bool) -> Process:
+    settings, clock, entropy = app.settings, app.clock, app.entropy
+    telemetry = app.telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
         Reaper(store, clock, entropy, telemetry),
@@ -71,6 +91,7 @@ def _assemble(app: Mainspring, store: Store, *, worker: bool, scheduler: bool) -
             results=settings.retention.results,
         ),
         Sweeper(store, clock, entropy, telemetry),
+        tallier,
     ]
     crew, bridge, gatekeeper, resolver = None, None, None, None
     if worker:

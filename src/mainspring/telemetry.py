@@ -74,6 +74,9 @@ class RunEnded(Value, frozen=True, kw_only=True):
     """Why the job died of it, if it did."""
     awaits: str | None = None
     """The event that the job waits for now."""
+    queue: str = ""
+    waited: timedelta | None = None
+    """How long it had been due when it was claimed."""
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
@@ -291,6 +294,10 @@ class Telemetry:
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
+
+    def joined(self, *sinks: Sink) -> Telemetry:
+        """The same with more sinks."""
+        return Telemetry(*self._sinks, *sinks)
 
     def emit(self, event: Event) -> None:
         """Tell the sinks."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mainspring.model.fleet import Role
-from mainspring.ops.doctor import Check, Level, examine, unreachable
+from mainspring.ops.doctor import examine, unreachable
+from mainspring.ops.finding import Check, Level
 from tests.support.desk import MINUTE, Desk
 
 

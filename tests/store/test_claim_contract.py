@@ -28,6 +28,7 @@ def test_a_claim_carries_everything_the_handler_needs(desk):
             max_attempts=3,
             run_at=desk.now - SECOND,
             enqueued_at=desk.now - SECOND,
+            waited=SECOND,
         )
     ]
 

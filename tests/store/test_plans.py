@@ -264,11 +264,49 @@ def test_unplanned_postgres_specs_are_found_by_their_index(explain):
 
 
 def test_a_page_of_postgres_jobs_does_not_walk_over_the_pages_above_it(explain):
-    nothing = {"state": None, "task_id": None, "queue_id": None, "at": NOW}
-    plan = explain("live_jobs", before=ROWS // 10, limit=100, **nothing)
+    nothing = {"states": None, "task_id": None, "queue_id": None, "since": None, "until": None, "at": NOW}
+    plan = explain("live_page", before=ROWS // 10, limit=100, look=10_000, **nothing)
 
     assert "id < " in plan.conditions("jobs_pkey")
     assert plan.pages < 50
+
+
+def test_a_page_of_postgres_jobs_looks_no_further_than_it_was_told(explain):
+    nothing = {"states": None, "queue_id": None, "since": None, "until": None, "at": NOW}
+    plan = explain("live_page", before=2 * ROWS, limit=100, look=1_000, task_id=987_654, **nothing)
+
+    assert plan.pages < FEW_PAGES / 5
+
+
+def test_what_runs_is_found_at_the_heads_of_postgres_lanes(explain):
+    plan = explain("running_ids", before=2 * ROWS, limit=100, look=1, queue_id=None, at=NOW)
+
+    assert plan.indexes("jobs") == {"jobs_ready"}
+    assert plan.pages < 2 * FEW_PAGES
+
+
+def test_the_heads_of_postgres_lanes_are_counted_by_their_index(explain):
+    plan = explain("head_depth", most=10, at=NOW)
+
+    assert plan.indexes("jobs") == {"jobs_ready"}
+    assert plan.pages < FEW_PAGES
+
+
+@pytest.mark.parametrize(
+    ("statement", "index", "params"),
+    [
+        ("ended_page", "job_id_idx", {"verdicts": [0], "task_id": None}),
+        ("ended_of_task", "task_id_expr_idx", {"verdicts": [0], "task_id": 1}),
+        ("ended_of_schedule", "schedule_id_expr_idx", {"verdicts": [0], "task_id": None, "schedule_id": 1}),
+        ("ended_unusually", "verdict_expr_idx", {"verdict": 5, "task_id": None}),
+    ],
+)
+def test_pages_of_postgres_history_keep_to_their_index(explain, statement, index, params):
+    nothing = {"queue_id": None, "since": None, "until": None}
+    plan = explain(statement, before=2 * ROWS, limit=10, look=100, **nothing, **params)
+
+    used = {node["Index Name"] for node in plan.nodes() if "Index Name" in node}
+    assert {name.partition("_")[2].lstrip("0123456789_") for name in used} <= {index, f"default_{index}"}
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +353,7 @@ def sqlite_plan(connection, name):
         ("expire_jobs", r"SEARCH jobs USING INDEX jobs_expiring \(expires_at<\?\)"),
         ("due_specs", r"SEARCH specs USING INDEX specs_due \(next_at<\?\)"),
         ("next_due", r"SEARCH specs USING COVERING INDEX specs_due"),
-        ("live_jobs", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),
+        ("live_page", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),
         ("dead_jobs", r"SEARCH dead_jobs USING INTEGER PRIMARY KEY \(rowid<\?\)"),
         ("unplanned_specs", r"SCAN specs USING INDEX specs_unplanned"),
     ],

@@ -60,6 +60,23 @@ ONLY_POSTGRES = {
         # One transaction writes at a time in SQLite: nobody appends meanwhile.
         "lock_head",
     },
+    "pages.sql": {
+        # Indices for finished jobs of a task, a schedule or a rare verdict: worth it where there are many.
+        "ended_of_task",
+        "ended_of_schedule",
+        "ended_unusually",
+        # Too many jobs to be counted; SQLite counts them.
+        "jobs_size",
+        "head_depth",
+        "sampled_depth",
+    },
+    "health.sql": {
+        # A server has sessions, snapshots, partitions and statistics of its tables; a file has a size.
+        "table_health",
+        "partition_health",
+        "server_health",
+        "snapshot_health",
+    },
     "admin.sql": {
         # Sessions of a server, and its notifications.
         "notify",
@@ -96,6 +113,7 @@ ONLY_SQLITE = {
     },
     "requests.sql": {"request"},
     "workflows.sql": {"bury_root", "prune_workflow_steps", "prune_acts", "bump_ids"},
+    "health.sql": {"file_health"},
     # PRAGMAs in place of notifications and settings.
     "admin.sql": {"data_version", "journal_mode"},
     # Which file a caller's connection is on, and a setting of it; PostgreSQL's says what it lacks.

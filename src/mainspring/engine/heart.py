@@ -99,7 +99,9 @@ class Heart:
         sent_at = self._clock.monotonic()
         left = self._membership.left()
         claims = self._listener.holding()
-        asked = self._fleet().beat(member_id, lease=self._lease, claims=claims, at=self._clock.stamp())
+        asked = self._fleet().beat(
+            member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
+        )
         try:
             within = left if left > 0 else self._every.total_seconds()
             beat = await _answer(asked, within=within, to="a heartbeat")

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue, ReportStore
+from mainspring.store.ports import JobQueue, ReportStore, StatStore
 from mainspring.telemetry import HistoryPruned, ResultsDropped, Telemetry
 
 EVERY = timedelta(hours=1)
 
 
-class PrunedStore(JobQueue, ReportStore, Protocol):
+class PrunedStore(JobQueue, ReportStore, StatStore, Protocol):
     """What a pruner asks of a store."""
 
 
@@ -48,5 +48,6 @@ class Pruner:
             dropped = await self._queue.drop_results(keep=self._results, at=self._clock.stamp())
             if dropped:
                 self._telemetry.emit(ResultsDropped(gone=dropped))
+        await self._queue.prune_stats(keep=self._keep, at=self._clock.stamp())
         await self._queue.sweep_progress(at=self._clock.stamp())
         return EVERY * (0.5 + self._entropy.fraction())

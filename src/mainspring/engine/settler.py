@@ -170,6 +170,8 @@ class Settler:
                 failure=settlement.failure,
                 reason=settlement.reason,
                 awaits=settlement.awaits,
+                queue=claim.queue,
+                waited=claim.waited,
             )
         )
         if settlement.reason is not None and settlement.reason is Reason.CRASHED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mainspring.model.value import Value
@@ -40,6 +40,11 @@ class MemberInfo(Value, frozen=True, kw_only=True):
     started_at: datetime
     lease_until: datetime
     alive: bool
+    skew: timedelta | None = None
+    """How far its clock was ahead of the store's when it last said that it lives; None until then. What the
+    call took on its way counts against it."""
+    holding: int = 0
+    """Jobs that it had in hand then."""
 
 
 class Beat(Value, frozen=True, kw_only=True):

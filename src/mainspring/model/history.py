@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.model.failure import Failure
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.settlement import Verdict
 from mainspring.model.value import Value
 
@@ -92,13 +92,28 @@ class DeadJob(Value, frozen=True, kw_only=True):
 
 
 class JobFilter(Value, frozen=True, kw_only=True):
-    """Which live or finished jobs to list, newest first; `before` is the last id of the page above."""
+    """Which jobs to list, newest first; `before` is where the page above says to go on."""
 
     state: JobState | None = None
+    states: tuple[JobState, ...] = ()
+    """More than one; none at all means the live ones."""
     task: str | None = None
     queue: str | None = None
+    key: str | None = None
+    """The name of its key, for as long as that is kept."""
+    schedule: str | None = None
+    worker: int | None = None
+    """What this member had in hand when it last said that it lives."""
+    since: datetime | None = None
+    """Live ones by when they were put into the queue, others by when they ended."""
+    until: datetime | None = None
     before: int | None = None
     limit: int = 50
+
+    @property
+    def wanted(self) -> tuple[JobState, ...]:
+        """The states to look for."""
+        return self.states or (LIVE_STATES if self.state is None else (self.state,))
 
 
 class DeadFilter(Value, frozen=True, kw_only=True):
@@ -140,3 +155,5 @@ class QueueDepth(Value, frozen=True, kw_only=True):
     delayed: int
     running: int
     oldest_ready_at: datetime | None
+    about: bool = False
+    """There are too many to be counted: ready and delayed are estimates."""

@@ -102,6 +102,8 @@ class Claim(Value, frozen=True, kw_only=True):
     """The workflow whose step it is."""
     expires_in: timedelta | None = None
     """How long before its deadline it was claimed, by the store's clock; None for one that has none."""
+    waited: timedelta | None = None
+    """How long it had been due when it was claimed, by the store's clock."""
 
     @property
     def attempt(self) -> int:

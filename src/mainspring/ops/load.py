@@ -68,7 +68,7 @@ def load(
     peaks: int = 10,
 ) -> Load:
     """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped."""
-    counting = _Counting(horizon, offset)
+    counting = Counting(horizon, offset)
     groups = [(herd, decode(herd.trigger, calendars)) for herd in herds(schedules)]
     for herd, trigger in groups:
         counting.add(herd, trigger)
@@ -77,9 +77,13 @@ def load(
     return Load(total=summed.total, busy_minutes=summed.busy_minutes, peaks=named, by_hour=summed.by_hour)
 
 
-class _Counting:
-    def __init__(self, horizon: Horizon, offset: Offset) -> None:
-        self._horizon, self._offset = horizon, offset
+class Counting:
+    """Jobs by minute, as they are added up. `weight` says how many schedules each one stands for."""
+
+    def __init__(
+        self, horizon: Horizon, offset: Offset = own_offset, weight: Callable[[Planned], int] = lambda _: 1
+    ) -> None:
+        self._horizon, self._offset, self._weight = horizon, offset, weight
         self._origin = horizon.start.replace(hour=0, minute=0, second=0, microsecond=0)
         self._days: dict[int, int] = defaultdict(int)
         self._single: Counter[int] = Counter()
@@ -103,7 +107,9 @@ class _Counting:
             return
         if tz not in self._stretches:
             self._stretches[tz] = stretches(tz, self._horizon)
-        offsets = Counter(self._offset(each) for each in herd.schedules)
+        offsets: Counter[timedelta] = Counter()
+        for schedule in herd.schedules:
+            offsets[self._offset(schedule)] += self._weight(schedule)
         known: dict[tuple[timedelta, int], _Parts] = {}
         firsts = Firsts(trigger, self._horizon, self._dates)
         for each in self._stretches[tz]:
@@ -141,7 +147,7 @@ class _Counting:
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
                     due = max(opening.slot_at + self._offset(each), now)
-                    self._single[(due - self._origin) // MINUTE] += 1
+                    self._single[(due - self._origin) // MINUTE] += self._weight(each)
             if all(life.exhausted for _, life in lives):
                 return
 
@@ -149,7 +155,7 @@ class _Counting:
         """Everything that was counted; the busiest minutes first, of equal ones the earliest."""
         hours, total, busy = [0] * 24, 0, 0
         best: list[tuple[int, int]] = []
-        for day, counts in self._unpacked():
+        for day, counts in self.days():
             total += sum(counts)
             busy += MINUTES - counts.count(0)
             for hour in range(24):
@@ -159,7 +165,8 @@ class _Counting:
         found = tuple(Peak(minute=self._origin - at * MINUTE, jobs=n) for n, at in best)
         return Load(total=total, busy_minutes=busy, peaks=found, by_hour=tuple(hours))
 
-    def _unpacked(self) -> Iterator[tuple[int, array[int]]]:
+    def days(self) -> Iterator[tuple[int, array[int]]]:
+        """Jobs of each minute of each day, counted in days from the first."""
         singles: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for minute, count in self._single.items():
             singles[minute // MINUTES].append((minute % MINUTES, count))

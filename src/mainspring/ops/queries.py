@@ -10,6 +10,7 @@ from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run
 from mainspring.model.job import Job, JobState
+from mainspring.model.pages import JobPage, ScheduleCounts, ScheduleFilter, SchedulePage
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
@@ -19,6 +20,7 @@ from mainspring.ops.obstacle import hint
 from mainspring.ops.triggers import calendars_of, readable
 from mainspring.store.ports import Store
 from mainspring.trigger.base import Trigger
+from mainspring.trigger.misfire import LATE
 
 LAST_SLOTS, NEXT_FIRES = 10, 5
 
@@ -101,6 +103,10 @@ class Queries:
         """One page of jobs, newest first."""
         return await self._store.jobs(which, at=self._clock.stamp())
 
+    async def jobs_page(self, which: JobFilter) -> JobPage:
+        """The same, with where to go on; it may have fewer than asked for, and never takes long."""
+        return await self._store.jobs_page(which, at=self._clock.stamp())
+
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         """One page of dead letters, newest first."""
         return await self._store.dead(which)
@@ -131,6 +137,14 @@ class Queries:
         """Every schedule, by name."""
         return await self._store.schedules()
 
+    async def schedules_page(self, which: ScheduleFilter) -> SchedulePage:
+        """One page of schedules, by name, each with its newest slot."""
+        return await self._store.schedules_page(which, at=self._clock.stamp())
+
+    async def schedule_counts(self) -> ScheduleCounts:
+        """How many schedules there are, are paused, are late."""
+        return await self._store.schedule_counts(late=LATE, at=self._clock.stamp())
+
     async def schedule(
         self, name: str, *, slots: int = LAST_SLOTS, fires: int = NEXT_FIRES
     ) -> ScheduleHistory:
@@ -158,9 +172,9 @@ class Queries:
         """Every process on record."""
         return await self._store.members(at=self._clock.stamp())
 
-    async def depth(self) -> list[QueueDepth]:
-        """Live jobs by queue and task."""
-        return await self._store.depth(at=self._clock.stamp())
+    async def depth(self, *, about: bool = False) -> list[QueueDepth]:
+        """Live jobs by queue and task; `about` for whoever asks often, or cannot wait."""
+        return await self._store.depth(at=self._clock.stamp(), about=about)
 
 
 def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:

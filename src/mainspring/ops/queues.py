@@ -26,6 +26,8 @@ class QueueInfo(Value, frozen=True, kw_only=True):
     workers: int = 0
     """Live workers that serve it."""
     pause: QueuePause | None = None
+    about: bool = False
+    """Too many to be counted: ready and delayed are estimates."""
 
 
 class Queues:
@@ -34,10 +36,10 @@ class Queues:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def all(self) -> list[QueueInfo]:
-        """Every queue that has a job, a worker or a pause, by name."""
+    async def all(self, *, about: bool = False) -> list[QueueInfo]:
+        """Every queue that has a job, a worker or a pause, by name; `about` for whoever cannot wait."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
-        for depth in await self._store.depth(at=self._clock.stamp()):
+        for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)
         members = await self._store.members(at=self._clock.stamp())
         workers = [each for each in members if each.alive and each.role is Role.WORKER]
@@ -54,6 +56,7 @@ class Queues:
                 ),
                 workers=sum(name in worker.queues for worker in workers),
                 pause=pauses.get(name),
+                about=any(each.about for each in depths[name]),
             )
             for name in sorted(names)
         ]
@@ -83,6 +86,7 @@ def queue_view(queue: QueueInfo) -> View:
         "running": queue.running,
         "oldest_ready_at": iso(queue.oldest_ready_at),
         "workers": queue.workers,
+        **({"about": True} if queue.about else {}),
         "paused_at": None if queue.pause is None else iso(queue.pause.paused_at),
         "paused_by": None if queue.pause is None else queue.pause.paused_by,
         "pause_note": None if queue.pause is None else queue.pause.note,

@@ -21,7 +21,7 @@ from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.answer import Answer
 from mainspring.ops.commands import Done
-from mainspring.ops.doctor import Check
+from mainspring.ops.finding import Check
 from mainspring.ops.schedules import ScheduleDone
 
 View = dict[str, object]
@@ -202,6 +202,8 @@ def member_view(member: MemberInfo) -> View:
         "started_at": iso(member.started_at),
         "lease_until": iso(member.lease_until),
         "alive": member.alive,
+        "skew_seconds": None if member.skew is None else member.skew.total_seconds(),
+        "holding": member.holding,
     }
 
 
@@ -214,6 +216,7 @@ def depth_view(depth: QueueDepth) -> View:
         "delayed": depth.delayed,
         "running": depth.running,
         "oldest_ready_at": iso(depth.oldest_ready_at),
+        **({"about": True} if depth.about else {}),
     }
 
 

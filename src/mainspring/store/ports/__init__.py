@@ -14,13 +14,16 @@ from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
+from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
 from mainspring.store.ports.stamp import Stamp
+from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
@@ -36,15 +39,18 @@ __all__ = [
     "EventStore",
     "Expected",
     "FleetStore",
+    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LeaseStore",
     "LimitStore",
     "Loan",
+    "PageStore",
     "ReportStore",
     "RequestStore",
     "ScheduleStore",
     "Stamp",
+    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -69,6 +75,9 @@ class Store(
     HistoryStore,
     AccessStore,
     ActStore,
+    PageStore,
+    StatStore,
+    HealthStore,
     Admin,
     Wakeups,
     Protocol,

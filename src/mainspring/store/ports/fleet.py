@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from mainspring.model.fleet import Beat, Member, Reaped
@@ -18,10 +18,17 @@ class FleetStore(Protocol):
         """Enter a process start, alive until now + lease."""
 
     async def beat(
-        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+        self,
+        member_id: int,
+        *,
+        lease: timedelta,
+        claims: Sequence[tuple[int, int]],
+        told: datetime | None = None,
+        at: Stamp,
     ) -> Beat:
         """Renew the lease if it has not ended, and say which of the (job, fence) pairs are no
-        longer this member's."""
+        longer this member's. What it holds is kept for who wants to see it, and how far its own clock,
+        which says `told`, is from the store's."""
 
     async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
         """End the lease now. `clean` promises that no claim is left under it."""

@@ -24,7 +24,7 @@ class HistoryStore(Protocol):
         """One job, wherever it stands: live, dead or finished."""
 
     async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
-        """Live jobs, and finished ones if the filter's state asks for them; newest id first."""
+        """As PageStore.jobs_page, but all that were asked for, however long it takes to find them."""
 
     async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
         """Where each of these jobs stands; one that nobody knows any more is left out."""
@@ -76,5 +76,6 @@ class HistoryStore(Protocol):
     async def members(self, *, at: Stamp) -> list[MemberInfo]:
         """Every process on record, oldest start first."""
 
-    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
-        """Live jobs by queue and task."""
+    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
+        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
+        be counted, for who asks often; the oldest is always the oldest."""

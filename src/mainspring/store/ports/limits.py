@@ -18,9 +18,16 @@ class LimitStore(Protocol):
         goes back before its gates to be tried later. `after` is the answer of the pass before."""
 
     async def gates(
-        self, *, name: str | None = None, key: str | None = None, limit: int, holders: int
+        self,
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+        holders: int,
     ) -> list[GateInfo]:
-        """Gates by name and key, each with the first `holders` of the jobs that are through."""
+        """Gates by name and key, those after this one, each with the first `holders` of the jobs that are
+        through."""
 
     async def gates_of(self, job_id: int, *, holders: int) -> list[GateInfo]:
         """The gates of one live job; none for one without limits."""

@@ -37,12 +37,16 @@ FILES = (
     "history.sql",
     "access.sql",
     "acts.sql",
+    "pages.sql",
+    "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 TEXTS = load("mainspring.store.postgres", *FILES)
 SQL = {name: numbered(text) for name, text in TEXTS.items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)
+MIGRATE_WITHIN = timedelta(hours=2)
 RELEASE_WITHIN = timedelta(seconds=1)
 LENT = 16
 """Transactions of handlers that one process has open at a time; others wait for theirs."""
@@ -82,6 +86,11 @@ _BROKEN = (
 _NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
 
 
+class PartitionMoved(StoreUnavailable):
+    """A row was about to go into the default partition while one of its own was made: the server refuses it,
+    for it had looked at the partitions before."""
+
+
 class Session(Value, frozen=True, kw_only=True):
     """One server process, for as long as it lives."""
 
@@ -107,13 +116,19 @@ class Database:
 
     async def fetch(self, statement: str, **params: object) -> list[Record]:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
-        async with self._connection(relaxed=False) as connection:
-            return await self.run_on(connection, statement, params)
+        return await self._alone(statement, params, relaxed=False)
 
     async def relaxed(self, statement: str, **params: object) -> list[Record]:
         """The same for what may be lost in a crash of the server."""
-        async with self._connection(relaxed=True) as connection:
-            return await self.run_on(connection, statement, params)
+        return await self._alone(statement, params, relaxed=True)
+
+    async def _alone(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
+        async with self._connection(relaxed=relaxed) as connection:
+            try:
+                return await self.run_on(connection, statement, params)
+            except PartitionMoved:
+                # Nothing of it has happened, and it is sure to see the new partition now.
+                return await self.run_on(connection, statement, params)
 
     @asynccontextmanager
     async def transaction(self, what: str) -> AsyncIterator[Transaction]:
@@ -254,7 +269,9 @@ class Transaction:
 
     async def script(self, sql: str) -> None:
         """Run a text of several statements, as migrations are."""
-        await self._connection.execute(sql)
+        # An index of a large history takes its time, and must not be given up half-way at every start.
+        await self._connection.execute("SET LOCAL statement_timeout = 0")
+        await self._connection.execute(sql, timeout=MIGRATE_WITHIN.total_seconds())
 
     async def copy(self, table: str, columns: list[str], records: Iterator[tuple[object, ...]]) -> None:
         """Stream rows into a table: the fast way in for many."""
@@ -296,6 +313,10 @@ def _translated(what: str, session: Session | None) -> Iterator[None]:
         raise SchemaMismatch(0, 1, _said(error)) from error
     except _BROKEN as error:
         raise AnswerLost(what, session=session) from error
+    except asyncpg.CheckViolationError as error:
+        if "_default" in (error.table_name or "") and "partition constraint" in str(error):
+            raise PartitionMoved(f"{what}: {_said(error)}") from error
+        raise StoreError(f"{what}: {_said(error)}") from error
     except asyncpg.PostgresError as error:
         raise StoreError(f"{what}: {_said(error)}") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from mainspring.lifecycle.burial import CRASHES_ALLOWED, WORKER_LOST
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
@@ -35,7 +35,13 @@ class PostgresFleet:
         )
 
     async def beat(
-        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+        self,
+        member_id: int,
+        *,
+        lease: timedelta,
+        claims: Sequence[tuple[int, int]],
+        told: datetime | None = None,
+        at: Stamp,
     ) -> Beat:
         [row] = await self._database.relaxed(
             "beat",
@@ -43,6 +49,7 @@ class PostgresFleet:
             lease=lease,
             job_ids=[job_id for job_id, _ in claims],
             fences=[fence for _, fence in claims],
+            told=told,
             at=at,
         )
         return Beat(alive=row["alive"], lost=tuple(row["lost"]))

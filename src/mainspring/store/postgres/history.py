@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
-from mainspring.model.job import LIVE_STATES, Job, JobState
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Run, Standing
+from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
-from mainspring.store.codes import FINAL_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PostgresHistory:
-    """HistoryStore on PostgreSQL, but for `members`, which the fleet answers."""
+    """HistoryStore on PostgreSQL, but for `members`, which the fleet answers, and what comes in pages."""
 
     def __init__(self, database: Database, names: Names) -> None:
         self._database = database
@@ -38,19 +37,6 @@ class PostgresHistory:
     async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
         found = await self._database.fetch("job_states", ids=sorted(job_ids), at=at)
         return {row["id"]: JobState(row["state"]) for row in found}
-
-    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
-        if which.state is JobState.DEAD:
-            filtered = DeadFilter(task=which.task, queue=which.queue, before=which.before, limit=which.limit)
-            return [dead.as_job() for dead in await self.dead(filtered)]
-        params = await self._filter(which)
-        if params is None:
-            return []
-        if which.state is None or which.state in LIVE_STATES:
-            live = await self._fetch("live_jobs", **params, state=which.state, at=at)
-            return [rows.live_job(row, self._names) for row in live]
-        ended = await self._fetch("ended_jobs", **params, verdict=FINAL_CODE[which.state])
-        return [rows.ended_job(row, self._names) for row in ended]
 
     async def runs(self, job_id: int) -> list[Run]:
         return [rows.run(row, self._names) for row in await self._fetch("runs", job_id=job_id)]
@@ -114,27 +100,13 @@ class PostgresHistory:
         )
         return [rows.slot(row) for row in found]
 
-    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
-        found = [
-            QueueDepth(
-                queue=self._names.queue(row["queue_id"]),
-                task=self._names.task(row["task_id"]),
-                ready=row["ready"],
-                delayed=row["delayed"],
-                running=row["running"],
-                oldest_ready_at=row["oldest_ready_at"],
-            )
-            for row in await self._fetch("depth", at=at)
-        ]
-        return sorted(found, key=lambda depth: (depth.queue, depth.task))
-
     async def _fetch(self, statement: str, **params: object) -> list[Record]:
         """Rows that name a queue and a task, both learnt."""
         found = await self._database.fetch(statement, **params)
         await self._names.learn({row["queue_id"] for row in found}, {row["task_id"] for row in found})
         return found
 
-    async def _filter(self, which: JobFilter | DeadFilter) -> dict[str, object] | None:
+    async def _filter(self, which: DeadFilter) -> dict[str, object] | None:
         """None when it names a queue or task that has never been seen: nothing can match."""
         await self._names.refresh()
         task_id = self._names.known_task(which.task)

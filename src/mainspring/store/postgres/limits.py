@@ -52,9 +52,15 @@ class PostgresLimits:
         return done
 
     async def gates(
-        self, *, name: str | None = None, key: str | None = None, limit: int, holders: int
+        self,
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+        holders: int,
     ) -> list[GateInfo]:
-        found = await self._database.fetch("all_gates", name=name, key=key, limit=limit)
+        found = await self._database.fetch("all_gates", name=name, key=key, **_after(after), limit=limit)
         return await self._infos([row["id"] for row in found], holders)
 
     async def gates_of(self, job_id: int, *, holders: int) -> list[GateInfo]:
@@ -194,3 +200,9 @@ def _gate(row: Record) -> Gate:
         burst=row["burst"],
         window=row["open_window"],
     )
+
+
+def _after(gate: tuple[str, str] | None) -> dict[str, str]:
+    """No name is empty, so all of them come after that."""
+    name, key = gate or ("", "")
+    return {"after_name": name, "after_key": key}

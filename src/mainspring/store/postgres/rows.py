@@ -69,6 +69,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes,
         expires_in,
         workflow_id,
+        waited,
     ) = row
     return Claim(
         job_id=job_id,
@@ -87,6 +88,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         crashes=crashes,
         expires_in=expires_in,
         workflow_id=workflow_id,
+        waited=waited,
     )
 
 
@@ -291,6 +293,8 @@ def member(row: Record) -> MemberInfo:
         started_at=row["started_at"],
         lease_until=row["lease_until"],
         alive=row["alive"],
+        skew=row["skew"],
+        holding=row["holding"],
     )
 
 

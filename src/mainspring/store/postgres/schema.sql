@@ -81,6 +81,8 @@ CREATE TABLE mainspring.dead_jobs (
     line_id integer,
     expires_at timestamp with time zone,
     workflow_id bigint,
+    error text DEFAULT COALESCE(((errors -> '-1'::integer) ->> 'type'::text), ''::text),
+    line text DEFAULT "left"(split_part(COALESCE(((errors -> '-1'::integer) ->> 'message'::text), ''::text), chr(10), 1), 200),
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
 CREATE INDEX dead_jobs_died ON mainspring.dead_jobs USING btree (died_at);
@@ -221,6 +223,8 @@ CREATE TABLE mainspring.members (
     started_at timestamp with time zone NOT NULL,
     lease_until timestamp with time zone NOT NULL,
     dead boolean DEFAULT false NOT NULL,
+    skew interval,
+    holding bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     CONSTRAINT members_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=50
@@ -304,9 +308,15 @@ CREATE TABLE mainspring.runs (
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX runs_job ON ONLY mainspring.runs USING btree (job_id);
 CREATE INDEX runs_results ON ONLY mainspring.runs USING btree (finished_at) WHERE (result <> '\x'::bytea);
+CREATE INDEX runs_schedule ON ONLY mainspring.runs USING btree (schedule_id, ((job_id + 0))) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX runs_task ON ONLY mainspring.runs USING btree (task_id, ((job_id + 0)));
+CREATE INDEX runs_unusual ON ONLY mainspring.runs USING btree (verdict, ((job_id + 0))) WHERE (verdict <> 0);
 CREATE TABLE mainspring.runs_default PARTITION OF mainspring.runs DEFAULT;
 CREATE INDEX runs_default_finished_at_idx ON mainspring.runs_default USING btree (finished_at) WHERE (result <> '\x'::bytea);
 CREATE INDEX runs_default_job_id_idx ON mainspring.runs_default USING btree (job_id);
+CREATE INDEX runs_default_schedule_id_expr_idx ON mainspring.runs_default USING btree (schedule_id, ((job_id + 0))) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX runs_default_task_id_expr_idx ON mainspring.runs_default USING btree (task_id, ((job_id + 0)));
+CREATE INDEX runs_default_verdict_expr_idx ON mainspring.runs_default USING btree (verdict, ((job_id + 0))) WHERE (verdict <> 0);
 CREATE TABLE mainspring.schedule_versions (
     schedule_id bigint NOT NULL,
     version integer NOT NULL,
@@ -394,6 +404,21 @@ CREATE TABLE mainspring.specs (
 );
 CREATE INDEX specs_due ON mainspring.specs USING btree (next_at);
 CREATE INDEX specs_unplanned ON mainspring.specs USING btree (id) WHERE (NOT planned);
+CREATE TABLE mainspring.stats (
+    span smallint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    task text NOT NULL,
+    queue text NOT NULL,
+    counts integer[] NOT NULL,
+    waits integer[] NOT NULL,
+    tooks integer[] NOT NULL,
+    mark bigint,
+    CONSTRAINT stats_pkey PRIMARY KEY (span, at, task, queue)
+) WITH (
+    autovacuum_vacuum_scale_factor=0.05,
+    autovacuum_vacuum_threshold=2000,
+    fillfactor=70
+);
 CREATE TABLE mainspring.steps (
     job_id bigint NOT NULL,
     name text NOT NULL,
@@ -431,6 +456,7 @@ CREATE TABLE mainspring.unique_keys (
     until timestamp with time zone,
     CONSTRAINT unique_keys_pkey PRIMARY KEY (key)
 );
+CREATE INDEX unique_keys_name ON mainspring.unique_keys USING btree (name);
 CREATE TABLE mainspring.workflow_acts (
     workflow_id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -495,6 +521,7 @@ BEGIN
         day := first_day + i;
         part := parent || '_' || to_char(day, 'YYYYMMDD');
         CONTINUE WHEN to_regclass(format('mainspring.%I', part)) IS NOT NULL;
+        EXECUTE format('LOCK TABLE mainspring.%I IN ACCESS EXCLUSIVE MODE', parent || '_default');
         EXECUTE format('CREATE TABLE mainspring.%I (LIKE mainspring.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', part, parent);
         EXECUTE format('WITH moved AS (DELETE FROM mainspring.%I WHERE %I >= %L AND %I < %L RETURNING *) INSERT INTO mainspring.%I SELECT * FROM moved',
                        parent || '_default', key, day::timestamp AT TIME ZONE 'UTC', key, (day + 1)::timestamp AT TIME ZONE 'UTC', part);
@@ -504,6 +531,10 @@ BEGIN
     END LOOP;
     RETURN made;
 END $$;
+CREATE FUNCTION mainspring.added(integer[], integer[]) RETURNS integer[]
+LANGUAGE sql SET search_path=pg_catalog AS $$
+    SELECT array_agg(coalesce(a, 0) + coalesce(b, 0) ORDER BY place) FROM unnest($1, $2) WITH ORDINALITY AS n (a, b, place)
+$$;
 CREATE FUNCTION mainspring.drop_partitions(parent text, key text, keep_from timestamp with time zone) RETURNS integer
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$
 DECLARE

@@ -17,17 +17,19 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.fleet import PostgresFleet
+from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
-from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.leases import PostgresLeases
 from mainspring.store.postgres.limits import PostgresLimits
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
+from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresWorkflows
 
@@ -48,9 +50,11 @@ class PostgresStore(
     PostgresReports,
     PostgresEffects,
     PostgresEvents,
-    PostgresHistory,
     PostgresAccess,
     PostgresActs,
+    PostgresPages,
+    PostgresStats,
+    PostgresHealth,
     PostgresAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

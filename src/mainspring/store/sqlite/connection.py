@@ -32,6 +32,9 @@ FILES = (
     "history.sql",
     "access.sql",
     "acts.sql",
+    "pages.sql",
+    "stats.sql",
+    "health.sql",
     "admin.sql",
 )
 SQL = load(PACKAGE, *FILES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from mainspring.lifecycle.burial import WORKER_LOST, is_too_many
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
@@ -11,7 +11,9 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, noted, span
+from mainspring.store.sqlite.rows import listed, micros, noted, span
+
+MOST_HOLDING = 1000
 
 
 class SQLiteFleet:
@@ -38,10 +40,23 @@ class SQLiteFleet:
         await self._database.write(work)
 
     async def beat(
-        self, member_id: int, *, lease: timedelta, claims: Sequence[tuple[int, int]], at: Stamp
+        self,
+        member_id: int,
+        *,
+        lease: timedelta,
+        claims: Sequence[tuple[int, int]],
+        told: datetime | None = None,
+        at: Stamp,
     ) -> Beat:
         def work(session: Session) -> Beat:
-            alive = session.change("beat", id=member_id, lease=span(lease), now=session.now(at))
+            alive = session.change(
+                "beat",
+                id=member_id,
+                lease=span(lease),
+                holding=listed(job_id for job_id, _ in claims[:MOST_HOLDING]),
+                told=micros(told),
+                now=session.now(at),
+            )
             lost = session.rows("lost_claims", id=member_id, claims=listed(claims)) if claims else []
             return Beat(alive=bool(alive), lost=tuple(row["job_id"] for row in lost))
 

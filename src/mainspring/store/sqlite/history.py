@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
-from mainspring.model.job import LIVE_STATES, Job, JobState
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Run, Standing
+from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
-from mainspring.store.codes import FINAL_CODE
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
@@ -17,41 +16,18 @@ from mainspring.store.sqlite.rows import listed, micros
 
 
 class SQLiteHistory:
-    """HistoryStore on SQLite, but for `members`, which the fleet answers."""
+    """HistoryStore on SQLite, but for `members`, which the fleet answers, and what comes in pages."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def job(self, job_id: int, *, at: Stamp) -> Job | None:
-        def work(session: Session) -> Job | None:
-            if found := session.rows("live_job", id=job_id, now=session.now(at)):
-                return rows.live_job(found[0])
-            if found := session.rows("dead_job", id=job_id):
-                return rows.dead_job(found[0]).as_job()
-            if found := session.rows("ended_job", id=job_id):
-                return rows.ended_job(found[0])
-            return None
-
-        return await self._database.read(work)
+        return await self._database.read(lambda session: find_job(session, job_id, session.now(at)))
 
     async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
         def work(session: Session) -> dict[int, JobState]:
             found = session.rows("job_states", ids=listed(job_ids), now=session.now(at))
             return {row["id"]: JobState(row["state"]) for row in found}
-
-        return await self._database.read(work)
-
-    async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
-        def work(session: Session) -> list[Job]:
-            params = _filter(which)
-            if which.state is JobState.DEAD:
-                dead = session.rows("dead_jobs", **params, **_dead_params(DeadFilter()))
-                return [rows.dead_job(row).as_job() for row in dead]
-            if which.state is None or which.state in LIVE_STATES:
-                live = session.rows("live_jobs", **params, state=which.state, now=session.now(at))
-                return [rows.live_job(row) for row in live]
-            ended = session.rows("ended_jobs", **params, verdict=FINAL_CODE[which.state])
-            return [rows.ended_job(row) for row in ended]
 
         return await self._database.read(work)
 
@@ -143,14 +119,19 @@ class SQLiteHistory:
 
         return await self._database.read(work)
 
-    async def depth(self, *, at: Stamp) -> list[QueueDepth]:
-        def work(session: Session) -> list[QueueDepth]:
-            return [rows.depth(row) for row in session.rows("depth", now=session.now(at))]
 
-        return await self._database.read(work)
+def find_job(session: Session, job_id: int, now: int) -> Job | None:
+    """One job, wherever it stands."""
+    if found := session.rows("live_job", id=job_id, now=now):
+        return rows.live_job(found[0])
+    if found := session.rows("dead_job", id=job_id):
+        return rows.dead_job(found[0]).as_job()
+    if found := session.rows("ended_job", id=job_id):
+        return rows.ended_job(found[0])
+    return None
 
 
-def _filter(which: JobFilter | DeadFilter) -> dict[str, object]:
+def _filter(which: DeadFilter) -> dict[str, object]:
     return {"task": which.task, "queue": which.queue, "before": which.before, "limit": which.limit}
 
 

@@ -37,10 +37,16 @@ class SQLiteLimits:
         )
 
     async def gates(
-        self, *, name: str | None = None, key: str | None = None, limit: int, holders: int
+        self,
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+        holders: int,
     ) -> list[GateInfo]:
         def work(session: Session) -> list[GateInfo]:
-            found = session.rows("all_gates", name=name, key=key, limit=limit)
+            found = session.rows("all_gates", name=name, key=key, **_after(after), limit=limit)
             return _infos(session, [row["id"] for row in found], holders)
 
         return await self._database.read(work)
@@ -173,3 +179,9 @@ def _gate(row: sqlite3.Row) -> Gate:
         burst=row["burst"],
         window=row["open_window"],
     )
+
+
+def _after(gate: tuple[str, str] | None) -> dict[str, str]:
+    """No name is empty, so all of them come after that."""
+    name, key = gate or ("", "")
+    return {"after_name": name, "after_key": key}

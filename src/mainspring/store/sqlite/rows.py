@@ -113,6 +113,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         crashes,
         expires_in,
         workflow_id,
+        waited,
     ) = row
     due = moment(run_at)
     return Claim(
@@ -132,6 +133,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         crashes=crashes,
         expires_in=None if expires_in is None else length(expires_in),
         workflow_id=workflow_id,
+        waited=length(waited),
     )
 
 
@@ -348,6 +350,8 @@ def member(row: sqlite3.Row) -> MemberInfo:
         started_at=moment(row["started_at"]),
         lease_until=moment(row["lease_until"]),
         alive=bool(row["alive"]),
+        skew=maybe_length(row["skew"]),
+        holding=row["holding"],
     )
 
 

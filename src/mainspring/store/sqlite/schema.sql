@@ -201,7 +201,7 @@ CREATE TABLE members (
     started_at  INTEGER NOT NULL,
     lease_until INTEGER NOT NULL,
     dead        INTEGER NOT NULL DEFAULT 0
-) STRICT;
+, skew INTEGER, holding TEXT NOT NULL DEFAULT '[]') STRICT;
 CREATE TABLE migrations (
     version    INTEGER NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
@@ -329,6 +329,17 @@ CREATE TABLE "specs" (
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;
+CREATE TABLE stats (
+    span   INTEGER NOT NULL,      -- minutes
+    at     INTEGER NOT NULL,      -- where they begin
+    task   TEXT    NOT NULL,
+    queue  TEXT    NOT NULL,
+    counts TEXT    NOT NULL,      -- JSON: by what is counted
+    waits  TEXT    NOT NULL,      -- JSON: how long jobs waited for a worker, or how late slots were: a histogram
+    tooks  TEXT    NOT NULL,      -- JSON: how long runs took: a histogram
+    mark   INTEGER,
+    PRIMARY KEY (span, at, task, queue)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE steps (
     job_id  INTEGER NOT NULL,
     name    TEXT    NOT NULL,
@@ -355,6 +366,7 @@ CREATE TABLE unique_keys (
     job_id INTEGER NOT NULL,
     until  INTEGER                         -- kept so long, whatever becomes of the job
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX unique_keys_name ON unique_keys (name);
 CREATE TABLE workflow_acts (
     workflow_id INTEGER NOT NULL,
     at          INTEGER NOT NULL,

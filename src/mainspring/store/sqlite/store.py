@@ -16,14 +16,16 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.fleet import SQLiteFleet
-from mainspring.store.sqlite.history import SQLiteHistory
+from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
+from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
+from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 
@@ -43,9 +45,11 @@ class SQLiteStore(
     SQLiteWorkflows,
     SQLiteEffects,
     SQLiteEvents,
-    SQLiteHistory,
     SQLiteAccess,
     SQLiteActs,
+    SQLitePages,
+    SQLiteStats,
+    SQLiteHealth,
     SQLiteAdmin,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""

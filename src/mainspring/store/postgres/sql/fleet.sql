@@ -5,7 +5,9 @@ VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata,
 
 -- name: beat
 WITH me AS (
-    UPDATE mainspring.members SET lease_until = coalesce(:at::timestamptz, now()) + :lease::interval
+    UPDATE mainspring.members
+    SET lease_until = coalesce(:at::timestamptz, now()) + :lease::interval, holding = (:job_ids::bigint[])[:1000],
+        skew = :told::timestamptz - coalesce(:at::timestamptz, clock_timestamp())
     WHERE id = :id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
     RETURNING id
 )
@@ -101,6 +103,6 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: members
-SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until,
+SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, skew, cardinality(holding) AS holding,
        NOT dead AND lease_until > coalesce(:at::timestamptz, now()) AS alive
 FROM mainspring.members ORDER BY started_at, id;

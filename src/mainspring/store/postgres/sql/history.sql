@@ -23,22 +23,6 @@ SELECT DISTINCT ON (id) id, state FROM (
 ) known
 ORDER BY id, place, finished_at DESC;
 
--- name: live_jobs
--- Pages are ranges of the key: with `:before IS NULL OR …` each would walk over all those before it.
-SELECT * FROM (
-    SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
-    FROM mainspring.jobs
-) j
-WHERE (:state::text IS NULL OR state = :state) AND (:task_id::int IS NULL OR task_id = :task_id)
-  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND id < coalesce(:before::bigint, 9223372036854775807)
-ORDER BY id DESC LIMIT :limit;
-
--- name: ended_jobs
-SELECT * FROM mainspring.runs
-WHERE verdict = :verdict AND (:task_id::int IS NULL OR task_id = :task_id)
-  AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR job_id < :before)
-ORDER BY job_id DESC LIMIT :limit;
-
 -- name: runs
 SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
 
@@ -80,9 +64,7 @@ SELECT count(*)::int AS letters FROM (
 ) AS counted;
 
 -- name: dead_groups
-SELECT task_id, min(queue_id) AS queue_id, coalesce(errors -> -1 ->> 'type', '') AS error,
-       left(split_part(coalesce(errors -> -1 ->> 'message', ''), chr(10), 1), 200) AS line,
-       count(*)::int AS letters, max(died_at) AS newest_at, max(id) AS newest_id
+SELECT task_id, min(queue_id) AS queue_id, error, line, count(*)::int AS letters, max(died_at) AS newest_at, max(id) AS newest_id
 FROM mainspring.dead_jobs
 WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)
   AND (:queue_id::int IS NULL OR queue_id = :queue_id) AND (:before::bigint IS NULL OR id < :before)
@@ -122,5 +104,5 @@ SELECT queue_id, task_id,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,
        count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00')::int AS delayed,
        count(*) FILTER (WHERE worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00')::int AS running,
-       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at
+       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at, false AS about
 FROM mainspring.jobs GROUP BY queue_id, task_id;

@@ -117,7 +117,7 @@ WHERE ctid = ANY (ARRAY(
     LIMIT :limit
 ))
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id;
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, coalesce(:at::timestamptz, now()) - run_at AS waited;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -134,7 +134,7 @@ WITH me AS MATERIALIZED (
     ) j
 )
 SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id
+       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, claimed_at - run_at AS waited
 FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while

@@ -84,6 +84,7 @@ WHERE id = ANY (:ids::int[]);
 
 -- name: all_gates
 SELECT id FROM mainspring.gates WHERE (:name::text IS NULL OR name = :name) AND (:key::text IS NULL OR key = :key)
+  AND (name, key) > (:after_name, :after_key)
 ORDER BY name, key LIMIT :limit;
 
 -- name: lines_of_gates

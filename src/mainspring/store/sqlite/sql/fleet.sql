@@ -3,7 +3,7 @@ INSERT INTO members (id, role, name, queues, tasks, version, tzdata, started_at,
 VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata, :now, :now + :lease);
 
 -- name: beat
-UPDATE members SET lease_until = :now + :lease WHERE id = :id AND NOT dead AND lease_until > :now;
+UPDATE members SET lease_until = :now + :lease, holding = :holding, skew = :told - :now WHERE id = :id AND NOT dead AND lease_until > :now;
 
 -- name: lost_claims
 SELECT json_extract(c.value, '$[0]') AS job_id FROM json_each(:claims) c
@@ -57,5 +57,6 @@ FROM jobs WHERE worker_id <> 0 AND worker_id NOT IN (SELECT id FROM members)
 RETURNING id;
 
 -- name: members
-SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, NOT dead AND lease_until > :now AS alive
+SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, NOT dead AND lease_until > :now AS alive, skew,
+       json_array_length(holding) AS holding
 FROM members ORDER BY started_at, id;

@@ -20,22 +20,6 @@ SELECT id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY 3;
 
--- name: live_jobs
--- Pages are ranges of the key: with `:before IS NULL OR …` each would walk over all those before it.
-SELECT * FROM (
-    SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
-    FROM jobs
-)
-WHERE (:state IS NULL OR state = :state) AND (:task IS NULL OR task = :task)
-  AND (:queue IS NULL OR queue = :queue) AND id < coalesce(:before, 9223372036854775807)
-ORDER BY id DESC LIMIT :limit;
-
--- name: ended_jobs
-SELECT * FROM runs
-WHERE verdict = :verdict AND (:task IS NULL OR task = :task)
-  AND (:queue IS NULL OR queue = :queue) AND (:before IS NULL OR job_id < :before)
-ORDER BY job_id DESC LIMIT :limit;
-
 -- name: runs
 SELECT * FROM runs WHERE job_id = :job_id ORDER BY finished_at, fence;
 

@@ -60,11 +60,11 @@ WHERE id IN (
     LIMIT :limit
 )
 RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now, workflow_id;
+          expires_at - :now, workflow_id, :now - run_at;
 
 -- name: held_jobs
 SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now, workflow_id
+       expires_at - :now, workflow_id, claimed_at - run_at
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 

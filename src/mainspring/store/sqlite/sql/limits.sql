@@ -56,6 +56,7 @@ UPDATE gates SET tokens = ?, refilled_at = ? WHERE id = ?;
 
 -- name: all_gates
 SELECT id FROM gates WHERE (:name IS NULL OR name = :name) AND (:key IS NULL OR key = :key)
+  AND (name, key) > (:after_name, :after_key)
 ORDER BY name, key LIMIT :limit;
 
 -- name: lines_of_gates

@@ -1,0 +1,1 @@
+"""How long pages take that look into a full database."""

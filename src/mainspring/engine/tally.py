@@ -1,0 +1,113 @@
+"""Counts what happens in this process, and adds it to the statistics every few seconds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mainspring.clock import Clock
+from mainspring.entropy import Entropy
+from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.stats import BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
+from mainspring.store.ports import StatStore
+from mainspring.telemetry import Event, JobsExpired, JobsQuarantined, MembersReaped, RunEnded, SlotsFired
+from mainspring.trigger.misfire import LATE
+
+EVERY = timedelta(seconds=10)
+MOST_KEYS = 500
+"""Tasks and queues told apart between two passes; all others are counted as one."""
+
+Key = tuple[str, str]
+FLEET: Key = ("", "")
+
+
+class _Sheet:
+    """What has been counted for one task in one queue."""
+
+    __slots__ = ("counts", "tooks", "waits")
+
+    def __init__(self) -> None:
+        self.counts, self.waits, self.tooks = [0] * PLACES, [0] * BUCKETS, [0] * BUCKETS
+
+
+class Tallier:
+    """A sink for events and the loop that empties it. What it has when the process is killed is lost:
+    statistics are not the record. What is counted here is told on the event loop that this runs on."""
+
+    name = "tally"
+
+    def __init__(self, store: StatStore, clock: Clock, entropy: Entropy) -> None:
+        self._store = store
+        self._clock = clock
+        self._entropy = entropy
+        self._sheets: dict[Key, _Sheet] = {}
+
+    def hear(self, event: Event) -> None:
+        """Count what is counted."""
+        if isinstance(event, RunEnded):
+            self._run(event)
+        elif isinstance(event, SlotsFired):
+            self._slots(event)
+        elif isinstance(event, JobsExpired | JobsQuarantined):
+            # The last run of a job that crashed too often may be told of too; its death is counted here.
+            self._sheet(FLEET).counts[Counted.DIED] += len(event.job_ids)
+        elif isinstance(event, MembersReaped):
+            self._sheet(FLEET).counts[Counted.CRASHED] += event.jobs
+
+    async def tick(self) -> timedelta:
+        await self.flush()
+        return EVERY * (0.75 + 0.5 * self._entropy.fraction())
+
+    async def flush(self) -> None:
+        """Add everything now. What could not be added is kept for the next time."""
+        if not self._sheets:
+            return
+        sheets, self._sheets = self._sheets, {}
+        sheets.setdefault(FLEET, _Sheet())  # its row says how far the log had come
+        try:
+            await self._store.add_stats(
+                [
+                    Tally(
+                        task=task,
+                        queue=queue,
+                        counts=tuple(sheet.counts),
+                        waits=tuple(sheet.waits),
+                        tooks=tuple(sheet.tooks),
+                    )
+                    for (task, queue), sheet in sheets.items()
+                ],
+                at=self._clock.stamp(),
+            )
+        except BaseException:
+            self._put_back(sheets)
+            raise
+
+    def _run(self, event: RunEnded) -> None:
+        sheet = self._sheet((event.task, event.queue))
+        sheet.counts[OF_VERDICT[event.verdict]] += 1
+        if event.verdict is Verdict.DEAD or event.reason not in (None, Reason.CRASHED):
+            sheet.counts[Counted.DIED] += 1
+        sheet.tooks[bucket(event.took)] += 1
+        if event.waited is not None:
+            sheet.waits[bucket(event.waited)] += 1
+
+    def _slots(self, event: SlotsFired) -> None:
+        sheet = self._sheet(FLEET)
+        sheet.counts[Counted.FIRED] += event.fired
+        sheet.counts[Counted.SKIPPED] += event.skipped
+        if event.late > LATE:
+            sheet.counts[Counted.LATE] += event.fired + event.skipped
+        sheet.waits[bucket(event.late)] += event.fired + event.skipped
+
+    def _sheet(self, key: Key) -> _Sheet:
+        sheet = self._sheets.get(key)
+        if sheet is None:
+            if len(self._sheets) >= MOST_KEYS and key != FLEET:
+                key = (OTHER, OTHER)
+            sheet = self._sheets.setdefault(key, _Sheet())
+        return sheet
+
+    def _put_back(self, sheets: dict[Key, _Sheet]) -> None:
+        for key, old in sheets.items():
+            new = self._sheet(key)
+            for mine, theirs in ((new.counts, old.counts), (new.waits, old.waits), (new.tooks, old.tooks)):
+                mine[:] = map(sum, zip(mine, theirs, strict=True))

@@ -1,0 +1,16 @@
+-- name: add_stats
+INSERT INTO stats (span, at, task, queue, counts, waits, tooks) VALUES (:span, :at, :task, :queue, :counts, :waits, :tooks)
+ON CONFLICT (span, at, task, queue) DO UPDATE
+SET counts = (SELECT json_group_array(n) FROM (SELECT a.value + b.value AS n FROM json_each(stats.counts) a JOIN json_each(excluded.counts) b ON b.key = a.key ORDER BY a.key)),
+    waits = (SELECT json_group_array(n) FROM (SELECT a.value + b.value AS n FROM json_each(stats.waits) a JOIN json_each(excluded.waits) b ON b.key = a.key ORDER BY a.key)),
+    tooks = (SELECT json_group_array(n) FROM (SELECT a.value + b.value AS n FROM json_each(stats.tooks) a JOIN json_each(excluded.tooks) b ON b.key = a.key ORDER BY a.key));
+
+-- name: stats
+SELECT at, CASE :by WHEN 'task' THEN task WHEN 'queue' THEN queue ELSE '' END AS key, counts, waits, tooks FROM stats
+WHERE span = :span AND at >= :since AND at < :until
+  AND CASE WHEN :one IS NULL THEN task NOT IN ('', '*') ELSE task = :one END
+  AND (:task IS NULL OR task = :task) AND (:queue IS NULL OR queue = :queue)
+ORDER BY at;
+
+-- name: prune_stats
+DELETE FROM stats WHERE span = :span AND at < :before;
