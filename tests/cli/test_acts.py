@@ -56,7 +56,7 @@ READING = {
     *("alerts list", "alerts show", "alerts rules", "alerts test"),
 }
 #: They do what others ordered; what they do is on record in the jobs and the ledger.
-PROCESSES = {"dev", "worker", "scheduler"}
+PROCESSES = {"dev", "worker", "scheduler", "server"}
 #: Words that change something, in an order in which each can.
 CHANGING = [
     ("enqueue", "enqueue shop greet password=hunter2"),

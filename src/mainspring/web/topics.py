@@ -9,6 +9,7 @@ from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
 from mainspring.ops.leases import lease_view
+from mainspring.ops.page_views import schedule_counts_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.ops.workflow_queries import WorkflowQueries
@@ -48,7 +49,7 @@ def topic_of(text: str) -> Topic:
 
 
 async def _queues(desk: Desk) -> View:
-    return {"items": [queue_view(each) for each in await (await desk.queues()).all()]}
+    return {"items": [queue_view(each) for each in await (await desk.queues()).all(about=True)]}
 
 
 async def _workers(desk: Desk) -> View:
@@ -78,7 +79,7 @@ async def _schedules(desk: Desk) -> View:
 
 
 async def _overview(desk: Desk) -> View:
-    queues = await (await desk.queues()).all()
+    queues = await (await desk.queues()).all(about=True)
     members = [each for each in await (await desk.queries()).members() if each.alive]
     roles = [each.role.value for each in members]
     return {

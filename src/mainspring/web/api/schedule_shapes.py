@@ -47,6 +47,10 @@ class Slot(TypedDict):
     note: str | None
 
 
+class ListedSchedule(Schedule):
+    last: Slot | None
+
+
 class ScheduleDetail(Schedule):
     slots: list[Slot]
     fires: list[Moment] | None

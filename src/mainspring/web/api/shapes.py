@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -20,6 +20,7 @@ class Queue(TypedDict):
     paused_at: Moment | None
     paused_by: str | None
     pause_note: str | None
+    about: NotRequired[bool]
 
 
 class Queues(TypedDict):
@@ -59,6 +60,8 @@ class Member(TypedDict):
     started_at: Moment
     lease_until: Moment
     alive: bool
+    skew_seconds: float | None
+    holding: int | None
 
 
 class Members(TypedDict):
@@ -202,3 +205,44 @@ class Verified(TypedDict):
     head: str
     bad_id: int | None
     why: str | None
+
+
+class Series(TypedDict):
+    since: Moment
+    until: Moment
+    step_seconds: float
+    at: list[int]
+    runs: list[int]
+    succeeded: list[int]
+    failed: list[int]
+    died: list[int]
+    wait_p50: list[float | None]
+    wait_p95: list[float | None]
+    wait_p99: list[float | None]
+    took_p50: list[float | None]
+    took_p95: list[float | None]
+    took_p99: list[float | None]
+    fired: NotRequired[list[int]]
+    skipped: NotRequired[list[int]]
+    late: NotRequired[list[int]]
+    lateness_p95: NotRequired[list[float | None]]
+    log_bytes_per_run: NotRequired[list[float | None]]
+
+
+class Total(TypedDict):
+    at: Moment
+    key: NotRequired[str]
+    runs: int
+    succeeded: int
+    failed: int
+    died: int
+    wait_p50: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    took_p50: float | None
+    took_p95: float | None
+    took_p99: float | None
+
+
+class Totals(TypedDict):
+    items: list[Total]
