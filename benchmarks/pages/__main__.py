@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages [--scale 1] [--times 20] [--json FILE] [--url URL]`: pages over a full database.
+"""`python -m benchmarks.pages [--scale 1] [--times 20] [--json FILE] [--url URL]`: pages over full tables.
 
 Ends with 1 when the slowest of a page's calls, one in twenty left out, took half a second or more.
 """
@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+import asyncpg
 
 from benchmarks.pages.fill import Size, fill
 from benchmarks.pages.reads import reads
@@ -33,46 +35,81 @@ SETTINGS = {
 }
 
 Read = Callable[[], Awaitable[object]]
+Spent = Callable[[], Awaitable[float]]
 Times = dict[str, dict[str, float]]
 
 
-async def measure(asked: dict[str, Read], times: int) -> Times:
-    """Milliseconds of each. The first call, which also plans the statement, is told apart."""
+async def measure(asked: dict[str, Read], times: int, spent: Spent) -> Times:
+    """Milliseconds of each. The first call, which also plans the statement, is told apart. `work` is what
+    processors did for one call, here and in the server, whatever else the machine has to do."""
     found: Times = {}
     for name, read in asked.items():
         took = []
-        for _ in range(times + 1):
+        for turn in range(times + 1):
+            if turn == 1:
+                before = await spent()
             began = time.perf_counter()
             await read()
             took.append((time.perf_counter() - began) * 1000)
+        work = (await spent() - before) * 1000 / times
         first, rest = took[0], sorted(took[1:])
         found[name] = {
             "first": round(first, 1),
             "p50": round(rest[len(rest) // 2], 1),
             "p95": round(rest[min(len(rest) * 95 // 100, len(rest) - 1)], 1),
+            "work": round(work, 1),
         }
-        sys.stdout.write(
-            f"{name:48} {found[name]['first']:9.1f} {found[name]['p50']:9.1f} {found[name]['p95']:9.1f}\n"
-        )
+        sys.stdout.write(f"{name:48}" + "".join(f"{each:10.1f}" for each in found[name].values()) + "\n")
         sys.stdout.flush()
     return found
+
+
+class Work:
+    """Seconds of processors that this process and its sessions have used."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._watch: asyncpg.Connection[asyncpg.Record] | None = None
+
+    async def spent(self) -> float:
+        if self._watch is None:
+            self._watch = await asyncpg.connect(self._url)
+        rows = await self._watch.fetch(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'mainspring'"
+        )
+        return time.process_time() + sum(_seconds(row["pid"]) for row in rows)
+
+    async def close(self) -> None:
+        if self._watch is not None:
+            await self._watch.close()
+
+
+def _seconds(pid: int) -> float:
+    """Of a process on this machine; none for one elsewhere."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def run(url: str, size: Size, times: int) -> Times:
     """Reads, then whatever routes there are."""
     store = open_store(url, clock=SystemClock())
-    sys.stdout.write(f"{'ms':48} {'first':>9} {'p50':>9} {'p95':>9}\n")
+    work = Work(url)
+    sys.stdout.write(f"{'ms':48}{'first':>10}{'p50':>10}{'p95':>10}{'work':>10}\n")
     try:
-        found = await measure(reads(store, size), times)
+        found = await measure(reads(store, size), times, work.spent)
     finally:
         await store.close()
     from benchmarks.pages.routes import requests
 
     app = Mainspring(url)
     try:
-        return found | await measure(requests(app, size), times)
+        return found | await measure(requests(app, size), times, work.spent)
     finally:
         await app.aclose()
+        await work.close()
 
 
 def machine() -> dict[str, object]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
+import msgspec
 
 from mainspring.clock import SystemClock
+from mainspring.model.schedule import Misfire, Overlap, Schedule
 from mainspring.store.opener import open_store
 from mainspring.trigger.cron import Cron
 
@@ -158,7 +160,7 @@ def _schedules(size: Size, task: str, queue: str) -> Iterator[str]:
                CASE WHEN n % 200 = 0 THEN now() - interval '1 day' END, CASE WHEN n % 200 = 0 THEN 'ann' END
         FROM generate_series(1, {size.schedules}) n;
         INSERT INTO mainspring.schedule_versions (schedule_id, version, name, change, changed_at, author, definition)
-        SELECT id, 1, name, 'created', now() - interval '60 days', 'code', '{{}}' FROM mainspring.schedules;
+        SELECT id, 1, name, 'created', now() - interval '60 days', 'code', '{_definition()}' FROM mainspring.schedules;
     """
     # A week of every schedule, a fortnight of every hour for some.
     yield f"""
@@ -207,6 +209,37 @@ def _workflows(size: Size) -> Iterator[str]:
     """
 
 
+def _definition() -> str:
+    """A schedule as a version keeps it."""
+    schedule = Schedule(
+        id=1,
+        name="customer.report",
+        task="work.task1",
+        trigger="{}",
+        payload=b"{}",
+        queue="queue1",
+        priority=0,
+        max_attempts=3,
+        misfire=Misfire.LATEST,
+        catch_up=timedelta(days=1),
+        overlap=Overlap.SKIP,
+        overlap_limit=1,
+        offset=timedelta(),
+        jitter=timedelta(),
+        max_fires=None,
+        fires_left=None,
+        skips=0,
+        version=1,
+        active_from=datetime.now(UTC),
+        edited=False,
+        paused_at=None,
+        paused_by=None,
+        pause_note=None,
+        next_at=None,
+    )
+    return msgspec.json.encode(schedule).decode()
+
+
 def _stats() -> str:
     """Every task in two queues: a day by minutes, a fortnight by ten, a season by hours, a year by days."""
     rows = []
@@ -218,5 +251,9 @@ def _stats() -> str:
                    array_fill(n % 90, ARRAY[26]),
                    array_fill(n % 90, ARRAY[26])
             FROM generate_series(0, {days * 1440 // span}) n, generate_series(1, {TASKS}) t, generate_series(1, 2) q;
+            INSERT INTO mainspring.stats (span, at, task, queue, counts, waits, tooks, mark)
+            SELECT {span}, date_bin(interval '{span} minutes', now(), timestamptz '2000-01-01 00:00:00+00') - n * interval '{span} minutes', t, t,
+                   array_fill(n % 900, ARRAY[16]), array_fill(n % 900, ARRAY[26]), array_fill(n % 900, ARRAY[26]), CASE t WHEN '' THEN 10000000 - n END
+            FROM generate_series(0, {days * 1440 // span}) n, unnest(ARRAY['', '*']) t;
         """)
     return "\n".join(rows)

@@ -11,6 +11,7 @@ from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
+from mainspring.model.workflow import WorkflowState
 from mainspring.ops.heat import Heater
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
@@ -90,6 +91,9 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "schedule: page": lambda: queries.schedule(SCHEDULE, slots=100),
         "schedule: versions": lambda: queries.versions(SCHEDULE),
         "workflows: page": lambda: store.workflows(name=None, state=None, before=None, limit=50),
+        "workflows: failed": lambda: store.workflows(
+            name=None, state=WorkflowState.FAILED, before=None, limit=50
+        ),
         "workflows: of a name": lambda: store.workflows(name="flow3", state=None, before=None, limit=50),
         "limits: gates": lambda: store.gates(limit=50, holders=10),
         "limits: gates, far down": lambda: store.gates(after=("api", "tenant400"), limit=50, holders=10),

@@ -55,7 +55,7 @@ READING = {
     *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
 }
 #: They do what others ordered; what they do is on record in the jobs and the ledger.
-PROCESSES = {"dev", "worker", "scheduler"}
+PROCESSES = {"dev", "worker", "scheduler", "server"}
 #: Words that change something, in an order in which each can.
 CHANGING = [
     ("enqueue", "enqueue shop greet password=hunter2"),

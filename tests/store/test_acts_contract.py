@@ -85,6 +85,36 @@ def test_an_order_ends_once(desk):
     assert desk.run(desk.store.acts_head())[0] == 2
 
 
+def test_one_that_cannot_be_appended_costs_the_others_nothing(desk):
+    [first] = append(desk, ORDER)
+    end = entry(phase=ActPhase.DONE, order=first.id)
+
+    async def work() -> list[Any]:
+        appends = (desk.store.append_acts([each], at=desk.now) for each in (ORDER, end, end, ORDER, ORDER))
+        return await asyncio.gather(*appends, return_exceptions=True)
+
+    done = desk.run(work())
+
+    assert [isinstance(each, StoreError) for each in done] == [False, False, True, False, False]
+    told = desk.run(Acts(desk.store, desk.clock).verify())
+    assert (told.sound, told.entries) == (True, 5)
+
+
+def test_who_is_cancelled_while_waiting_leaves_the_others_theirs(desk):
+    async def work() -> list[Any]:
+        tasks = [asyncio.ensure_future(desk.store.append_acts([ORDER], at=desk.now)) for _ in range(6)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        tasks[3].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    done = desk.run(work())
+
+    others = [each for number, each in enumerate(done) if number not in (0, 3)]
+    assert all(isinstance(each, list) for each in others), done
+    assert desk.run(Acts(desk.store, desk.clock).verify()).sound
+
+
 async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
     """Run statements behind the store's back, as somebody with the database's password would."""
     if url.startswith("sqlite"):

@@ -395,3 +395,13 @@ def test_a_queue_may_be_paused_before_it_has_any_job(at_work):
     at_work.put()
 
     assert claimed(at_work) == []
+
+
+def test_gates_are_listed_from_the_one_before_on(desk):
+    for key in ("a", "b", "c"):
+        desk.put(gates=(Gate(name="api", key=key, concurrency=1),))
+
+    first = desk.gates(limit=2)
+    second = desk.gates(limit=2, after=(first[-1].gate.name, first[-1].gate.key))
+
+    assert [each.gate.key for each in (*first, *second)] == ["a", "b", "c"]

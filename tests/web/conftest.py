@@ -19,7 +19,7 @@ from mainspring.model.act import ActFilter
 from mainspring.ops.access import Gatehouse
 from mainspring.ops.acts import Acts, Told
 from mainspring.testing.clock import ManualClock
-from mainspring.web import signin
+from mainspring.web import doors
 from mainspring.web.desk import Desk
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.identity import Identify, actor_of
@@ -66,7 +66,7 @@ class Site:
         web.state.identify = identify or usual_ways(self.app)
         for error in (Problem, MainspringError):
             web.add_exception_handler(error, on_problem)
-        for routes in (things, *signin.all_routes()):
+        for routes in (things, *doors.all_routes()):
             web.router.routes.extend(routes.router.routes)
         return web
 

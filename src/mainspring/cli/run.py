@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import click
 
+from mainspring.cli.dashboard import dashboard as beside
 from mainspring.cli.options import app_argument, length, settings_options
 from mainspring.cli.output import printable, say
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
@@ -127,7 +128,6 @@ def _serve(
     supervisor: int | None = None,
     dashboard: bool = False,
 ) -> None:
-    from mainspring.cli import server
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
@@ -147,7 +147,7 @@ def _serve(
             burst=burst,
             migrate=migrate,
             supervisor=supervisor,
-            beside=server.dashboard if dashboard else nullcontext,
+            beside=beside if dashboard else nullcontext,
         )
     click.get_current_context().exit(code)
 

@@ -43,6 +43,8 @@ BOUNDS: tuple[float, ...] = tuple(0.001 * 2.0**n for n in range(25))
 BUCKETS = len(BOUNDS) + 1
 SPANS = (1, 10, 60, 1440)
 """Minutes that a row stands for."""
+ALL = "*"
+"""The task and queue of a row that is the sum of all of them."""
 OTHER = "(other)"
 """The name of what there was no room for."""
 
@@ -98,6 +100,13 @@ class StatFilter(Value, frozen=True, kw_only=True):
     by: By | None = None
     fleet: bool = False
     """The fleet's own, rather than those of tasks."""
+
+    @property
+    def one(self) -> str | None:
+        """The rows to read where there is one for all that is wanted."""
+        if self.fleet:
+            return ""
+        return ALL if self.task is None and self.queue is None and self.by is None else None
 
 
 class Stat(Value, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ MOST_POINTS = 500
 USUAL_POINTS = 120
 MOST_ROWS = 400
 """Rows of time that are summed up: beyond that longer spans are read."""
+LEAST_ROWS = 12
+"""Rows of time that a sum over all of it is made of: its ends are as exact as that."""
 LAST = timedelta(hours=3)
 MINUTE = timedelta(minutes=1)
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -77,7 +79,8 @@ class Stats:
         queue: str | None = None,
     ) -> list[Stat]:
         """One sum for each task or queue, the one with the most runs first."""
-        which = await self._which(since, until, None, task, queue)
+        length = LAST if since is None else (until or self._clock.now()) - since
+        which = await self._which(since, until, max(length / LEAST_ROWS, MINUTE), task, queue)
         found = await self._store.stats(_replace(which, step=which.until - which.since, by=by))
         return sorted(found, key=lambda each: (-each.count(*RUNS), each.key))
 

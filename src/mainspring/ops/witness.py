@@ -18,6 +18,7 @@ READS = frozenset({
     "members", "depth", "leases", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
     "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
+    "jobs_page", "schedules_page", "schedule_counts", "herd_sizes", "stats", "health",
 })
 # fmt: on
 

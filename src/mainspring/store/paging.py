@@ -11,7 +11,7 @@ from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.pages import JobPage
 from mainspring.model.value import Value
 
-LOOK = 30_000
+LOOK = 20_000
 """Rows that one page looks at, of each source, before it is given up."""
 NEWEST = 2**63 - 1
 

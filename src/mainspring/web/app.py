@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
-from mainspring.web import api, pages, signin
+from mainspring.web import api, doors, pages
 from mainspring.web.assets import Assets
 from mainspring.web.bounds import LARGEST_BODY, Bounds
 from mainspring.web.desk import Desk
@@ -64,7 +64,7 @@ def create_app(
         web.add_exception_handler(error, on_problem)
     web.add_exception_handler(HTTPException, _on_unknown)
     web.add_exception_handler(Exception, _on_unexpected)
-    for routes in (*api.all_routes(), *signin.all_routes(), *pages.all_routes()):
+    for routes in (*api.all_routes(), *doors.all_routes(), *pages.all_routes()):
         # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
     web.mount("/static", Assets(directory=STATIC), name="static")

@@ -78,13 +78,6 @@ async def logout(request: Request, desk: AtDesk) -> Response:
     return response
 
 
-def all_routes() -> list[Routes]:
-    """Those of every way to sign in."""
-    from mainspring.web import oidc
-
-    return [routes, oidc.routes]
-
-
 async def enter(request: Request, actor: Actor, goes_to: str) -> Response:
     """Sign somebody in who has shown who they are, and send them where they wanted to go."""
     app = request.app.state.desk.app

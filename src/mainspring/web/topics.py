@@ -9,6 +9,7 @@ from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
 from mainspring.ops.leases import lease_view
+from mainspring.ops.page_views import schedule_counts_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.ops.workflow_queries import WorkflowQueries
@@ -47,7 +48,7 @@ def topic_of(text: str) -> Topic:
 
 
 async def _queues(desk: Desk) -> View:
-    return {"items": [queue_view(each) for each in await (await desk.queues()).all()]}
+    return {"items": [queue_view(each) for each in await (await desk.queues()).all(about=True)]}
 
 
 async def _workers(desk: Desk) -> View:
@@ -64,14 +65,11 @@ async def _dead(desk: Desk) -> View:
 
 
 async def _schedules(desk: Desk) -> View:
-    found = await (await desk.queries()).schedules()
-    paused = sum(each.paused_at is not None for each in found)
-    soon = min((each.next_at for each in found if each.next_at is not None), default=None)
-    return {"count": len(found), "paused": paused, "next_at": None if soon is None else soon.isoformat()}
+    return schedule_counts_view(await (await desk.queries()).schedule_counts())
 
 
 async def _overview(desk: Desk) -> View:
-    queues = await (await desk.queues()).all()
+    queues = await (await desk.queues()).all(about=True)
     members = [each for each in await (await desk.queries()).members() if each.alive]
     roles = [each.role.value for each in members]
     return {

@@ -14,7 +14,7 @@ class StatStore(Protocol):
     """Counters and histograms. What is added may be lost in a crash of the server."""
 
     async def add_stats(self, tallies: Sequence[Tally], *, at: Stamp) -> None:
-        """Add to what is there for now."""
+        """Add to what is there for now. Those of tasks are added to the sum of all of them too."""
 
     async def stats(self, which: StatFilter) -> list[Stat]:
         """Summed up, in order; steps in which nothing happened are left out."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
-from mainspring.store.chaining import chained, page_of
+from mainspring.store.chaining import page_of
 from mainspring.store.ports import Stamp
+from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.connection import Database
 
 if TYPE_CHECKING:
@@ -17,18 +18,11 @@ if TYPE_CHECKING:
 class PostgresActs:
     """ActStore on PostgreSQL."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, appending: Appending) -> None:
+        self._database, self._appending = database, appending
 
     async def append_acts(self, acts: Sequence[NewAct], *, at: Stamp) -> list[Act]:
-        if not acts:
-            return []
-        async with self._database.transaction("append_acts") as transaction:
-            [head] = await transaction.fetch("lock_head", at=at)
-            entries = chained(head["id"], head["digest"], acts, head["now"])
-            await transaction.fetch("append_acts", **_columns(entries))
-            await transaction.fetch("move_head", id=entries[-1].id, digest=entries[-1].digest)
-        return entries
+        return await self._appending.append(acts, at) if acts else []
 
     async def find_acts(self, which: ActFilter) -> list[Act]:
         statement, params = page_of(which)
@@ -45,23 +39,6 @@ class PostgresActs:
     async def acts_head(self) -> tuple[int, bytes]:
         [row] = await self._database.fetch("head")
         return row["id"], row["digest"]
-
-
-def _columns(entries: Sequence[Act]) -> dict[str, object]:
-    return {
-        "ids": [each.id for each in entries],
-        "ats": [each.at for each in entries],
-        "phases": [each.phase.value for each in entries],
-        "acts": [each.act for each in entries],
-        "actors": [each.actor for each in entries],
-        "roles": [each.role for each in entries],
-        "vias": [each.via for each in entries],
-        "targets": [each.target for each in entries],
-        "details": [each.details for each in entries],
-        "orders": [each.order for each in entries],
-        "addresses": [each.address for each in entries],
-        "digests": [each.digest for each in entries],
-    }
 
 
 def _act(row: Record) -> Act:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from mainspring.model.stats import SPANS, Stat, StatFilter, Tally
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database
-from mainspring.store.statistics import kept
+from mainspring.store.statistics import kept, with_total
 
 
 class PostgresStats:
@@ -18,6 +18,7 @@ class PostgresStats:
         self._database = database
 
     async def add_stats(self, tallies: Sequence[Tally], *, at: Stamp) -> None:
+        tallies = with_total(tallies)
         await self._database.relaxed(
             "add_stats",
             spans=list(SPANS),
@@ -39,7 +40,7 @@ class PostgresStats:
             task=which.task,
             queue=which.queue,
             by=which.by,
-            fleet=which.fleet,
+            one=which.one,
         )
         return [
             Stat(

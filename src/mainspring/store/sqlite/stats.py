@@ -12,7 +12,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import listed, micros, moment, span
-from mainspring.store.statistics import kept
+from mainspring.store.statistics import kept, with_total
 
 MINUTE = 60_000_000
 EPOCH_2000 = 946_684_800_000_000
@@ -41,7 +41,7 @@ class SQLiteStats:
                         "tooks": listed(each.tooks),
                     }
                     for minutes in SPANS
-                    for each in tallies
+                    for each in with_total(tallies)
                 ],
             )
 
@@ -59,7 +59,7 @@ class SQLiteStats:
                 task=which.task,
                 queue=which.queue,
                 by=which.by,
-                fleet=which.fleet,
+                one=which.one,
             ):
                 place = _step(row["at"], since, step), row["key"]
                 total = sums.setdefault(place, ([0] * PLACES, [0] * BUCKETS, [0] * BUCKETS))

@@ -14,6 +14,7 @@ from mainspring.web.api import (
     jobs,
     schedule_edits,
     schedules,
+    stats,
     stream,
     workflows,
 )
@@ -42,6 +43,7 @@ def all_routes() -> list[Routes]:
         health.ledger,
         access.routes,
         access.acts,
+        stats.routes,
         stream.routes,
         document.routes,
     ]

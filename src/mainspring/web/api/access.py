@@ -98,7 +98,7 @@ async def me(request: Request) -> Response:
     )
 
 
-@acts.get("", role=AccessRole.ADMIN, **answers_page(shapes.Act))
+@acts.get("", role=AccessRole.ADMIN, **answers_page(shapes.ActEntry))
 async def list_acts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
     """What people and programs ordered, newest first, and what came of it."""
     question = ("acts", which.act, which.actor, which.target)

@@ -21,7 +21,7 @@ from mainspring.ops.simulate import Horizon, Planned, simulate
 from mainspring.ops.simulate_views import load_view, notes, simulation_view
 from mainspring.trigger.codec import Calendars
 from mainspring.trigger.moment import moment
-from mainspring.web.api import shapes
+from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import (
     Body,

@@ -17,7 +17,7 @@ from mainspring.model.settlement import Reason
 from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.replaying import Replay
 from mainspring.ops.views import dead_group_view, dead_view
-from mainspring.web.api import shapes
+from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import one
 from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at

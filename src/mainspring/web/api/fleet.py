@@ -56,14 +56,14 @@ class NewEvent(Body):
 @queues.get("", **answers(shapes.Queues))
 async def list_queues(desk: AtDesk) -> Response:
     """Every queue that has a job, a worker or a pause, by name."""
-    found = await (await desk.queues()).all()
+    found = await (await desk.queues()).all(about=True)
     return json({"items": [queue_view(each) for each in found]})
 
 
 @queues.get("/{name}", **answers(shapes.Queue))
 async def show_queue(desk: AtDesk, name: InPath) -> Response:
     """One queue."""
-    for each in await (await desk.queues()).all():
+    for each in await (await desk.queues()).all(about=True):
         if each.name == name_of(name):
             return json(queue_view(each))
     raise NotFound("queue", name_of(name))

@@ -11,7 +11,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from mainspring.ops.auditing import Auditor, report_view
-from mainspring.ops.doctor import Level, examine
+from mainspring.ops.doctor import examine
+from mainspring.ops.finding import Level
 from mainspring.ops.views import check_view, iso
 from mainspring.version import __version__
 from mainspring.web.api import shapes

@@ -20,7 +20,7 @@ from mainspring.ops.enqueuing import Enqueuing, Wish
 from mainspring.ops.queries import JobHistory
 from mainspring.ops.views import View, answer_view, done_view, failure_view, handle_view, job_view, run_view
 from mainspring.ops.why import Why
-from mainspring.web.api import shapes
+from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.job_views import job_detail, log_view
 from mainspring.web.api.requests import request_key
@@ -36,6 +36,7 @@ from mainspring.web.api.values import (
     Moment,
     Name,
     Params,
+    Text,
     at,
     length,
 )
@@ -99,9 +100,13 @@ class Ids(Body):
 class Which(Params):
     """Which jobs; without a state, those that have not ended."""
 
-    state: JobState | None = None
+    state: list[JobState] = Field(default_factory=list, max_length=7)
     task: Name | None = None
     queue: Name | None = None
+    key: Text | None = Field(default=None, description="The name of its key, for as long as that is kept.")
+    schedule: Name | None = None
+    since: Moment | None = Field(default=None, description="Enqueued then or later; of ended ones, ended.")
+    until: Moment | None = None
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -137,22 +142,26 @@ async def enqueue_many(request: Request, desk: AtDesk, body: NewJobs, once: Once
 
 @routes.get("", **answers_page(shapes.ListedJob))
 async def list_jobs(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
-    """Newest first."""
-    question = ("jobs", which.state, which.task, which.queue)
+    """Newest first. A page may have fewer than asked for and still name a next one."""
+    question = ("jobs", *which.model_dump(exclude={"limit", "cursor"}).values())
     before = position(which.cursor, *question)
     queries = await desk.queries()
-    found = await queries.jobs(
+    found = await queries.jobs_page(
         JobFilter(
-            state=which.state,
+            states=tuple(dict.fromkeys(which.state)),
             task=which.task,
             queue=which.queue,
+            key=which.key,
+            schedule=which.schedule,
+            since=at(which.since, "since"),
+            until=at(which.until, "until"),
             before=before if isinstance(before, int) else None,
             limit=which.limit,
         )
     )
-    hints = await queries.hints(found)
-    views = [private(desk, {**job_view(each), "hint": hints.get(each.id)}) for each in found]
-    return page(views, cursor(found[-1].id, *question) if len(found) == which.limit else None)
+    hints = await queries.hints(found.jobs)
+    views = [private(desk, {**job_view(each), "hint": hints.get(each.id)}) for each in found.jobs]
+    return page(views, None if found.next is None else cursor(found.next, *question))
 
 
 @routes.post("/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Dones))

@@ -19,7 +19,7 @@ from mainspring.ops.plan import planned_view
 from mainspring.ops.schedule_options import read
 from mainspring.ops.views import iso
 from mainspring.trigger.preview import fires
-from mainspring.web.api import shapes
+from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
 from mainspring.web.api.values import (

@@ -11,14 +11,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
+from mainspring.model.pages import Only, ScheduleFilter, ScheduleRow
 from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
 from mainspring.ops.versions import step_view, steps
-from mainspring.ops.views import answer_view, moments_view, schedule_done_view, schedule_view, slot_view
+from mainspring.ops.views import View, answer_view, moments_view, schedule_done_view, schedule_view, slot_view
 from mainspring.ops.why import Why
-from mainspring.web.api import shapes
+from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.etag import etag
-from mainspring.web.api.values import Body, Cursor, InPath, Limit, Line, Moment, Name, Params, at, name_of
+from mainspring.web.api.values import (
+    Body,
+    Cursor,
+    InPath,
+    Limit,
+    Line,
+    Moment,
+    Name,
+    Params,
+    Text,
+    at,
+    name_of,
+)
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.identity import actor_of
@@ -34,8 +47,10 @@ routes = Routes("schedules", ApiRoute, prefix="/api/v1/schedules", tags=["schedu
 class Which(Params):
     """Which schedules."""
 
+    text: Text | None = Field(default=None, description="What its name, or its task's, holds.")
     task: Name | None = None
-    paused: bool | None = None
+    queue: Name | None = None
+    only: Only | None = None
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -68,23 +83,24 @@ class Skip(Body):
     count: int = Field(default=1, ge=1, le=MOST_SKIPS)
 
 
-@routes.get("", **answers_page(shapes.Schedule))
+@routes.get("", **answers_page(shapes.ListedSchedule))
 async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
-    """By name."""
-    question = ("schedules", which.task, which.paused)
+    """By name, each with its newest slot."""
+    question = ("schedules", which.text, which.task, which.queue, which.only)
     after = position(which.cursor, *question)
-    found = [
-        each
-        for each in await (await desk.queries()).schedules()
-        if (which.task is None or each.task == which.task)
-        and (which.paused is None or (each.paused_at is not None) is which.paused)
-        and (not isinstance(after, str) or each.name > after)
-    ]
-    shown = found[: which.limit]
-    return page(
-        [private(desk, schedule_view(each)) for each in shown],
-        cursor(shown[-1].name, *question) if len(found) > len(shown) else None,
+    found = await (await desk.queries()).schedules_page(
+        ScheduleFilter(
+            text=which.text,
+            task=which.task,
+            queue=which.queue,
+            only=which.only,
+            after=after if isinstance(after, str) else None,
+            limit=which.limit,
+        )
     )
+    views = [{**schedule_view(each.schedule), "last": _last(each)} for each in found.rows]
+    following = None if found.next is None else cursor(found.next, *question)
+    return page([private(desk, each) for each in views], following)
 
 
 @routes.post("/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDones))
@@ -209,6 +225,10 @@ async def hand_back(request: Request, desk: AtDesk, name: InPath, body: Note | N
 async def delete(request: Request, desk: AtDesk, name: InPath) -> Response:
     """Take it away; its ledger, its versions and the jobs it made stay."""
     return _one(await (await _commands(desk)).delete([name_of(name)], author=_by(request)))
+
+
+def _last(row: ScheduleRow) -> View | None:
+    return None if row.last is None else slot_view(row.last)
 
 
 async def _commands(desk: Desk) -> ScheduleCommands:

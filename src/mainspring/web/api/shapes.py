@@ -1,4 +1,4 @@
-"""What answers look like: the shapes that `ops` gives, as types from which the OpenAPI document is made."""
+"""What answers look like, as types from which the OpenAPI document is made: the fleet, access, problems."""
 
 from __future__ import annotations
 
@@ -8,394 +8,6 @@ from msgspec import Meta
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Anything = Any
-
-
-class JobHandle(TypedDict):
-    id: int
-    task: str
-    queue: str
-    created: bool
-
-
-class JobHandles(TypedDict):
-    items: list[JobHandle]
-
-
-class Failure(TypedDict):
-    type: str
-    message: str
-    traceback: str
-    attempt: int
-    at: Moment | None
-
-
-class Call(TypedDict):
-    args: list[Anything] | None
-    kwargs: dict[str, Anything] | None
-    payload: NotRequired[str]
-
-
-class Job(Call):
-    id: int
-    task: str
-    queue: str
-    priority: int
-    state: str
-    run_at: Moment | None
-    enqueued_at: Moment | None
-    finished_at: Moment | None
-    expires_at: Moment | None
-    max_attempts: int
-    failures: int
-    crashes: int
-    fence: int
-    worker_id: str | None
-    schedule_id: int | None
-    slot_at: Moment | None
-    result: Anything
-    result_gone: NotRequired[bool]
-    errors: list[Failure]
-
-
-class ListedJob(Job):
-    hint: str | None
-
-
-class Progress(TypedDict):
-    fraction: float
-    note: str | None
-    at: Moment | None
-
-
-class Run(TypedDict):
-    job_id: int
-    task: str
-    queue: str
-    attempt: int
-    verdict: str
-    worker_id: str | None
-    fence: int
-    started_at: Moment | None
-    finished_at: Moment | None
-    seconds: float | None
-    failure: Failure | None
-    result: Anything
-    result_gone: NotRequired[bool]
-    before: NotRequired[Call]
-
-
-class JobDetail(Job):
-    progress: Progress | None
-    awaits: str | None
-    workflow: NotRequired[str]
-    workflow_id: NotRequired[int]
-    step: NotRequired[str]
-    item: NotRequired[int | None]
-    runs: list[Run]
-
-
-class Runs(TypedDict):
-    items: list[Run]
-
-
-class RunLog(TypedDict):
-    run: int
-    attempt: int
-    verdict: str
-    fence: int
-    finished_at: Moment | None
-    log: str | None
-
-
-class RunLogs(TypedDict):
-    items: list[RunLog]
-
-
-class JobResult(TypedDict):
-    id: int
-    state: str
-    ended: bool
-    result: Anything
-    result_gone: bool
-    error: Failure | None
-
-
-class Done(TypedDict):
-    id: int
-    effect: str
-    was: str | None
-    why: str
-
-
-class Dones(TypedDict):
-    items: list[Done]
-
-
-class Answer(TypedDict):
-    because: str
-    sentence: str
-
-
-class DeadLetter(Job):
-    died_at: Moment
-    reason: str
-    workflow_id: NotRequired[int]
-
-
-class EditedDeadLetter(TypedDict):
-    changed: bool
-    letter: DeadLetter
-
-
-class DeadGroup(TypedDict):
-    task: str
-    error: str
-    line: str
-    count: int
-    newest_at: Moment
-    newest_id: int
-
-
-class DeadGroups(TypedDict):
-    items: list[DeadGroup]
-
-
-class Replayed(TypedDict):
-    replayed: int
-    ids: list[int]
-    complete: bool
-    left: int
-    workflows: list[int]
-    next: str | None
-
-
-class Purged(TypedDict):
-    purged: int
-    complete: bool
-
-
-class Schedule(Call):
-    id: int
-    name: str
-    task: str
-    trigger: Anything
-    queue: str
-    priority: int
-    max_attempts: int
-    misfire: str
-    catch_up: str
-    overlap: str
-    overlap_limit: int
-    offset: str
-    jitter: str
-    max_fires: int | None
-    expires: str | None
-    fires_left: int | None
-    skips: int
-    version: int
-    active_from: Moment | None
-    edited: bool
-    paused_at: Moment | None
-    paused_by: str | None
-    pause_note: str | None
-    next_at: Moment | None
-
-
-class Slot(TypedDict):
-    schedule: str
-    slot_at: Moment
-    disposition: str
-    reason: str | None
-    since: Moment | None
-    job_id: int | None
-    decided_at: Moment
-    blocker: int | None
-    note: str | None
-
-
-class ScheduleDetail(Schedule):
-    slots: list[Slot]
-    fires: list[Moment] | None
-
-
-class Fires(TypedDict):
-    fires: list[Moment] | None
-
-
-class Fire(TypedDict):
-    at: Moment
-    local: str
-    note: str | None
-
-
-class Preview(TypedDict):
-    fires: list[Fire]
-
-
-class Difference(TypedDict):
-    field: str
-    was: Anything
-    now: Anything
-
-
-class Version(TypedDict):
-    version: int
-    changed_at: Moment
-    author: str | None
-    change: str
-    differences: list[Difference]
-    note: str | None
-    schedule: Schedule
-
-
-class Versions(TypedDict):
-    items: list[Version]
-
-
-class Planned(TypedDict):
-    name: str
-    action: str
-    differences: list[Difference]
-    next_fires: list[Moment]
-
-
-class Plan(TypedDict):
-    items: list[Planned]
-
-
-class WrittenSchedule(TypedDict):
-    name: str
-    effect: str
-    dry_run: bool
-    version: int
-    paused: bool
-    differences: list[Difference]
-    schedule: dict[str, Anything]
-    fires: list[Fire]
-
-
-class ScheduleDone(TypedDict):
-    name: str
-    effect: str
-    why: str
-
-
-class ScheduleDones(TypedDict):
-    items: list[ScheduleDone]
-
-
-class Triggered(TypedDict):
-    name: str
-    job_id: int
-    task: str
-    queue: str
-
-
-class Skipping(TypedDict):
-    name: str
-    added: int
-    skips: int
-
-
-class Because(TypedDict):
-    because: str
-    sentence: str
-
-
-class SlotAnswer(TypedDict):
-    schedule: str
-    at: Anything
-    last: Anything
-    next: Anything
-
-
-Backfill = TypedDict(
-    "Backfill",
-    {
-        "id": int,
-        "schedule": str,
-        "from": Moment,
-        "to": Moment,
-        "state": str,
-        "slots": int,
-        "made": int,
-        "left": int,
-        "live": int,
-        "max_active": int,
-        "reverse": bool,
-        "reprocess": str,
-        "author": str,
-        "created_at": Moment,
-        "ended_at": Moment | None,
-        "cancelled_by": str | None,
-    },
-)
-
-
-class PlannedSlot(TypedDict):
-    slot_at: Moment
-    version: int
-    run: bool
-    why: str
-    job_id: int | None
-
-
-class Backfilling(TypedDict):
-    backfill: Backfill | None
-    to_run: int
-    slots: list[PlannedSlot]
-    cut: bool
-
-
-class Backfills(TypedDict):
-    items: list[Backfill]
-
-
-class Cancelled(TypedDict):
-    id: int
-    cancelled: bool
-
-
-class SimulatedSlot(TypedDict):
-    schedule: str
-    slot_at: Moment
-    fate: str
-    reason: str | None
-    decided_at: Moment
-    late_seconds: float
-    into: Moment | None
-    runs_at: Moment | None
-    note: str | None
-
-
-class Simulation(TypedDict):
-    slots: list[SimulatedSlot]
-    cut: bool
-    notes: list[str]
-
-
-class Share(TypedDict):
-    name: str
-    jobs: int
-
-
-class Peak(TypedDict):
-    minute: Moment
-    jobs: int
-    schedules: list[Share]
-
-
-class Window(TypedDict):
-    seconds: float
-    peak: int
-
-
-class Load(TypedDict):
-    total: int
-    busy_minutes: int
-    peaks: list[Peak]
-    by_hour: list[int]
-    window: Window
 
 
 class Queue(TypedDict):
@@ -408,6 +20,7 @@ class Queue(TypedDict):
     paused_at: Moment | None
     paused_by: str | None
     pause_note: str | None
+    about: NotRequired[bool]
 
 
 class Queues(TypedDict):
@@ -447,6 +60,8 @@ class Member(TypedDict):
     started_at: Moment
     lease_until: Moment
     alive: bool
+    skew_seconds: float | None
+    holding: int | None
 
 
 class Members(TypedDict):
@@ -514,30 +129,6 @@ class About(TypedDict):
     tasks: list[str]
 
 
-class GraphNode(TypedDict):
-    place: int
-    name: str
-    kind: str
-    task: str
-    when: str
-    condition: str | None
-    parents: list[str]
-    layer: int
-    undoes: str | None
-    state: NotRequired[str]
-
-
-class GraphEdge(TypedDict):
-    source: str
-    target: str
-
-
-class Graph(TypedDict):
-    name: str
-    nodes: list[GraphNode]
-    edges: list[GraphEdge]
-
-
 class Problem(TypedDict):
     title: str
     status: int
@@ -593,7 +184,7 @@ class Me(TypedDict):
     scopes: list[str]
 
 
-class Act(TypedDict):
+class ActEntry(TypedDict):
     id: int
     at: Moment
     act: str
@@ -614,3 +205,44 @@ class Verified(TypedDict):
     head: str
     bad_id: int | None
     why: str | None
+
+
+class Series(TypedDict):
+    since: Moment
+    until: Moment
+    step_seconds: float
+    at: list[int]
+    runs: list[int]
+    succeeded: list[int]
+    failed: list[int]
+    died: list[int]
+    wait_p50: list[float | None]
+    wait_p95: list[float | None]
+    wait_p99: list[float | None]
+    took_p50: list[float | None]
+    took_p95: list[float | None]
+    took_p99: list[float | None]
+    fired: NotRequired[list[int]]
+    skipped: NotRequired[list[int]]
+    late: NotRequired[list[int]]
+    lateness_p95: NotRequired[list[float | None]]
+    log_bytes_per_run: NotRequired[list[float | None]]
+
+
+class Total(TypedDict):
+    at: Moment
+    key: NotRequired[str]
+    runs: int
+    succeeded: int
+    failed: int
+    died: int
+    wait_p50: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    took_p50: float | None
+    took_p95: float | None
+    took_p99: float | None
+
+
+class Totals(TypedDict):
+    items: list[Total]

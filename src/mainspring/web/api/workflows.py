@@ -20,7 +20,7 @@ from mainspring.ops.workflow_graph import drawn, edges
 from mainspring.ops.workflow_queries import ITEMS, PAGE, WorkflowQueries
 from mainspring.ops.workflow_views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
 from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
-from mainspring.web.api import shapes
+from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once
 from mainspring.web.api.requests import request_key

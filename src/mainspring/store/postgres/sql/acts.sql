@@ -1,6 +1,6 @@
 -- name: lock_head
 -- Whoever appends comes after whoever appended before, and is stamped after them.
-SELECT id, digest, coalesce(:at::timestamptz, clock_timestamp()) AS now FROM mainspring.acts_head FOR UPDATE;
+SELECT id, digest, clock_timestamp() AS now FROM mainspring.acts_head FOR UPDATE;
 
 -- name: head
 SELECT id, digest FROM mainspring.acts_head;

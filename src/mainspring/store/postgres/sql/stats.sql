@@ -28,7 +28,8 @@ SELECT date_bin(:step::interval, at, :since::timestamptz) AS at,
              sum(tooks[20]), sum(tooks[21]), sum(tooks[22]), sum(tooks[23]), sum(tooks[24]), sum(tooks[25]),
              sum(tooks[26])] AS tooks
 FROM mainspring.stats
-WHERE span = :span AND at >= :since AND at < :until::timestamptz AND (task = '') = :fleet::bool
+WHERE span = :span AND at >= :since AND at < :until::timestamptz
+  AND CASE WHEN :one::text IS NULL THEN task NOT IN ('', '*') ELSE task = :one END
   AND (:task::text IS NULL OR task = :task) AND (:queue::text IS NULL OR queue = :queue)
 GROUP BY 1, 2 ORDER BY 1, 2;
 

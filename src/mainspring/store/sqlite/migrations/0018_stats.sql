@@ -1,5 +1,6 @@
 -- What happened, counted: by span (1, 10, 60 and 1440 minutes), task and queue. Not the record, which is runs and slots: a
--- process that is killed loses what it had not yet added. A row without a task and a queue is the fleet's own.
+-- process that is killed loses what it had not yet added. A row without a task and a queue is the fleet's own; one of
+-- task and queue * is the sum of all others.
 CREATE TABLE stats (
     span   INTEGER NOT NULL,      -- minutes
     at     INTEGER NOT NULL,      -- where they begin

@@ -7,7 +7,8 @@ SET counts = (SELECT json_group_array(n) FROM (SELECT a.value + b.value AS n FRO
 
 -- name: stats
 SELECT at, CASE :by WHEN 'task' THEN task WHEN 'queue' THEN queue ELSE '' END AS key, counts, waits, tooks FROM stats
-WHERE span = :span AND at >= :since AND at < :until AND (task = '') = :fleet
+WHERE span = :span AND at >= :since AND at < :until
+  AND CASE WHEN :one IS NULL THEN task NOT IN ('', '*') ELSE task = :one END
   AND (:task IS NULL OR task = :task) AND (:queue IS NULL OR queue = :queue)
 ORDER BY at;
 

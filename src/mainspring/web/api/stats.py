@@ -1,0 +1,60 @@
+"""`/stats`: what happened over time, by task and by queue."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import Response
+
+from mainspring.model.stats import By
+from mainspring.ops.stats import Stats, series_view, stat_view
+from mainspring.web.api import shapes
+from mainspring.web.api.answers import answers, json
+from mainspring.web.api.values import LengthText, Moment, Name, Params, at, length
+from mainspring.web.desk import AtDesk
+from mainspring.web.routes import Routes
+from mainspring.web.strict import ApiRoute
+
+routes = Routes("stats", ApiRoute, prefix="/api/v1/stats", tags=["stats"])
+
+
+class Span(Params):
+    """Since when, until when; by default the last three hours."""
+
+    since: Moment | None = None
+    until: Moment | None = None
+    task: Name | None = None
+    queue: Name | None = None
+
+
+class Steps(Span):
+    """And how far apart."""
+
+    step: LengthText | None = None
+
+
+@routes.get("", **answers(shapes.Series))
+async def series(desk: AtDesk, which: Annotated[Steps, Query()]) -> Response:
+    """In columns, one place for each step: runs, failures, and how long jobs waited and took, in seconds."""
+    found = await Stats(await desk.store(), desk.clock).series(
+        since=at(which.since, "since"),
+        until=at(which.until, "until"),
+        step=length(which.step, "step"),
+        task=which.task,
+        queue=which.queue,
+    )
+    return json(series_view(found))
+
+
+@routes.get("/{by}", **answers(shapes.Totals))
+async def totals(desk: AtDesk, by: By, which: Annotated[Span, Query()]) -> Response:
+    """One sum for each task or queue, the one with the most runs first."""
+    found = await Stats(await desk.store(), desk.clock).totals(
+        by,
+        since=at(which.since, "since"),
+        until=at(which.until, "until"),
+        task=which.task,
+        queue=which.queue,
+    )
+    return json({"items": [stat_view(each) for each in found]})
