@@ -9,6 +9,7 @@ from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.access import PostgresAccess
 from mainspring.store.postgres.acts import PostgresActs
+from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
@@ -70,6 +71,7 @@ class PostgresStore(
         notifier = Notifier(database)
         PostgresJobs.__init__(self, database, names, lines, notifier, Hints(clock, enabled=hints), clock)
         self._database, self._names, self._notifier = database, names, notifier
+        self._appending = Appending(database)
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return PostgresWaker(self._database, on_hint)
