@@ -9,8 +9,8 @@ from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.access import PostgresAccess
 from mainspring.store.postgres.acts import PostgresActs
-from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.admin import PostgresAdmin
+from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
