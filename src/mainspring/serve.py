@@ -35,7 +35,7 @@ from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
-from mainspring.telemetry import StoreTrouble, Telemetry
+from mainspring.telemetry import StoreTrouble
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__
 from mainspring.waiting import NOW

@@ -9,7 +9,6 @@ from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
 from mainspring.ops.leases import lease_view
-from mainspring.ops.page_views import schedule_counts_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.ops.workflow_queries import WorkflowQueries
