@@ -12,7 +12,6 @@ from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.heat import Heater
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
 from mainspring.ops.stats import Stats
@@ -28,7 +27,7 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
     """By page and question."""
     clock = SystemClock()
     queries, stats, now = Queries(store, clock), Stats(store, clock), datetime.now(UTC)
-    queues, heater = Queues(store, clock), Heater(store, clock)
+    queues = Queues(store, clock)
 
     def jobs(**which: object) -> Read:
         return lambda: queries.jobs_page(JobFilter(**which))  # type: ignore[arg-type]
@@ -87,7 +86,6 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "schedules: paused": schedules(only=Only.PAUSED),
         "schedules: overdue": schedules(only=Only.OVERDUE),
         "schedules: edited": schedules(only=Only.EDITED),
-        "schedules: heat": heater.heat,
         "schedule: page": lambda: queries.schedule(SCHEDULE, slots=100),
         "schedule: versions": lambda: queries.versions(SCHEDULE),
         "workflows: page": lambda: store.workflows(name=None, state=None, before=None, limit=50),

@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.pages import HerdSize, Only, ScheduleCounts, ScheduleFilter
+from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.unique import Key
 from mainspring.store import paging
@@ -225,20 +225,6 @@ def test_a_search_among_many_schedules_gives_up_and_goes_on(desk, schedules, sho
 
     assert (first.rows, first.next, first.partial) == ((), "c", True)
     assert [row.schedule.name for row in schedules(text="d", after=first.next).rows] == ["d"]
-
-
-def test_schedules_are_counted_by_what_decides_when_their_jobs_are_due(desk):
-    for name, offset in (("a", SECOND), ("b", SECOND), ("c", MINUTE), ("paused", SECOND)):
-        desk.schedule(name, offset=offset)
-    desk.schedule("counted", max_fires=3)
-    desk.pause("paused")
-
-    found = desk.run(desk.store.herd_sizes())
-
-    assert sorted(found, key=lambda each: each.offset) == [
-        HerdSize(trigger="every minute", catch_up=None, offset=SECOND, count=2),
-        HerdSize(trigger="every minute", catch_up=None, offset=MINUTE, count=1),
-    ]
 
 
 def test_an_estimated_depth_of_few_jobs_is_exact(desk):

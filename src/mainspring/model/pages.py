@@ -74,13 +74,3 @@ class ScheduleCounts(Value, frozen=True, kw_only=True):
     """The earliest slot that is due and not dealt with."""
     more: bool = False
     """There are more schedules than were looked at."""
-
-
-class HerdSize(Value, frozen=True, kw_only=True):
-    """How many schedules share a trigger, what is caught up of it, and their place in its window."""
-
-    trigger: str
-    catch_up: timedelta | None
-    """None where the newest missed slot stands for all."""
-    offset: timedelta
-    count: int

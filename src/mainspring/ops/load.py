@@ -95,12 +95,10 @@ def load(
 
 
 class Counting:
-    """Jobs by minute, as they are added up. `weight` says how many schedules each one stands for."""
+    """Jobs by minute, as they are added up."""
 
-    def __init__(
-        self, horizon: Horizon, offset: Offset = own_offset, weight: Callable[[Planned], int] = lambda _: 1
-    ) -> None:
-        self._horizon, self._offset, self._weight = horizon, offset, weight
+    def __init__(self, horizon: Horizon, offset: Offset = own_offset) -> None:
+        self._horizon, self._offset = horizon, offset
         self._origin = horizon.start.replace(hour=0, minute=0, second=0, microsecond=0)
         self._days: dict[int, int] = defaultdict(int)
         self._single: Counter[int] = Counter()
@@ -165,7 +163,7 @@ class Counting:
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
                     due = max(opening.slot_at + self._offset(each), now)
-                    self._single[(due - self._origin) // MINUTE] += self._weight(each)
+                    self._single[(due - self._origin) // MINUTE] += 1
             if all(life.exhausted for _, life in lives):
                 return
 
@@ -181,7 +179,7 @@ class Counting:
         """How many of them have each place after a slot."""
         offsets: Counter[timedelta] = Counter()
         for each in herd.schedules:
-            offsets[self._offset(each)] += self._weight(each)
+            offsets[self._offset(each)] += 1
         return offsets
 
     def summed(self, peaks: int) -> Load:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from mainspring.model.history import JobFilter
-from mainspring.model.pages import HerdSize, JobPage, ScheduleCounts, ScheduleFilter, SchedulePage
+from mainspring.model.pages import JobPage, ScheduleCounts, ScheduleFilter, SchedulePage
 from mainspring.store.ports.stamp import Stamp
 
 
@@ -24,6 +24,3 @@ class PageStore(Protocol):
 
     async def name_of_schedule(self, schedule_id: int) -> str | None:
         """What a schedule is called, or was before it was deleted."""
-
-    async def herd_sizes(self) -> list[HerdSize]:
-        """Schedules that fire, and without end: grouped by what decides when their jobs are due."""

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from mainspring.model.history import JobFilter, QueueDepth
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.pages import (
-    HerdSize,
     JobPage,
     ScheduleCounts,
     ScheduleFilter,
     SchedulePage,
     ScheduleRow,
 )
-from mainspring.store.codes import COALESCE, FINAL_CODE
+from mainspring.store.codes import FINAL_CODE
 from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
@@ -99,17 +98,6 @@ class PostgresPages(PostgresHistory):
         [row] = await self._database.fetch("name_of_schedule", schedule_id=schedule_id)
         name: str | None = row["name"]
         return name
-
-    async def herd_sizes(self) -> list[HerdSize]:
-        return [
-            HerdSize(
-                trigger=row["trigger"],
-                catch_up=None if row["catch_up"] == COALESCE else row["catch_up"],
-                offset=row["offset_by"],
-                count=row["count"],
-            )
-            for row in await self._database.fetch("herd_sizes")
-        ]
 
     async def _sources(
         self, which: JobFilter, params: Params, schedule_id: int | None, at: Stamp

@@ -11,7 +11,6 @@ import msgspec
 from mainspring.model.history import JobFilter, QueueDepth
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.pages import (
-    HerdSize,
     JobPage,
     ScheduleCounts,
     ScheduleFilter,
@@ -24,7 +23,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.history import SQLiteHistory, find_job
-from mainspring.store.sqlite.rows import length, listed, maybe_moment, micros, span
+from mainspring.store.sqlite.rows import listed, maybe_moment, micros, span
 
 SAME_NAME = 5
 MOST_SCHEDULES = 1_000_000
@@ -107,20 +106,6 @@ class SQLitePages(SQLiteHistory):
             [row] = session.rows("name_of_schedule", schedule_id=schedule_id)
             name: str | None = row["name"]
             return name
-
-        return await self._database.read(work)
-
-    async def herd_sizes(self) -> list[HerdSize]:
-        def work(session: Session) -> list[HerdSize]:
-            return [
-                HerdSize(
-                    trigger=row["trigger"],
-                    catch_up=None if row["catch_up"] < 0 else length(row["catch_up"]),
-                    offset=length(row["offset_by"]),
-                    count=row["count"],
-                )
-                for row in session.rows("herd_sizes")
-            ]
 
         return await self._database.read(work)
 

@@ -176,12 +176,6 @@ SELECT count(*)::int AS total, (count(*) FILTER (WHERE paused_at IS NOT NULL))::
        (SELECT min(p.next_at) FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now())) AS oldest_due_at
 FROM (SELECT spec_id, paused_at, edited FROM mainspring.schedules ORDER BY name LIMIT :look) looked;
 
--- name: herd_sizes
-SELECT p.trigger, p.catch_up, s.offset_by, s.count FROM (
-    SELECT spec_id, offset_by, count(*)::int AS count FROM mainspring.schedules
-    WHERE paused_at IS NULL AND max_fires IS NULL GROUP BY spec_id, offset_by
-) s JOIN mainspring.specs p ON p.id = s.spec_id WHERE p.next_at IS NOT NULL;
-
 -- name: head_depth
 -- The head of each lane, and whether it goes on beyond that: of what is due, and of what is not.
 WITH head AS MATERIALIZED (

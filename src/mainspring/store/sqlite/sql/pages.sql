@@ -91,7 +91,3 @@ SELECT count(*) AS total, count(*) FILTER (WHERE paused_at IS NOT NULL) AS pause
        count(*) FILTER (WHERE spec_id IN (SELECT id FROM specs WHERE next_at IS NULL)) AS ended,
        (SELECT min(next_at) FROM specs WHERE next_at <= :now) AS oldest_due_at
 FROM (SELECT spec_id, paused_at, edited FROM schedules ORDER BY name LIMIT :look);
-
--- name: herd_sizes
-SELECT p.trigger, p.catch_up, s.offset_by, count(*) AS count FROM schedules s JOIN specs p ON p.id = s.spec_id
-WHERE s.paused_at IS NULL AND s.max_fires IS NULL AND p.next_at IS NOT NULL GROUP BY s.spec_id, s.offset_by;
