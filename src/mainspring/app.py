@@ -25,9 +25,9 @@ from mainspring.declare.task import Task
 from mainspring.declare.workflow import Workflow, Workflows
 from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
-from mainspring.errors import AnswerLost, InvalidArgument, StoreUnavailable
-from mainspring.model.calendar import StoredCalendar
+from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
+from mainspring.ops.calendars import write_calendars
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.ports import Errand, Store
 from mainspring.sync import Portal
@@ -293,7 +293,7 @@ class Mainspring:
         """Write the declared schedules to the store; answer the names that were new or changed."""
         store = await self.store()
         now = await store.now(at=self.clock.stamp())
-        await self._write_calendars(store)
+        await write_calendars(store, self.registry.schedules.values())
         declared = [each.new_schedule(now) for each in self.registry.schedules.values()]
         names = await store.put_schedules(declared, at=self.clock.stamp()) if declared else []
         if names:
@@ -305,19 +305,6 @@ class Mainspring:
             told = tuple(stray[:MOST_STRAYS])
             self.telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))
         return names
-
-    async def _write_calendars(self, store: Store) -> None:
-        declared = [each.calendar for each in self.registry.schedules.values() if each.calendar is not None]
-        if not declared:
-            return
-        stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in declared]
-        await store.put_calendars(stored)
-        known = {(c.name, c.version): c.definition for c in await store.calendars()}
-        for each in stored:
-            if known[each.name, each.version] != each.definition:
-                raise InvalidArgument(
-                    "calendar", f"{each.name} version {each.version}", "a new version: its dates have changed"
-                )
 
     async def store(self, *, prepare: bool = True) -> Store:
         """This event loop's store, opened at the first call. An SQLite file is brought up to date

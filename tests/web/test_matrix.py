@@ -21,7 +21,7 @@ HEADERS = {
 
 def ask(house: House, place: str, role: str | None, **options: Any) -> Any:
     method, path = place.split()
-    path = re.sub(r"\{\w*id\}", "424242", path)
+    path = re.sub(r"\{\w*id(:int)?\}", "424242", path)
     path = re.sub(r"\{[^}]+\}", "nothing-here", path)
     body = {} if method in ("GET", "DELETE") else {"json": {}}
     return house.ask(method, path, role=role, follow_redirects=False, **body, **options)

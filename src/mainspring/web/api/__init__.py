@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mainspring.web.api import (
     access,
+    alerts,
     backfills,
     dead,
     document,
@@ -39,6 +40,8 @@ def all_routes() -> list[Routes]:
         fleet.members,
         fleet.leases,
         fleet.events,
+        alerts.routes,
+        alerts.status,
         health.routes,
         health.ledger,
         access.routes,

@@ -15,7 +15,7 @@ from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadJob
 from mainspring.ops.dead_editing import Arguments, Editing
-from mainspring.ops.redact import HIDDEN
+from mainspring.ops.restoring import restored
 from mainspring.ops.views import call_view
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.flash import done
@@ -72,7 +72,7 @@ async def write(
 
     def change(found: DeadJob, had: Arguments) -> Arguments:
         wanted = _read(args, kwargs)
-        back: Arguments = (_restored(wanted[0], had[0]), _restored(wanted[1], had[1]))  # type: ignore[assignment]
+        back: Arguments = (restored(wanted[0], had[0]), restored(wanted[1], had[1]))  # type: ignore[assignment]
         if signature is not None:
             signature.check(*back)
         return back
@@ -112,19 +112,6 @@ def _read(args: str, kwargs: str) -> Arguments:
 def _had(letter: DeadJob) -> Arguments:
     seen = call_view(letter.payload)
     return seen["args"] or [], seen["kwargs"] or {}  # type: ignore[return-value]
-
-
-def _restored(wanted: object, had: object) -> object:
-    """What was hidden when it was shown, and came back so, is what it was."""
-    if wanted == HIDDEN:
-        return had
-    if isinstance(wanted, dict):
-        before = had if isinstance(had, dict) else {}
-        return {key: _restored(value, before.get(key, value)) for key, value in wanted.items()}
-    if isinstance(wanted, list):
-        old = had if isinstance(had, list) else []
-        return [_restored(value, old[at] if at < len(old) else value) for at, value in enumerate(wanted)]
-    return wanted
 
 
 def _signature(desk: Desk, letter: DeadJob) -> Signature | None:

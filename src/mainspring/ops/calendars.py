@@ -1,0 +1,26 @@
+"""Calendars that code declares, put on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mainspring.declare.schedule import ScheduleDeclaration
+from mainspring.errors import InvalidArgument
+from mainspring.model.calendar import StoredCalendar
+from mainspring.store.ports import CalendarStore
+
+
+async def write_calendars(store: CalendarStore, schedules: Iterable[ScheduleDeclaration]) -> None:
+    """Those that these schedules name. Other dates under a version that is on record are refused: slots have
+    been decided by it."""
+    declared = [each.calendar for each in schedules if each.calendar is not None]
+    if not declared:
+        return
+    stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in declared]
+    await store.put_calendars(stored)
+    known = {(c.name, c.version): c.definition for c in await store.calendars()}
+    for each in stored:
+        if known[each.name, each.version] != each.definition:
+            raise InvalidArgument(
+                "calendar", f"{each.name} version {each.version}", "a new version: its dates have changed"
+            )
