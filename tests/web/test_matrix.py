@@ -21,6 +21,7 @@ HEADERS = {
 
 def ask(house: House, place: str, role: str | None, **options: Any) -> Any:
     method, path = place.split()
+    house.client.cookies.clear()  # what the last answer had to say: with a cookie it would want an Origin
     path = re.sub(r"\{\w*id(:int)?\}", "424242", path)
     path = re.sub(r"\{[^}]+\}", "nothing-here", path)
     body = {} if method in ("GET", "DELETE") else {"json": {}}

@@ -35,7 +35,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         may=partial(_may, request),
         path=here(request),
         now=request.app.state.desk.clock.now(),
-        sections=sections(here(request)),
+        sections=sections(here(request), getattr(request.state, "actor", None)),
         version=__version__,
         notice=notice,
         **values,

@@ -37,22 +37,22 @@ class Filter(TypedDict):
     target: str | None
 
 
-@routes.get("/audit")
+@routes.get("/audit", role=AccessRole.ADMIN)
 async def audit(request: Request, desk: AtDesk) -> Response:
     return page(request, "audit.html", **await _values(request, desk), **_proofs(request))
 
 
-@routes.get("/audit/-/acts")
+@routes.get("/audit/-/acts", role=AccessRole.ADMIN)
 async def acts_part(request: Request, desk: AtDesk) -> Response:
     return page(request, "parts/acts.html", **await _values(request, desk))
 
 
-@routes.get("/audit/-/proofs")
+@routes.get("/audit/-/proofs", role=AccessRole.ADMIN)
 async def proofs_part(request: Request) -> Response:
     return page(request, "parts/proofs.html", **_proofs(request))
 
 
-@routes.post("/audit/-/verify", role=AccessRole.OPERATOR, act="acts.verify")
+@routes.post("/audit/-/verify", role=AccessRole.ADMIN, act="acts.verify")
 async def verify(request: Request, desk: AtDesk) -> Response:
     """Walk the whole chain."""
     store, clock = await desk.store(), desk.clock
@@ -64,7 +64,7 @@ async def verify(request: Request, desk: AtDesk) -> Response:
     return done(request, "/audit", "The chain of acts is being checked.", kind="info")
 
 
-@ledger.post("/audit/-/prove", role=AccessRole.OPERATOR, act="ledger.prove")
+@ledger.post("/audit/-/prove", role=AccessRole.ADMIN, act="ledger.prove")
 async def prove(request: Request, desk: AtDesk) -> Response:
     """Compute anew every slot that should have happened, and compare."""
     store, clock, keep = await desk.store(), desk.clock, desk.app.settings.retention.history
@@ -76,7 +76,7 @@ async def prove(request: Request, desk: AtDesk) -> Response:
     return done(request, "/audit", "Every slot is being computed anew.", kind="info")
 
 
-@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.OPERATOR, act="ledger.cancel")
+@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.ADMIN, act="ledger.cancel")
 async def cancel(request: Request, errand_id: int) -> Response:
     if errands_of(request).cancel(errand_id):
         return done(request, "/audit", "Stopped.")
