@@ -53,7 +53,7 @@ $(BIN)/python:
 
 # Installed again only when what is to be installed has changed.
 $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres]' -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,server]' -c constraints.txt
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python

@@ -68,6 +68,11 @@ def test_a_browser_signs_in_with_a_token_and_out_again(browser: Any, tmp_path: A
             tab.page.wait_for_url("**/login")
             tab.open("/queues")
             assert "/login?next=" in tab.page.url
+            # The link that `mainspring dev` prints: what is behind the # leaves no trace.
+            tab.open(f"/login#token={made.secret}")
+            tab.page.wait_for_url(f"{server.base}/")
+            tab.page.go_back()
+            assert made.secret not in tab.page.url
             tab.must_be_calm()
 
 
