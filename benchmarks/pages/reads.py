@@ -12,9 +12,9 @@ from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
+from mainspring.ops.health.stats import Stats
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
-from mainspring.ops.stats import Stats
 from mainspring.store.ports import Store
 
 Read = Callable[[], Awaitable[object]]

@@ -27,7 +27,7 @@ from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.ops.calendars import write_calendars
+from mainspring.ops.schedules.calendars import write_calendars
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.ports import Errand, Store
 from mainspring.sync import Portal

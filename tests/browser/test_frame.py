@@ -8,8 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from mainspring.app import Mainspring
 from mainspring.model.settlement import Verdict
-from mainspring.ops.access import Gatehouse
-from mainspring.web.ways import usual_ways
+from mainspring.ops.access.gatehouse import Gatehouse
+from mainspring.web.access.ways import usual_ways
 from tests.support.postgres import PostgresServer
 from tests.support.web_server import WebServer, serving
 

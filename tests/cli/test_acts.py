@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.cli.author import login_name
 from mainspring.cli.main import cli
-from mainspring.ops.witness import READS
+from mainspring.ops.access.witness import READS
 from mainspring.store.ports import Store
 from tests.cli.conftest import Answer, Shell
 

@@ -24,7 +24,7 @@ from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
 from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
-from mainspring.ops.doctor import Check, Level, examine
+from mainspring.ops.health.doctor import Check, Level, examine
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.budget import within_cpu, within_memory

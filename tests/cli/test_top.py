@@ -28,9 +28,9 @@ from mainspring.model.job import JobState
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Verdict
 from mainspring.model.trouble import Rule
-from mainspring.ops.acts import Acts
-from mainspring.ops.redact import Redaction
-from mainspring.ops.top import Frame, look
+from mainspring.ops.access.acts import Acts
+from mainspring.ops.access.redact import Redaction
+from mainspring.ops.health.top import Frame, look
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk

@@ -24,8 +24,8 @@ from mainspring.model.schedule import (
     Skipped,
     Slot,
 )
-from mainspring.ops.audit import Audit, History, Kind, Range, audit
-from mainspring.ops.auditing import Auditor, Report
+from mainspring.ops.proof.audit import Audit, History, Kind, Range, audit
+from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START, ManualClock

@@ -12,10 +12,10 @@ from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.backfill import BackfillState, Reprocess
 from mainspring.model.schedule import Disposition, Misfire, Overlap
 from mainspring.model.settlement import Verdict
-from mainspring.ops.answer import Because
-from mainspring.ops.auditing import Auditor
-from mainspring.ops.backfill import BackfillPlan, Backfills
-from mainspring.ops.why import Why
+from mainspring.ops.proof.auditing import Auditor
+from mainspring.ops.schedules.backfill import BackfillPlan, Backfills
+from mainspring.ops.why.answer import Because
+from mainspring.ops.why.asking import Why
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START
 from mainspring.trigger.cron import Cron

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mainspring.model.fleet import Role
-from mainspring.ops.doctor import examine, unreachable
-from mainspring.ops.finding import Check, Level
+from mainspring.ops.health.doctor import examine, unreachable
+from mainspring.ops.health.finding import Check, Level
 from tests.support.desk import MINUTE, Desk
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
-from mainspring.ops.finding import Level
-from mainspring.ops.health import findings, health_view
+from mainspring.ops.health.finding import Level
+from mainspring.ops.health.tables import findings, health_view
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GIB = 2**30

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mainspring import Mainspring
-from mainspring.ops.plan import Action, Planned, plan
+from mainspring.ops.schedules.plan import Action, Planned, plan
 from mainspring.testing.clock import ManualClock
 
 

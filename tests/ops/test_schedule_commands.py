@@ -6,8 +6,8 @@ import pytest
 
 from mainspring.errors import NotFound
 from mainspring.ops.queries import Queries
-from mainspring.ops.schedules import ScheduleCommands, ScheduleEffect
-from mainspring.ops.versions import step_in_words, step_view, steps
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleEffect
+from mainspring.ops.schedules.versions import step_in_words, step_view, steps
 from mainspring.trigger.interval import Every
 from tests.support.desk import HOUR, MINUTE, Desk
 

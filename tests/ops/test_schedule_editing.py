@@ -12,11 +12,11 @@ from mainspring.calendars import Calendar, from_dates
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UnknownTask
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.schedule import Change
-from mainspring.ops.edited import NO_BUSINESS_DAY, Written, written_view
-from mainspring.ops.editing import ScheduleEditor
-from mainspring.ops.plan import Action, plan
-from mainspring.ops.schedules import ScheduleCommands, ScheduleEffect
-from mainspring.ops.versions import step_in_words, steps
+from mainspring.ops.schedules.edited import NO_BUSINESS_DAY, Written, written_view
+from mainspring.ops.schedules.editing import ScheduleEditor
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleEffect
+from mainspring.ops.schedules.plan import Action, plan
+from mainspring.ops.schedules.versions import step_in_words, steps
 from tests.support.desk import HOUR, Desk
 
 BERLIN = "Europe/Berlin"

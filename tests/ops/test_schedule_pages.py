@@ -8,10 +8,10 @@ from mainspring.errors import NotFound
 from mainspring.model.job import JobState
 from mainspring.model.pages import ScheduleFilter
 from mainspring.model.settlement import Verdict
-from mainspring.ops.finding import Level
-from mainspring.ops.health_sheet import health_sheet
-from mainspring.ops.schedule_list import ScheduleLists
-from mainspring.ops.schedule_sheet import ScheduleSheets
+from mainspring.ops.health.finding import Level
+from mainspring.ops.health.sheet import health_sheet
+from mainspring.ops.schedules.listing import ScheduleLists
+from mainspring.ops.schedules.sheet import ScheduleSheets
 from mainspring.trigger.cron import Cron
 from tests.support.desk import DAY, HOUR, MINUTE, Desk
 

@@ -12,9 +12,9 @@ import pytest
 from mainspring.calendars import Calendar
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Schedule, Skipped
-from mainspring.ops.load import MINUTE, load
-from mainspring.ops.simulate import Fate, Horizon, Outage, Outcome, simulate
-from mainspring.ops.simulate_views import load_lines, notes, outcome_in_words
+from mainspring.ops.simulation.load import MINUTE, load
+from mainspring.ops.simulation.simulate import Fate, Horizon, Outage, Outcome, simulate
+from mainspring.ops.simulation.views import load_lines, notes, outcome_in_words
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START
 from mainspring.trigger.bounded import Bounded

@@ -10,7 +10,7 @@ from mainspring.engine.tally import MOST_KEYS, Tallier
 from mainspring.errors import InvalidArgument, StoreUnavailable
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OTHER, By, Counted, bucket, quantile
-from mainspring.ops.stats import Stats, series_view, stat_view
+from mainspring.ops.health.stats import Stats, series_view, stat_view
 from mainspring.telemetry import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 

@@ -26,11 +26,11 @@ from mainspring.model.schedule import (
     Slot,
 )
 from mainspring.model.settlement import FOREVER, Verdict
-from mainspring.ops.answer import Because
 from mainspring.ops.records import Records
-from mainspring.ops.why import Why
-from mainspring.ops.why_job import JobFacts, why_job
-from mainspring.ops.why_slot import why_next, why_slot
+from mainspring.ops.why.answer import Because
+from mainspring.ops.why.asking import Why
+from mainspring.ops.why.job import JobFacts, why_job
+from mainspring.ops.why.slot import why_next, why_slot
 from mainspring.store.codes import AWAITING
 from mainspring.testing.clock import START
 from mainspring.trigger.interval import Every

@@ -12,17 +12,17 @@ from mainspring.model.failure import Failure
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import Condition, Constant, Kind, NewWorkflow, Param, Result, When
-from mainspring.ops.answer import Because
 from mainspring.ops.commands import Commands, Effect
-from mainspring.ops.diagram import dot, mermaid
 from mainspring.ops.queries import Queries
 from mainspring.ops.replaying import Replay, Replayed
 from mainspring.ops.views import iso
-from mainspring.ops.why import Why
-from mainspring.ops.workflow_graph import drawn, edges
-from mainspring.ops.workflow_queries import WorkflowQueries
-from mainspring.ops.workflow_views import StepView, WorkflowView, plain, workflow_json
-from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.why.answer import Because
+from mainspring.ops.why.asking import Why
+from mainspring.ops.workflows.diagram import dot, mermaid
+from mainspring.ops.workflows.graph import drawn, edges
+from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.views import StepView, WorkflowView, plain, workflow_json
 from tests.support.desk import HOUR, SECOND, Desk
 from tests.support.flows import Story, definition
 

@@ -22,8 +22,8 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, JobState
 from mainspring.model.schedule import Disposition, Skipped, Slot
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.ops.audit import Kind
-from mainspring.ops.auditing import Auditor, Report
+from mainspring.ops.proof.audit import Kind
+from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.base import Trigger
 from tests.simulation.hosts import Died, Host

@@ -11,7 +11,7 @@ import pytest
 
 from mainspring.errors import StoreError
 from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
-from mainspring.ops.acts import Acts
+from mainspring.ops.access.acts import Acts
 from mainspring.store.chaining import START, digest_of
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock

@@ -16,8 +16,8 @@ from mainspring.model.failure import Failure
 from mainspring.model.fleet import Member, Role
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.workflow import NewWorkflow
+from mainspring.web.access.ways import usual_ways
 from mainspring.web.app import Door, create_app
-from mainspring.web.ways import usual_ways
 
 PAIR = "workflow:pair"
 LEASE = timedelta(minutes=5)

@@ -21,8 +21,8 @@ from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
-from mainspring.ops.acts import Acts
-from mainspring.ops.backfill import Backfills
+from mainspring.ops.access.acts import Acts
+from mainspring.ops.schedules.backfill import Backfills
 from mainspring.store.ports import Store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock

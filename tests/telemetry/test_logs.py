@@ -17,7 +17,7 @@ from mainspring import Context, Mainspring, Retry
 from mainspring.cli.logs import set_up_logging
 from mainspring.config import LogConfig
 from mainspring.engine.log import log_event
-from mainspring.ops.redact import Redaction
+from mainspring.ops.access.redact import Redaction
 from mainspring.serve import serve
 from mainspring.telemetry import Telemetry
 

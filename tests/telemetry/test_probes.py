@@ -21,7 +21,7 @@ from mainspring.model.job import NewJob
 from mainspring.monitor.health import alive, ready
 from mainspring.monitor.server import LARGEST_HEAD, Page, ProbeServer, listen
 from mainspring.monitor.survey import Survey
-from mainspring.ops.status import look, troubles
+from mainspring.ops.health.status import look, troubles
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty, until

@@ -9,9 +9,9 @@ import pytest
 from mainspring.declare.payload import encode
 from mainspring.declare.policies import PolicyOptions
 from mainspring.errors import InvalidArgument
-from mainspring.ops.draft import Draft
-from mainspring.ops.redact import HIDDEN, Redaction
-from mainspring.ops.schedule_form import field_of, form_of, options_from
+from mainspring.ops.access.redact import HIDDEN, Redaction
+from mainspring.ops.schedules.draft import Draft
+from mainspring.ops.schedules.form import field_of, form_of, options_from
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
 

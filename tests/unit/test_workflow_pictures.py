@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mainspring.model.workflow import Cause, Kind, When, WorkflowState
-from mainspring.ops.gantt import WHOLE, gantt
-from mainspring.ops.workflow_graph import Edge
-from mainspring.ops.workflow_picture import DRAWN, picture
-from mainspring.ops.workflow_views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
+from mainspring.ops.workflows.gantt import WHOLE, gantt
+from mainspring.ops.workflows.graph import Edge
+from mainspring.ops.workflows.picture import DRAWN, picture
+from mainspring.ops.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -17,16 +17,16 @@ from mainspring.entropy import SeededEntropy
 from mainspring.errors import MainspringError, NotFound
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.act import ActFilter
-from mainspring.ops.access import Gatehouse
-from mainspring.ops.acts import Acts, Told
+from mainspring.ops.access.acts import Acts, Told
+from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.testing.clock import ManualClock
-from mainspring.web import doors
+from mainspring.web.access import doors
+from mainspring.web.access.identity import Identify, actor_of
+from mainspring.web.access.ways import usual_ways
 from mainspring.web.desk import Desk
 from mainspring.web.guarded import GuardedRoute
-from mainspring.web.identity import Identify, actor_of
 from mainspring.web.problems import Problem, on_problem
 from mainspring.web.routes import Routes
-from mainspring.web.ways import usual_ways
 from tests.support.door import House, open_house
 
 things = Routes("jobs", GuardedRoute, prefix="/things")

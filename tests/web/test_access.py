@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from mainspring.model.access import AccessRole
-from mainspring.web.sessions import HOST, PLAIN, SECURE
+from mainspring.web.access.sessions import HOST, PLAIN, SECURE
 from tests.web.conftest import Site, of_host
 
 SAME = {"Origin": "http://127.0.0.1:8383", "Sec-Fetch-Site": "same-origin"}
@@ -393,7 +393,7 @@ def test_what_cannot_be_put_on_record_is_not_done(site, run):
 def test_what_was_cut_short_stays_in_doubt(site, run):
     async def work() -> None:
         from mainspring.model.access import Actor
-        from mainspring.ops.acts import Acts
+        from mainspring.ops.access.acts import Acts
 
         acts = Acts(await site.app.store(), site.clock)
         actor = Actor(name="ada", role=AccessRole.ADMIN, via="cli")

@@ -15,8 +15,8 @@ from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig
 from mainspring.model.access import AccessRole
 from mainspring.testing.clock import ManualClock
-from mainspring.web.claims import ClaimRefused, NoRole, judged
-from mainspring.web.sessions import PLAIN
+from mainspring.web.access.claims import ClaimRefused, NoRole, judged
+from mainspring.web.access.sessions import PLAIN
 from tests.support.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, openid_provider
 from tests.web.conftest import Site
 

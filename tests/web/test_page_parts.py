@@ -12,10 +12,10 @@ from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
-from mainspring.web.charts import charts
-from mainspring.web.flash import notice_of
+from mainspring.web.frame.charts import charts
+from mainspring.web.frame.flash import notice_of
+from mainspring.web.frame.replays import Replays, Stage
 from mainspring.web.pages.edit import _restored
-from mainspring.web.replays import Replays, Stage
 from tests.support.desk import Desk
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.errors import InvalidConfig
-from mainspring.web import bounds, protocol
-from mainspring.web.first import first_token
+from mainspring.web.access.first import first_token
 from mainspring.web.server import Server, is_loopback
+from mainspring.web.wire import bounds, protocol
 from tests.support.door import make_app
 
 SHORT = timedelta(milliseconds=500)

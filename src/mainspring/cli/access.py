@@ -17,7 +17,7 @@ from mainspring.model.access import NOUNS, AccessRole
 from mainspring.store.ports import Store
 
 if TYPE_CHECKING:
-    from mainspring.ops.access import Gatehouse
+    from mainspring.ops.access.gatehouse import Gatehouse
 
 NUMBER = click.IntRange(1, LARGEST_ID)
 
@@ -58,7 +58,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a token for NAME. It is shown now and never again: only its digest is kept."""
-    from mainspring.ops.access import token_view
+    from mainspring.ops.access.gatehouse import token_view
 
     made = access.ask(
         lambda store, clock: _gatehouse(access)(store, clock).create_token(
@@ -77,7 +77,7 @@ def create(
 @store_options
 def list_tokens(access: Access, as_json: bool) -> None:
     """Newest first, those that have ended too."""
-    from mainspring.ops.access import token_view
+    from mainspring.ops.access.gatehouse import token_view
 
     found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).tokens())
     if as_json:
@@ -122,7 +122,7 @@ def sessions() -> None:
 @store_options
 def list_sessions(access: Access, as_json: bool) -> None:
     """Newest first."""
-    from mainspring.ops.access import session_view
+    from mainspring.ops.access.gatehouse import session_view
 
     found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).sessions())
     if as_json:
@@ -159,7 +159,7 @@ def end(session_id: int | None, name: str | None, access: Access, as_json: bool)
 
 
 def _gatehouse(access: Access) -> Callable[[Store, Clock], Gatehouse]:
-    from mainspring.ops.access import Gatehouse
+    from mainspring.ops.access.gatehouse import Gatehouse
 
     app = access.loaded
     return lambda store, clock: Gatehouse(store, clock, app.entropy, app.settings.access)

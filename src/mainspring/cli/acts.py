@@ -16,7 +16,7 @@ from mainspring.errors import shown
 from mainspring.model.act import ActFilter
 
 if TYPE_CHECKING:
-    from mainspring.ops.acts import Told
+    from mainspring.ops.access.acts import Told
 
 LARGEST_PAGE = 1000
 _KNOWN = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
@@ -44,7 +44,7 @@ def list_acts(
     as_json: bool,
 ) -> None:
     """Newest first. One in doubt is under way, or whoever carried it out died over it."""
-    from mainspring.ops.acts import Acts, act_view
+    from mainspring.ops.access.acts import Acts, act_view
 
     which = ActFilter(act=act, actor=actor, target=target, before=before, limit=limit)
     found = access.ask(lambda store, clock: Acts(store, clock).find(which))
@@ -61,7 +61,7 @@ def list_acts(
 @click.pass_context
 def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool) -> None:
     """Walk the chain from its first entry; exit 1 at the first that was changed or taken out."""
-    from mainspring.ops.acts import Acts, verified_view
+    from mainspring.ops.access.acts import Acts, verified_view
 
     start = _known(known)
     told = access.ask(lambda store, clock: Acts(store, clock).verify(known=start))

@@ -39,7 +39,7 @@ def list_alerts(
     as_json: bool,
 ) -> None:
     """Newest first."""
-    from mainspring.ops.alerts import Alerts, alert_view
+    from mainspring.ops.health.alerts import Alerts, alert_view
 
     which = AlertFilter(
         open=is_open, rule=Rule(rule) if rule else None, subject=subject, before=before, limit=limit
@@ -73,7 +73,7 @@ def list_alerts(
 @store_options
 def show(alert_id: int, access: Access, as_json: bool) -> None:
     """One alert, and what was said of it to whom."""
-    from mainspring.ops.alerts import Alerts, shown_view
+    from mainspring.ops.health.alerts import Alerts, shown_view
 
     found = access.ask(lambda store, clock: Alerts(store, clock).show(alert_id))
     if as_json:
@@ -107,7 +107,7 @@ def show(alert_id: int, access: Access, as_json: bool) -> None:
 @store_options
 def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
     """Say that somebody knows: an open alert is not repeated."""
-    from mainspring.ops.alerts import Alerts
+    from mainspring.ops.health.alerts import Alerts
 
     done = access.ask(lambda store, clock: Alerts(store, clock).ack(alert_id, author=author))
     if as_json:
@@ -123,8 +123,8 @@ def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
 @json_option
 def rules(access: Access, as_json: bool) -> None:
     """Every rule, whether it is on, and its thresholds."""
-    from mainspring.ops.alerts import rule_view
-    from mainspring.ops.alerts import rules as every
+    from mainspring.ops.health.alerts import rule_view
+    from mainspring.ops.health.alerts import rules as every
 
     found = every(access.load().settings.alerts)
     if as_json:
@@ -153,8 +153,8 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
     """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
     from mainspring.engine.alertlog import into_log
     from mainspring.engine.log import log_event
-    from mainspring.ops.alerts import test as tried_on
-    from mainspring.ops.alerts import testable, tried_view
+    from mainspring.ops.health.alerts import test as tried_on
+    from mainspring.ops.health.alerts import testable, tried_view
     from mainspring.telemetry import Telemetry
 
     app = access.load()

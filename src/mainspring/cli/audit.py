@@ -10,8 +10,8 @@ from mainspring.cli.errors import FAILED
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
-from mainspring.ops.audit import Finding
-from mainspring.ops.auditing import Auditor, Report, report_view
+from mainspring.ops.proof.audit import Finding
+from mainspring.ops.proof.auditing import Auditor, Report, report_view
 
 
 @click.command()

@@ -13,7 +13,7 @@ from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
 from mainspring.model.backfill import Backfill, Reprocess
-from mainspring.ops.backfill import (
+from mainspring.ops.schedules.backfill import (
     MOST_AT_ONCE,
     BackfillPlan,
     Backfills,

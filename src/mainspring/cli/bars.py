@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from mainspring.cli.signs import Signs
-from mainspring.ops.workflow_views import Attempt, Bar
+from mainspring.ops.workflows.views import Attempt, Bar
 
 _DONE = ("succeeded", "running", "snoozed", "released")
 """Ends of a run that are no failure."""

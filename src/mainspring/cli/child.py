@@ -19,7 +19,7 @@ from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
 from mainspring.isolated import ChildEffects
 from mainspring.model.failure import Failure
-from mainspring.ops.redact import Redaction
+from mainspring.ops.access.redact import Redaction
 from mainspring.tracing import Tracer
 
 

@@ -11,7 +11,7 @@ from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, printable, say
 from mainspring.cli.session import Access
-from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
 from mainspring.ops.views import schedule_done_view
 
 MOST_SKIPS = 1000

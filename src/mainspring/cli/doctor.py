@@ -15,8 +15,8 @@ from mainspring.cli.session import Access
 @click.pass_context
 def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
-    from mainspring.ops.doctor import examine, unreachable
-    from mainspring.ops.finding import Level
+    from mainspring.ops.health.doctor import examine, unreachable
+    from mainspring.ops.health.finding import Level
     from mainspring.ops.views import check_view
 
     checks = access.ask(examine, verify=False)

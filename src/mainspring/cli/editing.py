@@ -9,9 +9,9 @@ from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.schedule_options import CLEARABLE, said, schedule_options
 from mainspring.cli.session import Access
-from mainspring.ops.draft import draft_view
-from mainspring.ops.edited import Written, written_view
-from mainspring.ops.editing import ScheduleEditor
+from mainspring.ops.schedules.draft import draft_view
+from mainspring.ops.schedules.edited import Written, written_view
+from mainspring.ops.schedules.editing import ScheduleEditor
 
 _CALL = {"task", "args", "kwargs"}
 note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the history.")

@@ -11,8 +11,8 @@ from mainspring.cli.output import line, printable
 from mainspring.cli.signs import Signs, signs
 from mainspring.cli.step_notes import plan
 from mainspring.model.workflow import Kind
-from mainspring.ops.workflow_graph import DrawnNode
-from mainspring.ops.workflow_views import NodeView
+from mainspring.ops.workflows.graph import DrawnNode
+from mainspring.ops.workflows.views import NodeView
 
 Facts = Mapping[str, tuple[object, ...]]
 """Of each node, what stands in its columns."""

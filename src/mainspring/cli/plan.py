@@ -7,8 +7,8 @@ import click
 from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, printable, say, table
 from mainspring.cli.session import Access, with_store
-from mainspring.ops.applying import apply, planned
-from mainspring.ops.plan import Action, Planned, planned_view
+from mainspring.ops.schedules.applying import apply, planned
+from mainspring.ops.schedules.plan import Action, Planned, planned_view
 from mainspring.ops.words import moment
 from mainspring.store.ports import Store
 

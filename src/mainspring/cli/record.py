@@ -23,9 +23,9 @@ _NOT_ASKED = frozenset({"app", "database_url", "file", "as_json", "yes"})
 async def on_record(app: Mainspring) -> AsyncIterator[None]:
     """Inside it, the first call that may change the app's store puts the command on record, and its end
     follows. A command that only reads leaves nothing."""
-    from mainspring.ops.acts import Acts  # not before a store is needed: help is quick without it
-    from mainspring.ops.redact import Redaction
-    from mainspring.ops.witness import Witness
+    from mainspring.ops.access.acts import Acts  # not before a store is needed: help is quick without it
+    from mainspring.ops.access.redact import Redaction
+    from mainspring.ops.access.witness import Witness
 
     act, target, details = _said()
     redaction = Redaction(app.settings.privacy.redact)

@@ -150,7 +150,7 @@ def _serve(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
-    from mainspring.ops.redact import Redaction
+    from mainspring.ops.access.redact import Redaction
 
     app = access.load(_flags(given))
     set_up_logging(
@@ -180,7 +180,7 @@ def _supervise(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.supervise import supervise
     from mainspring.engine.log import log_event
-    from mainspring.ops.redact import Redaction
+    from mainspring.ops.access.redact import Redaction
 
     # Loaded here too, so that what is wrong with it is said once, and not by every worker.
     app = access.load(_flags(given))

@@ -16,7 +16,7 @@ from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
 from mainspring.ops.queries import Queries
-from mainspring.ops.versions import Step, step_in_words, step_view, steps
+from mainspring.ops.schedules.versions import Step, step_in_words, step_view, steps
 from mainspring.ops.views import moments_view, schedule_view, slot_view, trigger_view
 from mainspring.ops.words import in_words, ledger_reason
 from mainspring.trigger.zones import zone

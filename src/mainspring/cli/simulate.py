@@ -13,9 +13,9 @@ from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
 from mainspring.errors import NotFound
-from mainspring.ops.load import Load, load, spread_in
-from mainspring.ops.simulate import Horizon, Outage, Planned, Simulation, simulate
-from mainspring.ops.simulate_views import (
+from mainspring.ops.simulation.load import Load, load, spread_in
+from mainspring.ops.simulation.simulate import Horizon, Outage, Planned, Simulation, simulate
+from mainspring.ops.simulation.views import (
     counted,
     load_lines,
     load_view,

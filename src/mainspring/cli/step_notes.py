@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from mainspring.model.workflow import Cause, Kind, When
 from mainspring.ops.words import length
-from mainspring.ops.workflow_graph import DrawnNode
-from mainspring.ops.workflow_views import NodeView
+from mainspring.ops.workflows.graph import DrawnNode
+from mainspring.ops.workflows.views import NodeView
 
 _SECOND = timedelta(seconds=1)
 _WHEN = {When.SUCCESS: None, When.FAILURE: "runs on failure", When.ALWAYS: "always runs"}

@@ -16,8 +16,8 @@ from mainspring.cli.session import Access, naming_the_database, refuse_memory
 from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
 from mainspring.errors import UsageError
-from mainspring.ops.redact import Redaction
-from mainspring.ops.top import Frame, frame_view, look
+from mainspring.ops.access.redact import Redaction
+from mainspring.ops.health.top import Frame, frame_view, look
 from mainspring.store.ports import Store
 
 _FASTEST, _SLOWEST = timedelta(milliseconds=200), timedelta(hours=1)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from mainspring.cli.top_panes import Line
 from mainspring.clock import Clock
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.acts import Acts
+from mainspring.ops.access.acts import Acts
+from mainspring.ops.access.redact import Redaction
 from mainspring.ops.commands import Commands, Done, Effect
 from mainspring.ops.queues import Queues
-from mainspring.ops.redact import Redaction
-from mainspring.ops.schedules import ScheduleCommands, ScheduleEffect
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleEffect
 from mainspring.store.ports import Store
 
 

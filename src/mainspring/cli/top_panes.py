@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.cli.output import printable
 from mainspring.model.value import Value
-from mainspring.ops.top import DEAD_COUNTED, Failing, Frame, worker_name
+from mainspring.ops.health.top import DEAD_COUNTED, Failing, Frame, worker_name
 from mainspring.ops.words import length
 
 _WIDEST = 28

@@ -17,7 +17,7 @@ from mainspring.cli.top_orders import Order, order
 from mainspring.cli.top_panes import Line, Pane, headline, panes
 from mainspring.clock import Clock
 from mainspring.errors import MainspringError
-from mainspring.ops.top import Frame
+from mainspring.ops.health.top import Frame
 
 Table = DataTable[Text]
 _MOST_WRONG = 3

@@ -10,7 +10,7 @@ from mainspring.cli.options import JOB_ID, moment, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.ops.views import answer_view
-from mainspring.ops.why import Why
+from mainspring.ops.why.asking import Why
 
 
 @click.group()

@@ -12,8 +12,8 @@ from mainspring.cli.options import WORKFLOW_ID, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflow_views import plain
-from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.views import plain
 
 id_argument = click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
 note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")

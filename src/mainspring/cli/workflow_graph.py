@@ -13,10 +13,10 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.workflow import Definition
-from mainspring.ops.diagram import dot, mermaid
-from mainspring.ops.workflow_graph import drawn, edges
-from mainspring.ops.workflow_queries import WorkflowQueries
-from mainspring.ops.workflow_views import plain
+from mainspring.ops.workflows.diagram import dot, mermaid
+from mainspring.ops.workflows.graph import drawn, edges
+from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.views import plain
 from mainspring.store.ports import Store
 
 States = dict[str, str] | None

@@ -13,7 +13,7 @@ from mainspring.cli.output import block, fields, line, printable, table, when, w
 from mainspring.cli.signs import signs
 from mainspring.cli.step_notes import note, took
 from mainspring.model.workflow import Cause, Kind, Stopping, WorkflowState
-from mainspring.ops.workflow_views import Attempt, NodeView, StepView, WorkflowRow, WorkflowView
+from mainspring.ops.workflows.views import Attempt, NodeView, StepView, WorkflowRow, WorkflowView
 
 _WIDEST_BAR, _NARROWEST_BAR = 60, 24
 

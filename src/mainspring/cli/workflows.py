@@ -16,8 +16,8 @@ from mainspring.cli.workflow_graph import graph
 from mainspring.cli.workflow_text import show_step, show_workflow, state_in_words
 from mainspring.clock import Clock
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflow_queries import ITEMS, PAGE, WorkflowQueries
-from mainspring.ops.workflow_views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.ops.workflows.queries import ITEMS, PAGE, WorkflowQueries
+from mainspring.ops.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
 from mainspring.store.ports import Store
 
 

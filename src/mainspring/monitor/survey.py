@@ -10,7 +10,7 @@ from mainspring.config import Settings
 from mainspring.errors import StoreError
 from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Trouble
-from mainspring.ops.status import Status, look, troubles
+from mainspring.ops.health.status import Status, look, troubles
 from mainspring.store.ports import Store
 
 WITHIN = timedelta(seconds=10)

@@ -12,7 +12,7 @@ from mainspring.model.trouble import Rule
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Names, Spread, TaskCell
 from mainspring.monitor.survey import Survey
-from mainspring.ops.status import Status, age
+from mainspring.ops.health.status import Status, age
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family

@@ -16,8 +16,8 @@ from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.model.workflow import Workflow
 from mainspring.ops.belonging import StepOf, step_of
-from mainspring.ops.obstacle import hint
-from mainspring.ops.triggers import calendars_of, readable
+from mainspring.ops.schedules.triggers import calendars_of, readable
+from mainspring.ops.why.obstacle import hint
 from mainspring.store.ports import Store
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.misfire import LATE

@@ -9,7 +9,7 @@ import msgspec
 
 from mainspring.model.schedule import Change, Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
-from mainspring.ops.triggers import readable
+from mainspring.ops.schedules.triggers import readable
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import Calendars
 from mainspring.trigger.latest import latest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.ops.redact import HIDDEN
+from mainspring.ops.access.redact import HIDDEN
 
 
 def restored(wanted: object, had: object) -> object:

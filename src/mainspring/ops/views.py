@@ -19,10 +19,10 @@ from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Schedule, Slot
-from mainspring.ops.answer import Answer
 from mainspring.ops.commands import Done
-from mainspring.ops.finding import Check
-from mainspring.ops.schedules import ScheduleDone
+from mainspring.ops.health.finding import Check
+from mainspring.ops.schedules.orders import ScheduleDone
+from mainspring.ops.why.answer import Answer
 
 View = dict[str, object]
 

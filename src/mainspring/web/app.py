@@ -16,18 +16,19 @@ from starlette.types import ASGIApp
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
-from mainspring.web import api, doors, pages, probes
-from mainspring.web.assets import Assets
-from mainspring.web.bounds import LARGEST_BODY, Bounds
+from mainspring.web import api, pages, probes
+from mainspring.web.access import doors
+from mainspring.web.access.identity import Identify
 from mainspring.web.desk import Desk
+from mainspring.web.frame.assets import Assets
 from mainspring.web.guarded import identified
-from mainspring.web.headers import SecurityHeaders
-from mainspring.web.identity import Identify
-from mainspring.web.lastresort import LastResort, told
 from mainspring.web.live import Live
 from mainspring.web.pages.route import is_for_people, trouble
 from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
 from mainspring.web.routes import guard_of
+from mainspring.web.wire.bounds import LARGEST_BODY, Bounds
+from mainspring.web.wire.headers import SecurityHeaders
+from mainspring.web.wire.lastresort import LastResort, told
 
 STATIC = Path(__file__).parent / "static"
 

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole, Actor
-from mainspring.web.csrf import CrossSite, refuse_others
-from mainspring.web.gate import acts_of, address_of
+from mainspring.web.access.csrf import CrossSite, refuse_others
+from mainspring.web.access.gate import acts_of, address_of
+from mainspring.web.access.recording import recorded, target_of
 from mainspring.web.problems import Forbidden, Unauthorized
-from mainspring.web.recording import recorded, target_of
 from mainspring.web.routes import Guard, guard_of
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mainspring.ops.redact import Redaction
+from mainspring.ops.access.redact import Redaction
 from mainspring.ops.views import View
+from mainspring.web.access.gate import redaction
 from mainspring.web.desk import Desk
-from mainspring.web.gate import redaction
 
 _VALUES = frozenset(
     ("args", "kwargs", "payload", "result", "params", "inputs", "output", "before", "was", "now", "trigger")

@@ -13,10 +13,10 @@ import uvicorn
 from mainspring.app import Mainspring
 from mainspring.config import ServerConfig
 from mainspring.errors import InvalidConfig
+from mainspring.web.access.ways import usual_ways
 from mainspring.web.app import Door, create_app
-from mainspring.web.bounds import LARGEST_HEADERS
-from mainspring.web.protocol import CarefulProtocol
-from mainspring.web.ways import usual_ways
+from mainspring.web.wire.bounds import LARGEST_HEADERS
+from mainspring.web.wire.protocol import CarefulProtocol
 
 BACKLOG = 256
 MOST_CONNECTIONS = 2000

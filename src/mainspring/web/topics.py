@@ -11,8 +11,8 @@ from mainspring.model.value import Value
 from mainspring.ops.leases import lease_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
-from mainspring.ops.workflow_queries import WorkflowQueries
-from mainspring.ops.workflow_views import workflow_json
+from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.views import workflow_json
 from mainspring.trigger.misfire import LATE
 from mainspring.web.api.job_views import job_detail
 from mainspring.web.desk import Desk

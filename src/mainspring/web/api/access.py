@@ -11,18 +11,18 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.model.act import ActFilter
-from mainspring.ops.access import session_view, token_view
-from mainspring.ops.acts import Acts, act_view, verified_view
+from mainspring.ops.access.acts import Acts, act_view, verified_view
+from mainspring.ops.access.gatehouse import session_view, token_view
+from mainspring.web.access.gate import gatehouse
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Length, Limit, Line, Params, Text
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk
-from mainspring.web.gate import gatehouse
-from mainspring.web.identity import actor_of
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("access", ApiRoute, prefix="/api/v1", tags=["access"])
 acts = Routes("acts", ApiRoute, prefix="/api/v1/acts", tags=["acts"])

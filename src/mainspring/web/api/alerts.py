@@ -13,16 +13,25 @@ from mainspring.engine.alertlog import into_log
 from mainspring.model.access import AccessRole
 from mainspring.model.alert import AlertFilter
 from mainspring.model.trouble import Rule
-from mainspring.ops.alerts import Alerts, alert_view, rule_view, rules, shown_view, test, testable, tried_view
-from mainspring.ops.status import look, status_view, troubles
+from mainspring.ops.health.alerts import (
+    Alerts,
+    alert_view,
+    rule_view,
+    rules,
+    shown_view,
+    test,
+    testable,
+    tried_view,
+)
+from mainspring.ops.health.status import look, status_view, troubles
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import alert_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk
-from mainspring.web.identity import actor_of
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("alerts", ApiRoute, prefix="/api/v1/alerts", tags=["alerts"])
 status = Routes("health", ApiRoute, prefix="/api/v1", tags=["health"])

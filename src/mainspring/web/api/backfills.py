@@ -15,12 +15,13 @@ from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.backfill import Reprocess
-from mainspring.ops.backfill import MOST_AT_ONCE, Backfills, backfill_view, planned_slot_view
-from mainspring.ops.load import load, spread_in
-from mainspring.ops.simulate import Horizon, Planned, simulate
-from mainspring.ops.simulate_views import load_view, notes, simulation_view
+from mainspring.ops.schedules.backfill import MOST_AT_ONCE, Backfills, backfill_view, planned_slot_view
+from mainspring.ops.simulation.load import load, spread_in
+from mainspring.ops.simulation.simulate import Horizon, Planned, simulate
+from mainspring.ops.simulation.views import load_view, notes, simulation_view
 from mainspring.trigger.codec import Calendars
 from mainspring.trigger.moment import moment
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import (
@@ -36,9 +37,8 @@ from mainspring.web.api.values import (
     name_of,
 )
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.identity import actor_of
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 MOST_TOLD = 1000
 LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)

@@ -17,17 +17,17 @@ from mainspring.model.settlement import Reason
 from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.replaying import Replay
 from mainspring.ops.views import dead_group_view, dead_view
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import one
 from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.identity import actor_of
 from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 MOST_AT_ONCE = 5000
 routes = Routes("dead", ApiRoute, prefix="/api/v1/dead", tags=["dead letters"])

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from mainspring.version import __version__
 from mainspring.web.api.answers import components, json
 from mainspring.web.routes import Routes, guard_of
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 PREFIX = "/api/v1"
 routes = Routes("health", ApiRoute, prefix=PREFIX, tags=["health"])

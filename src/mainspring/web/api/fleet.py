@@ -15,13 +15,13 @@ from mainspring.ops.leases import lease_view
 from mainspring.ops.limits import gate_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import member_view
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import AnId, Body, InPath, Limit, Line, Name, Params, Text, name_of
 from mainspring.web.desk import AtDesk
-from mainspring.web.identity import actor_of
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 HOLDERS = 20
 queues = Routes("queues", ApiRoute, prefix="/api/v1/queues", tags=["queues"])

@@ -10,9 +10,9 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from mainspring.ops.auditing import Auditor, report_view
-from mainspring.ops.doctor import examine
-from mainspring.ops.finding import Level
+from mainspring.ops.health.doctor import examine
+from mainspring.ops.health.finding import Level
+from mainspring.ops.proof.auditing import Auditor, report_view
 from mainspring.ops.views import check_view, iso
 from mainspring.version import __version__
 from mainspring.web.api import shapes
@@ -20,7 +20,7 @@ from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import LengthText, Moment, Name, Params, at, length
 from mainspring.web.desk import AtDesk
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("health", ApiRoute, prefix="/api/v1", tags=["health"])
 ledger = Routes("ledger", ApiRoute, prefix="/api/v1", tags=["ledger"])

@@ -19,7 +19,7 @@ from mainspring.ops.commands import Done, Effect
 from mainspring.ops.enqueuing import Enqueuing, Wish
 from mainspring.ops.queries import JobHistory
 from mainspring.ops.views import View, answer_view, done_view, failure_view, handle_view, job_view, run_view
-from mainspring.ops.why import Why
+from mainspring.ops.why.asking import Why
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.job_views import job_detail, log_view
@@ -45,7 +45,7 @@ from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 MOST_AT_ONCE = 10_000
 LARGEST_BULK = 8 * 1024 * 1024

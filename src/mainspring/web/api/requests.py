@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.request import RequestKey
-from mainspring.web.identity import actor_of
+from mainspring.web.access.identity import actor_of
 
 
 async def request_key(request: Request, key: str | None) -> RequestKey | None:

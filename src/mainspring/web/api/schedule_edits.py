@@ -12,13 +12,14 @@ from starlette.responses import Response
 from mainspring.declare.edit import changed_when
 from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
-from mainspring.ops.applying import apply, planned
-from mainspring.ops.edited import written_view
-from mainspring.ops.editing import ScheduleEditor
-from mainspring.ops.plan import planned_view
-from mainspring.ops.schedule_options import read
+from mainspring.ops.schedules.applying import apply, planned
+from mainspring.ops.schedules.edited import written_view
+from mainspring.ops.schedules.editing import ScheduleEditor
+from mainspring.ops.schedules.options import read
+from mainspring.ops.schedules.plan import planned_view
 from mainspring.ops.views import iso
 from mainspring.trigger.preview import fires
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
@@ -36,10 +37,9 @@ from mainspring.web.api.values import (
     name_of,
 )
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.identity import actor_of
 from mainspring.web.privacy import private
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("schedules", ApiRoute, prefix="/api/v1/schedules", tags=["schedules"])
 plan_routes = Routes("schedules", ApiRoute, prefix="/api/v1", tags=["schedules"])

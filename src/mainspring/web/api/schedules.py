@@ -12,10 +12,11 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.model.pages import Only, ScheduleFilter, ScheduleRow
-from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
-from mainspring.ops.versions import step_view, steps
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.ops.schedules.versions import step_view, steps
 from mainspring.ops.views import View, answer_view, moments_view, schedule_done_view, schedule_view, slot_view
-from mainspring.ops.why import Why
+from mainspring.ops.why.asking import Why
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.etag import etag
@@ -34,11 +35,10 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.identity import actor_of
 from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 MOST_FIRES, MOST_SKIPS = 1000, 1000
 routes = Routes("schedules", ApiRoute, prefix="/api/v1/schedules", tags=["schedules"])

@@ -8,13 +8,13 @@ from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.model.stats import By
-from mainspring.ops.stats import Stats, series_view, stat_view
+from mainspring.ops.health.stats import Stats, series_view, stat_view
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import LengthText, Moment, Name, Params, at, length
 from mainspring.web.desk import AtDesk
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("stats", ApiRoute, prefix="/api/v1/stats", tags=["stats"])
 

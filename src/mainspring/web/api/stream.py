@@ -11,13 +11,13 @@ from starlette.responses import Response, StreamingResponse
 
 from mainspring.errors import StoreError
 from mainspring.model.access import AccessRole, Actor
+from mainspring.web.access.identity import actor_of
 from mainspring.web.guarded import identified
-from mainspring.web.identity import actor_of
 from mainspring.web.live import Live
 from mainspring.web.problems import Forbidden, Problem, Unauthorized
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
 from mainspring.web.topics import Topic, topic_of
+from mainspring.web.wire.strict import ApiRoute
 
 MOST_TOPICS = 20
 routes = Routes("stats", ApiRoute, prefix="/api/v1", tags=["stream"])

@@ -16,10 +16,11 @@ from mainspring.model.access import AccessRole
 from mainspring.model.workflow import Definition, WorkflowState
 from mainspring.ops.enqueuing import Enqueuing, Wish
 from mainspring.ops.views import handle_view
-from mainspring.ops.workflow_graph import drawn, edges
-from mainspring.ops.workflow_queries import ITEMS, PAGE, WorkflowQueries
-from mainspring.ops.workflow_views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
-from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.graph import drawn, edges
+from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.queries import ITEMS, PAGE, WorkflowQueries
+from mainspring.ops.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.web.access.identity import actor_of
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once
@@ -40,11 +41,10 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.identity import actor_of
 from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
-from mainspring.web.strict import ApiRoute
+from mainspring.web.wire.strict import ApiRoute
 
 routes = Routes("workflows", ApiRoute, prefix="/api/v1", tags=["workflows"])
 

@@ -10,16 +10,16 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.model.act import ActFilter
-from mainspring.ops.acts import Acts, Told, act_view
-from mainspring.ops.auditing import Auditor, Report
+from mainspring.ops.access.acts import Acts, Told, act_view
+from mainspring.ops.proof.auditing import Auditor, Report
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.errands import Errand, Stage, errands_of
-from mainspring.web.flash import done
-from mainspring.web.forms import asked, text, whole
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.errands import Errand, Stage, errands_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.forms import asked, text, whole
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.queries import LARGEST_ID, address
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("acts", PageRoute, include_in_schema=False)

@@ -10,14 +10,14 @@ from starlette.responses import Response
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
 from mainspring.model.backfill import Reprocess
-from mainspring.ops.backfill import MOST_AT_ONCE, BackfillPlan, Backfills
+from mainspring.ops.schedules.backfill import MOST_AT_ONCE, BackfillPlan, Backfills
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.forms import asked, form_of, when, whole
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.forms import asked, form_of, when, whole
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)

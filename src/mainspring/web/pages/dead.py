@@ -13,16 +13,16 @@ from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Reason
 from mainspring.ops.commands import Effect
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.rendering import page
+from mainspring.web.frame.replays import Replays
+from mainspring.web.frame.shapes import plural
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import Text, Whole, address, one_of
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
-from mainspring.web.replays import Replays
 from mainspring.web.routes import Routes
-from mainspring.web.shapes import plural
 
 GROUPS, PAGE, MOST_NAMED = 100, 50, 500
 routes = Routes("dead", PageRoute, include_in_schema=False)

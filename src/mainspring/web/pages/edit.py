@@ -17,15 +17,15 @@ from mainspring.model.history import DeadJob
 from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.restoring import restored
 from mainspring.ops.views import call_view
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.rendering import page
+from mainspring.web.frame.shapes import json_text
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import JobId
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
-from mainspring.web.shapes import json_text
 
 routes = Routes("dead", PageRoute, include_in_schema=False)
 

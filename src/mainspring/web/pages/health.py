@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
-from mainspring.ops.health_sheet import health_sheet
+from mainspring.ops.health.sheet import health_sheet
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.errands import Errand, errands_of
-from mainspring.web.flash import done
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.errands import Errand, errands_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("health", PageRoute, include_in_schema=False)

@@ -12,15 +12,15 @@ from mainspring.model.access import AccessRole
 from mainspring.model.job import Job, JobState
 from mainspring.ops.commands import Done, Effect
 from mainspring.ops.queries import JobHistory
-from mainspring.ops.why import Why
+from mainspring.ops.why.asking import Why
 from mainspring.store.ports import Store
-from mainspring.web import timeline
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
+from mainspring.web.frame import timeline
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import JobId
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("jobs", PageRoute, include_in_schema=False)

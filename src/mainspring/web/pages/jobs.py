@@ -9,11 +9,11 @@ from starlette.responses import RedirectResponse, Response
 
 from mainspring.model.job import JobState
 from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.job_filter import TheWanted, Wanted
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import LARGEST_ID
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("jobs", PageRoute, include_in_schema=False)

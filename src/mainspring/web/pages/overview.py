@@ -9,15 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.trouble import Rule, Trouble
-from mainspring.ops.stats import LAST, Stats, series_view
-from mainspring.ops.troubles import troubles
-from mainspring.web.charts import charts
+from mainspring.ops.health.stats import LAST, Stats, series_view
+from mainspring.ops.health.troubles import troubles
 from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.frame.charts import charts
+from mainspring.web.frame.rendering import page
+from mainspring.web.frame.shapes import took
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
-from mainspring.web.shapes import took
 
 TROUBLES, SHOWN = 20, 6
 routes = Routes("stats", PageRoute, include_in_schema=False)

@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.ops.limits import gate_in_words, gate_name
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.queries import Text
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 LIMITS, HOLDERS = 200, 10

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from mainspring.errors import MainspringError
+from mainspring.web.frame.nav import here
+from mainspring.web.frame.rendering import page
 from mainspring.web.guarded import GuardedRoute
-from mainspring.web.nav import here
 from mainspring.web.problems import Problem, as_problem, problem_response
-from mainspring.web.rendering import page
 from mainspring.web.routes import READING
 
 _HEADINGS = {

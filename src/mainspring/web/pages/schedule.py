@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
-from mainspring.ops.schedule_sheet import ScheduleSheets
-from mainspring.ops.slot_strip import legend
+from mainspring.ops.schedules.sheet import ScheduleSheets
+from mainspring.ops.schedules.slot_strip import legend
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.forms import asked, when
+from mainspring.web.frame.forms import asked, when
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)

@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.ops.schedules import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.forms import form_of, text, whole
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.forms import form_of, text, whole
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
 from mainspring.web.routes import Routes

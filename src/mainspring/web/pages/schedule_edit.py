@@ -11,22 +11,22 @@ from starlette.responses import Response
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Schedule
-from mainspring.ops.draft import Draft
-from mainspring.ops.edited import Written
-from mainspring.ops.editing import ScheduleEditor
-from mainspring.ops.schedule_form import FIELDS, field_of, form_of, options_from
-from mainspring.ops.triggers import calendars_of
+from mainspring.ops.schedules.draft import Draft
+from mainspring.ops.schedules.edited import Written
+from mainspring.ops.schedules.editing import ScheduleEditor
+from mainspring.ops.schedules.form import FIELDS, field_of, form_of, options_from
+from mainspring.ops.schedules.triggers import calendars_of
 from mainspring.trigger.codec import decode
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.forms import asked, text, whole
-from mainspring.web.forms import form_of as sent
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.forms import asked, text, whole
+from mainspring.web.frame.forms import form_of as sent
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
 from mainspring.web.privacy import redaction_of
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)

@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.pages import Only, ScheduleFilter
-from mainspring.ops.schedule_list import ScheduleLists
+from mainspring.ops.schedules.listing import ScheduleLists
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.forms import asked, text
-from mainspring.web.kept_map import kept_map
+from mainspring.web.frame.forms import asked, text
+from mainspring.web.frame.kept_map import kept_map
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)

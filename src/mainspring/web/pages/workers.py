@@ -11,8 +11,8 @@ from starlette.responses import Response
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.glance import RunningJob
 from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 RUNNING, COMING = 500, 5

@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
-from mainspring.ops.gantt import gantt
-from mainspring.ops.workflow_picture import picture
-from mainspring.ops.workflow_queries import WorkflowQueries
-from mainspring.ops.workflow_views import StepView
+from mainspring.ops.workflows.gantt import gantt
+from mainspring.ops.workflows.picture import picture
+from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.views import StepView
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.forms import asked, text, whole
+from mainspring.web.frame.forms import asked, text, whole
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.workflows import LARGEST_ID
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("workflows", PageRoute, include_in_schema=False)

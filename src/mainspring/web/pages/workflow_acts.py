@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.ops.workflows import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
+from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.flash import done
-from mainspring.web.forms import form_of, text
-from mainspring.web.identity import actor_of
+from mainspring.web.frame.flash import done
+from mainspring.web.frame.forms import form_of, text
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.workflow import valid_id
 from mainspring.web.routes import Routes

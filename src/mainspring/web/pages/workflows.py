@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflow_queries import WorkflowQueries
+from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.forms import asked, text, whole
+from mainspring.web.frame.forms import asked, text, whole
+from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.rendering import page
 from mainspring.web.routes import Routes
 
 routes = Routes("workflows", PageRoute, include_in_schema=False)

@@ -1,0 +1,3 @@
+"""Who may come in, and what they ordered."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""What is wrong, and how everything stands."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Whether every slot happened, once: computed anew and compared."""
+
+from __future__ import annotations

@@ -1,0 +1,243 @@
+"""Whether every slot that should have happened is in the ledger, once: judged from values alone.
+
+What should have happened is computed here anew, by walking each version's trigger forward. Nothing is
+shared with the code that fires, so that a mistake in one shows in the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from mainspring.duration import written
+from mainspring.errors import UsageError
+from mainspring.model.schedule import Disposition, Schedule, ScheduleVersion, Slot
+from mainspring.model.value import Value
+from mainspring.ops.proof.spans import Marks, Span, is_whole, spans
+from mainspring.ops.words import length, moment
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.codec import Calendars, decode
+
+MOST_SLOTS = 2_000_000
+"""Looked at for one schedule: a bounded walk, whatever its trigger."""
+_INSTANT = timedelta(microseconds=1)
+
+
+class Kind(StrEnum):
+    """What can be wrong with a slot."""
+
+    MISSED = "missed"
+    """It was due, and no row of the ledger is its own or stands for it."""
+    DOUBLED = "doubled"
+    """It has two jobs, or two rows that speak for it."""
+    UNEXPECTED = "unexpected"
+    """It is in the ledger, or has a job, and should not."""
+    EARLY = "early"
+    """It was decided before it came."""
+    LOST = "lost"
+    """It fired, and its job is nowhere."""
+    UNREADABLE = "unreadable"
+    """This version cannot read the trigger, so nothing can be said."""
+    LATE = "late"
+    """It was decided long after it came: worth knowing, and not wrong by itself."""
+
+
+class Finding(Value, frozen=True, kw_only=True):
+    """One thing that is wrong, with a slot or with several in a row that share it."""
+
+    kind: Kind
+    schedule: str
+    detail: str
+    slot_at: datetime | None = None
+    until: datetime | None = None
+    """The last of the slots, when there are several."""
+    count: int = 1
+
+
+class History(Value, frozen=True, kw_only=True):
+    """What is on record about one schedule; `schedule` is None when it was deleted."""
+
+    name: str
+    versions: tuple[ScheduleVersion, ...]
+    schedule: Schedule | None
+    rows: tuple[Slot, ...]
+    made: Mapping[datetime, frozenset[int]] = {}
+    """Jobs by the slot they were made for."""
+    again: frozenset[int] = frozenset()
+    """Jobs that backfills made, and those they did over: a slot may have them beside its own."""
+    nowhere: frozenset[int] = frozenset()
+    """Jobs that rows name and nobody knows."""
+
+
+class Range(Value, frozen=True, kw_only=True):
+    """Slots from `start` to `end`, as things stand at `now`."""
+
+    start: datetime
+    end: datetime
+    now: datetime
+    late: timedelta = timedelta(seconds=60)
+    """After this a slot is late, and one that is in no row is missed."""
+
+
+class Audit(Value, frozen=True, kw_only=True):
+    """How many slots one schedule should have had, and what was found."""
+
+    schedule: str
+    slots: int
+    findings: tuple[Finding, ...]
+    cut_at: datetime | None = None
+    """Where the walk ended, when there were too many slots."""
+
+
+def audit(
+    history: History, within: Range, calendars: Calendars | None = None, *, most: int = MOST_SLOTS
+) -> Audit:
+    """Compare what should have happened with what is on record."""
+    return _Auditor(history, within, calendars or {}, most).audit()
+
+
+class _Auditor:
+    """One schedule's audit while it runs."""
+
+    def __init__(self, history: History, within: Range, calendars: Calendars, most: int) -> None:
+        self._history, self._within, self._calendars, self._left = history, within, calendars, most
+        self._spans = spans(history.versions, history.schedule)
+        self._whole = is_whole(history.versions)
+        self._end = min(within.end, within.now)
+        self._rows: dict[datetime, list[Slot]] = defaultdict(list)
+        for row in history.rows:
+            self._rows[row.slot_at].append(row)
+        self._marks = Marks(history.versions, history.rows)
+        self._found: list[Finding] = []
+        self._slots, self._missed_last = 0, -1
+        self._unread: list[Span] = []
+        self._cut_at: datetime | None = None
+
+    def audit(self) -> Audit:
+        expected: set[datetime] = set()
+        for span in self._spans:
+            for slot in self._walk(span):
+                self._slots += 1
+                if slot in self._rows:
+                    expected.add(slot)
+                else:
+                    self._judge_absent(slot, span)
+        for slot in sorted(self._rows):
+            if self._judged(slot):
+                self._judge_rows(slot, self._rows[slot], slot in expected)
+        self._judge_jobs()
+        return Audit(
+            schedule=self._history.name,
+            slots=self._slots,
+            findings=tuple(sorted(self._found, key=lambda each: (each.slot_at or self._end, each.kind))),
+            cut_at=self._cut_at,
+        )
+
+    def _walk(self, span: Span) -> Iterator[datetime]:
+        trigger = self._read(span)
+        if trigger is None:
+            return
+        last = min(span.until, self._end)
+        slot = trigger.next_after(max(span.after, self._within.start - _INSTANT))
+        while slot is not None and slot <= last:
+            if self._left == 0:
+                self._cut_at = min(slot, self._cut_at or slot)
+                return
+            self._left -= 1
+            yield slot
+            slot = trigger.next_after(slot)
+
+    def _read(self, span: Span) -> Trigger | None:
+        if span.trigger is None or span.until < self._within.start or span.after >= self._end:
+            return None
+        try:
+            return decode(span.trigger, self._calendars)
+        except UsageError as error:
+            self._unread.append(span)
+            self._add(Kind.UNREADABLE, max(span.after, self._within.start), str(error))
+            return None
+
+    def _judged(self, slot: datetime) -> bool:
+        inside = self._within.start <= slot <= self._end
+        return inside and (self._cut_at is None or slot < self._cut_at)
+
+    def _judge_absent(self, slot: datetime, span: Span) -> None:
+        waiting = slot > self._within.now - self._within.late
+        if waiting or self._marks.stands_for(slot) or self._marks.near_change(slot):
+            return
+        detail = self._why_absent(slot, span)
+        if self._slots == self._missed_last + 1 and self._found[-1].detail == detail:
+            # An outage that nobody made up for is one finding, not one for each of its slots.
+            last = self._found.pop()
+            self._found.append(msgspec.structs.replace(last, until=slot, count=last.count + 1))
+        else:
+            self._add(Kind.MISSED, slot, detail)
+        self._missed_last = self._slots
+
+    def _why_absent(self, slot: datetime, span: Span) -> str:
+        if jobs := self._history.made.get(slot):
+            return f"no row stands for it, though it made {_jobs(jobs)}"
+        if span.ended_by is not None and not self._marks.decided(slot, span.until):
+            return (
+                f"nobody had decided it when the schedule was {span.ended_by.words} at {moment(span.until)}"
+            )
+        schedule = self._history.schedule
+        if schedule is not None and schedule.next_at is not None and schedule.next_at <= slot:
+            return "nobody has decided it yet"
+        return "no row stands for it"
+
+    def _judge_rows(self, slot: datetime, rows: list[Slot], expected: bool) -> None:
+        if all(row.disposition is Disposition.BACKFILLED for row in rows):
+            # Somebody asked for it: it may lie before the schedule was made, or in what a row stands for.
+            expected = True
+        elif self._marks.stands_for(slot) and len(rows) == 1:
+            self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
+        if not expected and not self._marks.near_change(slot) and self._known(slot):
+            self._add(Kind.UNEXPECTED, slot, "it is no slot of the version in force")
+        if len(rows) > 1:
+            self._add(Kind.DOUBLED, slot, f"it has {len(rows)} rows")
+        for row in rows:
+            self._judge_row(row)
+
+    def _judge_row(self, row: Slot) -> None:
+        late = row.decided_at - row.slot_at
+        if late < timedelta():
+            self._add(Kind.EARLY, row.slot_at, f"decided {written(-late)} before it came")
+        elif late > self._within.late and row.disposition is not Disposition.BACKFILLED:
+            self._add(Kind.LATE, row.slot_at, f"{row.reason or row.disposition} {length(late)} after it came")
+        if row.disposition is Disposition.SKIPPED:
+            return
+        if row.job_id is None:
+            self._add(Kind.LOST, row.slot_at, "it fired, and names no job")
+        elif row.job_id in self._history.nowhere:
+            self._add(Kind.LOST, row.slot_at, f"job {row.job_id} is not live, not dead and not in history")
+
+    def _judge_jobs(self) -> None:
+        for slot, jobs in self._history.made.items():
+            rows = self._rows.get(slot)
+            if rows is None or not self._judged(slot):
+                continue  # without a row it is missed, or not ours to judge
+            named = {row.job_id for row in rows if row.job_id is not None}
+            if not named:
+                self._add(
+                    Kind.UNEXPECTED, slot, f"the ledger says it made no job, and there is {_jobs(jobs)}"
+                )
+            elif len(own := (jobs | named) - self._history.again) > 1:
+                self._add(Kind.DOUBLED, slot, f"it made {_jobs(own)}")
+
+    def _known(self, slot: datetime) -> bool:
+        """Whether anything is on record about the version in force: very old ones were not kept."""
+        span = next((each for each in self._spans if each.after < slot <= each.until), None)
+        return self._whole if span is None else span not in self._unread
+
+    def _add(self, kind: Kind, slot: datetime, detail: str) -> None:
+        self._found.append(Finding(kind=kind, schedule=self._history.name, slot_at=slot, detail=detail))
+
+
+def _jobs(ids: frozenset[int]) -> str:
+    first, *others = sorted(ids)
+    return f"jobs {', '.join(map(str, (first, *others)))}" if others else f"job {first}"

@@ -1,0 +1,3 @@
+"""What operators ask and order of schedules."""
+
+from __future__ import annotations

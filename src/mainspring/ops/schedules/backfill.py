@@ -1,0 +1,171 @@
+"""Backfills: slots of the past, run on request by the schedulers, whatever the policies and pauses say."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mainspring.clock import Clock
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.backfill import Backfill, NewBackfill, Reprocess
+from mainspring.model.job import JobState
+from mainspring.model.schedule import Overlap, ScheduleVersion
+from mainspring.model.value import Value
+from mainspring.ops.proof.ledger import ledger
+from mainspring.ops.schedules.backfill_plan import PlannedSlot, judge, slots_between
+from mainspring.ops.schedules.triggers import calendars_of
+from mainspring.ops.views import View, iso
+from mainspring.store.ports import Store
+
+MOST_AT_ONCE = 1000
+_PAGE = 1000
+_MOST_ROWS = 1_000_000
+
+
+class BackfillPlan(Value, frozen=True, kw_only=True):
+    """What a backfill would do, slot by slot, in the order in which they would run."""
+
+    schedule: str
+    start: datetime
+    end: datetime
+    max_active: int
+    reverse: bool
+    reprocess: Reprocess
+    slots: tuple[PlannedSlot, ...]
+
+    @property
+    def to_run(self) -> tuple[PlannedSlot, ...]:
+        """Those that are to be run."""
+        return tuple(each for each in self.slots if each.run)
+
+
+class Backfills:
+    """Orders and questions to one store about its backfills."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    async def plan(
+        self,
+        name: str,
+        *,
+        start: datetime,
+        end: datetime,
+        max_active: int | None = None,
+        reverse: bool = False,
+        reprocess: Reprocess = Reprocess.NONE,
+    ) -> BackfillPlan:
+        """Which slots from `start` on and before `end` would be run. Without `max_active`, one job at a
+        time, or as many as the schedule allows to overlap."""
+        now = await self._store.now(at=self._clock.stamp())
+        _check_range(start, end, now)
+        versions = await self._versions(name)
+        calendars = await calendars_of(self._store, {each.schedule.trigger for each in versions})
+        slots = slots_between(versions, start, end, calendars)
+        rows = await ledger(self._store, name, start=start, most=_MOST_ROWS)
+        wanted = {slot.slot_at for slot in slots}
+        named = [row.job_id for row in rows if row.job_id is not None and row.slot_at in wanted]
+        judged = judge(slots, rows, await self._states(named), reprocess)
+        return BackfillPlan(
+            schedule=name,
+            start=start,
+            end=end,
+            max_active=_at_once(max_active, versions[-1]),
+            reverse=reverse,
+            reprocess=reprocess,
+            slots=tuple(reversed(judged) if reverse else judged),
+        )
+
+    async def start(self, plan: BackfillPlan, *, author: str) -> Backfill:
+        """Put a plan on record: from then on schedulers make its jobs. A slot that somebody else runs
+        between the planning and its turn is left alone."""
+        new = NewBackfill(
+            schedule=plan.schedule,
+            start=plan.start,
+            end=plan.end,
+            slots=tuple(each.slot for each in plan.to_run),
+            author=author,
+            max_active=plan.max_active,
+            reverse=plan.reverse,
+            reprocess=plan.reprocess,
+        )
+        return await self.one(await self._store.add_backfill(new, at=self._clock.stamp()))
+
+    async def cancel(self, backfill_id: int, *, author: str) -> bool:
+        """Make no more jobs of it; False when it had ended already."""
+        await self.one(backfill_id)
+        return await self._store.cancel_backfill(backfill_id, author=author, at=self._clock.stamp())
+
+    async def one(self, backfill_id: int) -> Backfill:
+        """One backfill, and how far it is."""
+        found = await self._store.backfill(backfill_id)
+        if found is None:
+            raise NotFound("backfill", backfill_id)
+        return found
+
+    async def newest(self, *, limit: int = 50) -> list[Backfill]:
+        """Newest first."""
+        return await self._store.backfills(limit=limit)
+
+    async def _versions(self, name: str) -> list[ScheduleVersion]:
+        versions = await self._store.versions(name)
+        if not versions:
+            raise NotFound("schedule", name)
+        return versions
+
+    async def _states(self, job_ids: list[int]) -> dict[int, JobState]:
+        found: dict[int, JobState] = {}
+        for first in range(0, len(job_ids), _PAGE):
+            page = job_ids[first : first + _PAGE]
+            found |= await self._store.states(page, at=self._clock.stamp())
+        return found
+
+
+def backfill_view(backfill: Backfill) -> View:
+    """A backfill, for JSON."""
+    return {
+        "id": backfill.id,
+        "schedule": backfill.schedule,
+        "from": iso(backfill.start),
+        "to": iso(backfill.end),
+        "state": backfill.state.value,
+        "slots": backfill.slots,
+        "made": backfill.made,
+        "left": backfill.left,
+        "live": backfill.live,
+        "max_active": backfill.max_active,
+        "reverse": backfill.reverse,
+        "reprocess": backfill.reprocess.value,
+        "author": backfill.author,
+        "created_at": iso(backfill.created_at),
+        "ended_at": iso(backfill.ended_at),
+        "cancelled_by": backfill.cancelled_by,
+    }
+
+
+def planned_slot_view(planned: PlannedSlot) -> View:
+    """One slot of a plan, for JSON."""
+    return {
+        "slot_at": iso(planned.slot.slot_at),
+        "version": planned.slot.version,
+        "run": planned.run,
+        "why": planned.why,
+        "job_id": planned.slot.seen,
+    }
+
+
+def _check_range(start: datetime, end: datetime, now: datetime) -> None:
+    if end <= start:
+        raise InvalidArgument("to", end.isoformat(), f"a moment after from, {start.isoformat()}")
+    if end > now:
+        raise InvalidArgument(
+            "to", end.isoformat(), f"a moment that is past (the database's now is {now.isoformat()})"
+        )
+
+
+def _at_once(asked: int | None, newest: ScheduleVersion) -> int:
+    if asked is None:
+        schedule = newest.schedule
+        return schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1
+    if type(asked) is not int or not 1 <= asked <= MOST_AT_ONCE:
+        raise InvalidArgument("max_active", asked, f"a whole number from 1 to {MOST_AT_ONCE}")
+    return asked

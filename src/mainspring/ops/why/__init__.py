@@ -1,0 +1,3 @@
+"""Why something ran, or did not."""
+
+from __future__ import annotations

@@ -1,0 +1,144 @@
+"""Why something happened, or did not: reads what is on record and has it judged by pure functions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mainspring.clock import Clock
+from mainspring.errors import NotFound
+from mainspring.model.fleet import Role
+from mainspring.model.history import DeadFilter, JobFilter
+from mainspring.model.job import Job, JobState
+from mainspring.model.limit import GateInfo
+from mainspring.model.queue import QueuePause
+from mainspring.model.schedule import Slot
+from mainspring.model.value import Value
+from mainspring.ops.belonging import step_of
+from mainspring.ops.proof.ledger import ledger
+from mainspring.ops.records import Records, row_of
+from mainspring.ops.schedules.triggers import calendars_of
+from mainspring.ops.why.answer import Answer
+from mainspring.ops.why.job import JobFacts, goes_before, is_held, why_job
+from mainspring.ops.why.slot import no_slot_yet, why_next, why_slot
+from mainspring.ops.why.workflow import why_running, why_unmade
+from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.views import WorkflowView
+from mainspring.store.ports import Store
+
+PAGE, MOST, HOLDERS = 1000, 100_000, 10
+
+
+class LastAndNext(Value, frozen=True, kw_only=True):
+    """What became of a schedule's last slot, and what becomes of its next one."""
+
+    last: Answer
+    next: Answer
+
+
+class Why:
+    """Questions for reasons, to one store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def slot(self, name: str, at: datetime) -> Answer:
+        """What a schedule did, or will do, at a moment."""
+        records = await self._records(name, at)
+        return why_slot(records, at, await self._job_of(row_of(records.rows, at)))
+
+    async def schedule(self, name: str) -> LastAndNext:
+        """What a schedule did last and does next."""
+        records = await self._records(name, None)
+        last = no_slot_yet(records)
+        if records.rows:
+            newest = records.rows[0]
+            last = why_slot(records, newest.slot_at, await self._job_of(newest))
+        return LastAndNext(last=last, next=why_next(records))
+
+    async def job(self, job_id: int) -> Answer:
+        """What a job waits for, or how it ended."""
+        job = await self._store.job(job_id, at=self._clock.stamp())
+        step = await step_of(self._store, job_id)
+        if job is None:
+            if step is None:
+                raise NotFound("job", job_id)
+            return why_unmade(step, await self._workflow(step.workflow.id))
+        if job.state is JobState.RUNNING and job.worker_id is None:
+            return why_running(job_id, await self._workflow(job_id), step)
+        ahead, counted_all = await self._ahead(job)
+        letters = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
+        return why_job(
+            JobFacts(
+                job=job,
+                now=await self._store.now(at=self._clock.stamp()),
+                members=tuple(await self._store.members(at=self._clock.stamp())),
+                runs=tuple(await self._store.runs(job_id)),
+                reason=letters[0].reason if letters else None,
+                ahead=ahead,
+                counted_all=counted_all,
+                blocker=await self._blocker(job) if is_held(job) else None,
+                gates=await self._gates(job),
+                pause=await self._pause(job),
+                progress=await self._store.progress(job_id) if job.state is JobState.RUNNING else None,
+                awaits=(await self._store.awaited([job_id])).get(job_id),
+                checkpoints=(await self._store.steps(job_id, at=self._clock.stamp())).checkpoints,
+                step=step,
+            )
+        )
+
+    async def _workflow(self, workflow_id: int) -> WorkflowView:
+        return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)
+
+    async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
+        return tuple(await self._store.gates_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
+
+    async def _pause(self, job: Job) -> QueuePause | None:
+        if job.state is not JobState.READY:
+            return None
+        return next((each for each in await self._store.queue_pauses() if each.queue == job.queue), None)
+
+    async def _records(self, name: str, at: datetime | None) -> Records:
+        schedule = await self._store.schedule(name)
+        versions = await self._store.versions(name)
+        if schedule is None and not versions:
+            raise NotFound("schedule", name)
+        members = await self._store.members(at=self._clock.stamp())
+        stored = [each.schedule for each in versions] + ([] if schedule is None else [schedule])
+        return Records(
+            name=name,
+            schedule=schedule,
+            versions=tuple(versions),
+            rows=tuple(await self._rows(name, at)),
+            schedulers=sum(each.alive and each.role is Role.SCHEDULER for each in members),
+            calendars=await calendars_of(self._store, {each.trigger for each in stored}),
+            # Read last: a slot that was decided meanwhile must not seem to be still to come.
+            now=await self._store.now(at=self._clock.stamp()),
+        )
+
+    async def _rows(self, name: str, at: datetime | None) -> list[Slot]:
+        """The newest row; or all that are as new as the moment, and one that is older."""
+        if at is None:
+            return await self._store.slots(name, limit=1)
+        older = await self._store.slots(name, before=at, limit=1)
+        return await ledger(self._store, name, start=at, most=MOST) + older
+
+    async def _job_of(self, row: Slot | None) -> Job | None:
+        if row is None or row.job_id is None:
+            return None
+        return await self._store.job(row.job_id, at=self._clock.stamp())
+
+    async def _ahead(self, job: Job) -> tuple[int, bool]:
+        """How many ready jobs of its queue go before this one, and whether all were looked at."""
+        if job.state is not JobState.READY:
+            return 0, True
+        which = JobFilter(state=JobState.READY, queue=job.queue, limit=PAGE)
+        ready = await self._store.jobs(which, at=self._clock.stamp())
+        return sum(goes_before(each) < goes_before(job) for each in ready), len(ready) < PAGE
+
+    async def _blocker(self, job: Job) -> int | None:
+        """The live job that a held one waits for: one that may run, else one held before it."""
+        live = await self._store.jobs(JobFilter(task=job.task, limit=PAGE), at=self._clock.stamp())
+        others = [each for each in live if each.schedule_id == job.schedule_id and each.id != job.id]
+        free = [each.id for each in others if not is_held(each)]
+        return min(free or [each.id for each in others if each.id < job.id], default=None)

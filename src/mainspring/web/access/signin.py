@@ -1,0 +1,142 @@
+"""`/login` and `/logout`: a browser comes in with a token, or through an OpenID provider, and goes."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from fastapi import Form, Query
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from mainspring.errors import NotFound
+from mainspring.model.access import AccessRole, Actor
+from mainspring.ops.access.gatehouse import HINT
+from mainspring.web.access.attempts import Attempts
+from mainspring.web.access.gate import acts_of, address_of, gatehouse
+from mainspring.web.access.sessions import clear_cookie, is_private, set_cookie
+from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.frame.rendering import page
+from mainspring.web.guarded import GuardedRoute
+from mainspring.web.routes import Routes
+
+ACT = "access.sign_in"
+WRONG = "This token is not known here, or has ended."
+UNSAFE = "Sign in over https, or at localhost: on the way here others could read along."
+LONGEST = 2000
+routes = Routes("access", GuardedRoute, include_in_schema=False)
+Text = Annotated[str, Form(max_length=LONGEST)]
+
+
+@routes.get("/login", role=None)
+async def login_page(
+    request: Request, desk: AtDesk, next: Annotated[str, Query(max_length=LONGEST)] = ""
+) -> Response:
+    """The page to sign in at."""
+    return login_answer(request, desk, goes_to=next)
+
+
+@routes.post("/login", role=None, act=ACT)
+async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "") -> Response:
+    """Come in with a token. The session is a new one, whatever cookie was sent along."""
+    token, address = token.strip(), address_of(request)
+    attempts = attempts_of(request)
+    keys = (f"address {address}", f"account {token[:HINT]}")
+    wait = attempts.wait(*keys)
+    if wait:
+        seconds = math.ceil(wait.total_seconds())
+        return login_answer(
+            request,
+            desk,
+            next,
+            f"Too many attempts. Try again in {seconds} s.",
+            429,
+            {"Retry-After": str(seconds)},
+        )
+    if not is_private(request):
+        return login_answer(request, desk, next, UNSAFE, 403)
+    actor = await (await gatehouse(desk.app)).token_actor(token)
+    if actor is None:
+        attempts.failed(*keys)
+        nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
+        await (await acts_of(request)).refused(nobody, ACT, details={"why": "wrong"}, address=address)
+        return login_answer(request, desk, next, WRONG, 401)
+    attempts.succeeded(*keys)
+    return await enter(request, actor, next)
+
+
+@routes.post("/logout", role=None, act="access.sign_out")
+async def logout(request: Request, desk: AtDesk) -> Response:
+    """Go. The session has ended when this answers."""
+    actor: Actor | None = request.state.actor
+    if actor is not None and actor.session_id is not None:
+        acts = await acts_of(request)
+        async with acts.recorded(actor, "access.sign_out", address=address_of(request)):
+            await _end(desk, actor.session_id)
+    response = RedirectResponse(f"{_base(request)}/login", 303)
+    clear_cookie(request, response)
+    return response
+
+
+async def enter(request: Request, actor: Actor, goes_to: str) -> Response:
+    """Sign somebody in who has shown who they are, and send them where they wanted to go."""
+    app = request.app.state.desk.app
+    acts = await acts_of(request)
+    before: Actor | None = getattr(request.state, "actor", None)
+    async with acts.recorded(actor, ACT, details={"via": actor.via}, address=address_of(request)):
+        if before is not None and before.session_id is not None:
+            await _end(request.app.state.desk, before.session_id)
+        cookie = await (await gatehouse(app)).sign_in(actor)
+    response = RedirectResponse(safe_path(request, goes_to), 303)
+    set_cookie(request, response, cookie)
+    return response
+
+
+def attempts_of(request: Request) -> Attempts:
+    """The server's count of wrong attempts."""
+    state = request.app.state
+    if not hasattr(state, "attempts"):
+        state.attempts = Attempts(state.desk.clock)
+    attempts: Attempts = state.attempts
+    return attempts
+
+
+def safe_path(request: Request, goes_to: str) -> str:
+    """The path, if it is one of ours; else where everybody begins. Never another site."""
+    base = _base(request)
+    ours = goes_to.startswith(f"{base}/") and not goes_to.startswith(("//", "/\\"))
+    plain = goes_to.isascii() and goes_to.isprintable() and "\\" not in goes_to
+    return goes_to if ours and plain and not goes_to.startswith(f"{base}/login") else f"{base}/"
+
+
+async def _end(desk: Desk, session_id: int) -> None:
+    try:
+        await (await gatehouse(desk.app)).end_session(session_id)
+    except NotFound:
+        return  # somebody else has ended it meanwhile
+
+
+def _base(request: Request) -> str:
+    base: str = request.scope.get("root_path", "")
+    return base
+
+
+def login_answer(
+    request: Request,
+    desk: Desk,
+    goes_to: str,
+    problem: str = "",
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The page to sign in at, with what stood against it."""
+    answer = page(
+        request,
+        "login.html",
+        status=status,
+        problem=problem,
+        goes_to=goes_to,
+        provider=bool(desk.app.settings.access.oidc_issuer),
+    )
+    answer.headers.update({"Cache-Control": "no-store", **(headers or {})})
+    return answer

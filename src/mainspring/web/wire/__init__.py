@@ -1,0 +1,3 @@
+"""Between the socket and the routes: bounds, headers, prefixes, the server's protocol."""
+
+from __future__ import annotations
