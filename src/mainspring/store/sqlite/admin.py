@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime
+from pathlib import Path
 
 from mainspring.errors import SchemaMismatch
 from mainspring.store.migrations import pending, require_current
@@ -44,7 +45,8 @@ class SQLiteAdmin:
                 "engine": "sqlite",
                 "version": session.row("facts")["version"],
                 "journal_mode": session.row("journal_mode")["journal_mode"],
-                "path": self._database.path,
+                # Its name alone: pages show this to people who have no business in the machine's folders.
+                "file": Path(self._database.path).name,
                 "wal_reset_bug": _wal_reset_bug(),
             }
 
