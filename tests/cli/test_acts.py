@@ -53,7 +53,8 @@ READING = {
     *("workflows list", "workflows show", "workflows graph", "queues list", "limits list"),
     *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
     *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
-    *("alerts list", "alerts show", "alerts rules", "alerts test"),
+    *("alerts list", "alerts show", "alerts rules", "alerts test", "status", "completion"),
+    "top",  # orders that are given in it are on record: test_top.py
 }
 #: They do what others ordered; what they do is on record in the jobs and the ledger.
 PROCESSES = {"dev", "worker", "scheduler", "server"}

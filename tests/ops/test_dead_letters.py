@@ -19,27 +19,25 @@ from mainspring.ops.replaying import Replay, Replayed
 from tests.support.desk import SECOND, Desk, settlement
 
 
-async def pages(replay: Replay) -> list[Replayed]:
-    return [page async for page in replay.pages()]
+async def pages(replay: Replay, page: int) -> list[Replayed]:
+    return [each async for each in replay.pages(page=page)]
 
 
-def replayed(desk: Desk, which: DeadFilter | None = None, **options: Any) -> list[tuple[int, ...]]:
+def replayed(
+    desk: Desk, which: DeadFilter | None = None, page: int = 500, **options: Any
+) -> list[tuple[int, ...]]:
     replay = Replay(desk.store, desk.clock, which or DeadFilter(), **options)
-    return [page.job_ids for page in desk.run(pages(replay))]
+    return [each.job_ids for each in desk.run(pages(replay, page))]
 
 
-def test_letters_go_back_newest_first_in_pages(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "PAGE", 2)
+def test_letters_go_back_newest_first_in_pages(desk: Desk) -> None:
     first, second, third = desk.bury(), desk.bury(), desk.bury()
 
-    assert [sorted(page) for page in replayed(desk)] == [[second, third], [first]]
+    assert [sorted(page) for page in replayed(desk, page=2)] == [[second, third], [first]]
     assert desk.dead() == []
 
 
-def test_a_letter_that_dies_again_meanwhile_is_left_alone(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replaying, "PAGE", 1)
+def test_a_letter_that_dies_again_meanwhile_is_left_alone(desk: Desk) -> None:
     old, young = desk.bury(task="old"), desk.bury()
 
     async def dies_again() -> None:
@@ -49,7 +47,7 @@ def test_a_letter_that_dies_again_meanwhile_is_left_alone(
 
     async def story() -> list[int]:
         done: list[int] = []
-        async for page in Replay(desk.store, desk.clock, DeadFilter()).pages():
+        async for page in Replay(desk.store, desk.clock, DeadFilter()).pages(page=1):
             done += page.job_ids
             desk.clock.advance(SECOND)
             await dies_again()

@@ -9,7 +9,6 @@ import click
 
 from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
-from mainspring.cli.logs import set_up_logging
 from mainspring.cli.options import ALERT_ID, app_option, json_option, settings_options, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
@@ -151,6 +150,7 @@ def rules(access: Access, as_json: bool) -> None:
 @click.pass_context
 def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
     """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
+    from mainspring.cli.logs import set_up_logging
     from mainspring.engine.alertlog import into_log
     from mainspring.engine.log import log_event
     from mainspring.ops.health.alerts import test as tried_on

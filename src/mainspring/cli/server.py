@@ -34,8 +34,7 @@ def server(
     host: str | None,
     port: int | None,
     insecure: bool,
-    log_level: str | None,
-    log_format: str | None,
+    **log: object,
 ) -> None:
     """Serve the HTTP API and the dashboard, until stopped.
 
@@ -44,9 +43,8 @@ def server(
     """
     from mainspring.cli.logs import set_up_logging
 
-    app = access.load(
-        {"server.host": host, "server.port": port, "log.level": log_level, "log.format": log_format}
-    )
+    told = {f"log.{name.removeprefix('log_')}": value for name, value in log.items()}
+    app = access.load({"server.host": host, "server.port": port, **told})
     refuse_memory(app)
     set_up_logging(app.settings.log, sys.stderr, every_run=False)
     with naming_the_database(app):

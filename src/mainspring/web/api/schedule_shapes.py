@@ -24,6 +24,8 @@ class Schedule(Call):
     jitter: str
     max_fires: int | None
     expires: str | None
+    expect_start_within: str | None
+    expect_finish_by: str | None
     fires_left: int | None
     skips: int
     version: int
