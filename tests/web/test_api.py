@@ -10,6 +10,8 @@ import pytest
 from mainspring import Mainspring
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member, Role
+from mainspring.ops.schedules.options import OPTIONS
+from mainspring.web.api.schedule_edits import Changes
 from tests.support.door import LEASE, House
 
 
@@ -230,3 +232,7 @@ def test_the_document_is_complete_and_for_those_who_are_signed_in(sqlite_house: 
     assert all(each.get("description") for each in operations)
     named = {each.split('"')[0] for each in texts.split('"#/components/schemas/')[1:]}
     assert named <= set(document["components"]["schemas"])
+
+
+def test_a_schedule_has_the_same_options_by_http_as_in_python() -> None:
+    assert set(Changes.model_fields) - {"note", "dry_run"} == OPTIONS

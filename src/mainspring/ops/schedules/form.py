@@ -19,7 +19,7 @@ Form = dict[str, str]
 FIELDS = (
     *("cron", "every", "rrule", "at", "tz", "gap", "fold", "anchor", "dtstart", "start", "end"),
     *("calendar", "on_holiday", "misfire", "catch_up", "overlap", "allow", "window", "jitter", "max_fires"),
-    *("queue", "priority", "attempts", "args", "kwargs"),
+    *("expect_start_within", "expect_finish_by", "queue", "priority", "attempts", "args", "kwargs"),
 )
 """Those that a form may hold, by the names of the options."""
 LARGEST = 64 * 1024
@@ -53,6 +53,8 @@ def form_of(draft: Draft, redaction: Redaction) -> Form:
         "allow": str(policies.overlap_limit) if policies.overlap == "allow" else "",
         "window": "",
         "jitter": written(policies.jitter) if policies.jitter else "",
+        "expect_start_within": _length(policies.expect_start_within),
+        "expect_finish_by": _length(policies.expect_finish_by),
         "max_fires": "" if policies.max_fires is None else str(policies.max_fires),
         "queue": draft.queue,
         "priority": str(draft.priority),
@@ -115,6 +117,10 @@ def _json(text: str, name: str) -> object:
         return json.loads(text) if text else None
     except ValueError as error:
         raise InvalidArgument(name, text, f"JSON ({error})") from None
+
+
+def _length(value: timedelta | None) -> str:
+    return "" if value is None else written(value)
 
 
 def _moment(value: datetime | None) -> str:

@@ -75,6 +75,8 @@ class Options(Body):
     allow: int | None = None
     window: Length | None = None
     jitter: Length | None = None
+    expect_start_within: Length | None = None
+    expect_finish_by: Length | None = None
     queue: Word | None = None
     priority: int | None = None
     attempts: int | None = None
