@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -124,6 +125,26 @@ def test_who_may_not_listen_any_more_is_let_go(run: Callable[[Any], Any], tmp_pa
         return heard
 
     assert run(story()) == ["world", "closed"]
+
+
+def test_a_topic_that_never_rests_keeps_nobody_in(run: Callable[[Any], Any], tmp_path: Any) -> None:
+    class Restless(World):
+        async def look(self, desk: Desk) -> View:
+            return {"value": next(self.numbers)}
+
+        numbers = itertools.count()
+
+    async def story() -> list[str]:
+        hub = quick(tmp_path)
+
+        async def no() -> bool:
+            return False
+
+        async with aclosing(hub.stream(ADA, [Restless().topic], no, keep_alive=20 * QUICK)) as stream:
+            return [name async for name, _ in events(stream)]
+
+    heard = run(asyncio.wait_for(story(), 30))
+    assert (heard[0], heard[-1]) == ("world", "closed")
 
 
 def test_streams_are_counted_for_each_and_in_all(

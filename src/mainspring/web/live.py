@@ -20,7 +20,7 @@ from mainspring.web.topics import Topic
 
 LOOK_EVERY = timedelta(seconds=1)
 KEEP_ALIVE = timedelta(seconds=10)
-"""After so long a silence a stream says that it is there, and its listener is asked for anew."""
+"""After so long a silence a stream says that it is there. As often it is asked whether who listens still may."""
 MOST_STREAMS, MOST_OF_ONE = 500, 20
 _log = logging.getLogger("mainspring.web")
 Recheck = Callable[[], Awaitable[bool]]
@@ -56,16 +56,20 @@ class Live:
             for topic in topics:
                 self._channel(topic).join(listener)
             yield b"retry: 2000\n\n"
+            now, longest = self._desk.clock.monotonic, keep_alive.total_seconds()
+            asked = now()
             while not self._closed.is_set():
                 came = await until(listener.news, keep_alive)
+                if not came or now() - asked >= longest:
+                    # However much news there is: who may not listen any more hears no more of it.
+                    if not await still():
+                        yield _event("closed", b"{}")
+                        return
+                    asked = now()
                 for event in listener.take():
                     yield event
-                if came:
-                    continue
-                if not await still():
-                    yield _event("closed", b"{}")
-                    return
-                yield b": still here\n\n"
+                if not came:
+                    yield b": still here\n\n"
         finally:
             self._listeners.discard(listener)
             self._by_name[actor.name] -= 1
