@@ -20,7 +20,7 @@ from mainspring.web.topics import Topic
 
 LOOK_EVERY = timedelta(seconds=1)
 KEEP_ALIVE = timedelta(seconds=10)
-"""After so long a silence a stream says that it is there. As often it is asked whether who listens still may."""
+"""After so long a silence a stream says it is there. As often it is asked whether who listens still may."""
 MOST_STREAMS, MOST_OF_ONE = 500, 20
 _log = logging.getLogger("mainspring.web")
 Recheck = Callable[[], Awaitable[bool]]
