@@ -13,6 +13,7 @@ import msgspec
 
 from mainspring.clock import SystemClock
 from mainspring.model.schedule import Misfire, Overlap, Schedule
+from mainspring.model.workflow import Definition, Node
 from mainspring.store.opener import open_store
 from mainspring.trigger.cron import Cron
 
@@ -192,11 +193,16 @@ def _dead(size: Size, payload: str) -> Iterator[str]:
 
 def _workflows(size: Size) -> Iterator[str]:
     start = size.runs + size.live + size.dead + 1000
-    node = '{"name":"step%s","task":"work.task1"}'
-    nodes = ",".join(node % n for n in range(5))
+    chain = Definition(
+        name="flow",
+        nodes=tuple(
+            Node(name=f"step{n}", task="work.task1", parents=(n - 1,) if n else ()) for n in range(5)
+        ),
+    )
+    text = msgspec.json.encode(chain).decode()
     yield f"""
         INSERT INTO mainspring.definitions (name, version, digest, definition, created_at)
-        SELECT 'flow' || n, 1, sha256(n::text::bytea), '{{"nodes":[{nodes}]}}', now() FROM generate_series(1, 20) n;
+        SELECT 'flow' || n, 1, sha256(n::text::bytea), '{text}', now() FROM generate_series(1, 20) n;
         INSERT INTO mainspring.workflows (id, started_at, ended_at, definition_id, nodes_left, state, name, params, step_ids)
         SELECT {start} + n * 10, now() - interval '10 days' * ({size.workflows} - n)::float8 / {size.workflows},
                CASE WHEN n % 10 <> 0 THEN now() END, 1 + n % 20, CASE WHEN n % 10 = 0 THEN 3 ELSE 0 END,

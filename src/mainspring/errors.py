@@ -20,7 +20,8 @@ MainspringError
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
 │   ├── AnswerLost         it may have taken the call: find out, never guess
 │   ├── SchemaMismatch     it is not at the version this code needs: migrate
-│   └── StoreFull          no room on its disk
+│   ├── StoreFull          no room on its disk
+│   └── Unreadable         a record that this version does not understand: use the one that wrote it
 ├── TargetError            a call, a command or a message did not come through
 │   ├── TargetRefused      and never will: its job dies at once
 │   ├── TargetUnavailable  this time: its job is tried again, not before `retry_after`
@@ -200,6 +201,14 @@ class SchemaMismatch(StoreError):
 
 class StoreFull(StoreError):
     """The store's disk is full; nothing was written."""
+
+
+class Unreadable(StoreError):
+    """A record that this version does not understand: a newer one wrote it, or it was damaged."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: this version cannot read it ({reason}); use the one that wrote it")
+        self.what, self.reason = what, reason
 
 
 class TargetError(MainspringError):

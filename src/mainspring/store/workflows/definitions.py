@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from mainspring.errors import Unreadable
 from mainspring.model.workflow import Definition
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -20,4 +21,7 @@ def written(definition: Definition) -> tuple[bytes, str]:
 
 def read(text: str) -> Definition:
     """One that was kept."""
-    return _decode(text)
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError as error:
+        raise Unreadable("definition of a workflow", str(error)) from error
