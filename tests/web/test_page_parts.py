@@ -14,7 +14,8 @@ from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from mainspring.web.frame.charts import charts
 from mainspring.web.frame.flash import notice_of
-from mainspring.web.frame.replays import Replays, Stage
+from mainspring.web.frame.kept import Stage
+from mainspring.web.frame.replays import Replays
 from mainspring.web.pages.edit import _restored
 from tests.support.desk import Desk
 

@@ -15,8 +15,9 @@ from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.ops.commands import Commands, Done, Effect
-from mainspring.ops.queries import JobHistory, LoggedRun, Queries
-from mainspring.ops.views import View, done_view, iso, job_view, member_id, progress_view, run_view
+from mainspring.ops.job_views import job_detail, log_view
+from mainspring.ops.queries import JobHistory, Queries
+from mainspring.ops.views import View, done_view, job_view, member_id
 from mainspring.store.ports import Store
 
 LARGEST_PAGE = 1000
@@ -74,8 +75,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
     found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
     if as_json:
-        now = {"progress": progress_view(found.progress), "awaits": found.awaits, **_belongs(found)}
-        document({**job_view(found.job), **now, "runs": [run_view(each) for each in found.runs]})
+        document(job_detail(found))
         return
     now = {"progress": _progress(found.progress), "awaits": found.awaits, **_belongs_in_words(found)}
     show_job({**job_view(found.job), **now})
@@ -93,7 +93,7 @@ def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None
     """The log lines that were captured of a job's runs."""
     found = access.ask(lambda store, clock: Queries(store, clock).logs(job_id, number=number))
     if as_json:
-        document([_log_view(each) for each in found])
+        document([log_view(each) for each in found])
         return
     logged = [each for each in found if each.log is not None]
     for each in logged:
@@ -143,15 +143,6 @@ def show_job(view: View) -> None:
         block(error["traceback"])
 
 
-def _belongs(found: JobHistory) -> View:
-    """Only for those that have to do with workflows."""
-    own: View = {} if found.workflow is None else {"workflow": found.workflow.name}
-    if found.step is None:
-        return own
-    place = found.step
-    return {**own, "workflow_id": place.workflow.id, "step": place.name, "item": place.step.item}
-
-
 def _belongs_in_words(found: JobHistory) -> View:
     whole = found.workflow
     own = None if whole is None else f"{whole.name}, {whole.state}: `mainspring workflows show {whole.id}`"
@@ -163,18 +154,6 @@ def _progress(progress: Progress | None) -> str | None:
         return None
     note = f", {progress.note}" if progress.note else ""
     return f"{progress.fraction:.0%}{note} (at {when(progress.at)})"
-
-
-def _log_view(logged: LoggedRun) -> View:
-    run = logged.run
-    return {
-        "run": logged.number,
-        "attempt": run.attempt,
-        "verdict": run.verdict.value,
-        "fence": run.fence,
-        "finished_at": iso(run.finished_at),
-        "log": logged.log,
-    }
 
 
 def _none(state: str | None, where: str) -> str:

@@ -8,13 +8,13 @@ from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
+from mainspring.ops.job_views import job_detail
 from mainspring.ops.leases import lease_view
 from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import workflow_json
 from mainspring.trigger.misfire import LATE
-from mainspring.web.api.job_views import job_detail
 from mainspring.web.desk import Desk
 from mainspring.web.privacy import private
 

@@ -17,12 +17,12 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, JobState
 from mainspring.ops.commands import Done, Effect
 from mainspring.ops.enqueuing import Enqueuing, Wish
+from mainspring.ops.job_views import job_detail, log_view
 from mainspring.ops.queries import JobHistory
 from mainspring.ops.views import View, answer_view, done_view, failure_view, handle_view, job_view, run_view
 from mainspring.ops.why.asking import Why
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
-from mainspring.web.api.job_views import job_detail, log_view
 from mainspring.web.api.requests import request_key
 from mainspring.web.api.values import (
     LARGEST_ID,

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from starlette.requests import Request
 
-from mainspring.errors import MainspringError, NotFound
-
-MOST_KEPT = 20
-
-
-class Stage(StrEnum):
-    """Where an errand stands."""
-
-    RUNNING = "running"
-    DONE = "done"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
+from mainspring.errors import MainspringError
+from mainspring.web.frame.kept import Kept, Stage
 
 
 @dataclass(slots=True)
@@ -50,27 +38,23 @@ Work = Callable[[Errand], Awaitable[object]]
 
 
 class Errands:
-    """Those of this process; ended ones are kept for a while."""
+    """Those of this process."""
 
     def __init__(self) -> None:
-        self._all: OrderedDict[int, Errand] = OrderedDict()
-        self._last = 0
+        self._kept: Kept[Errand] = Kept("errand")
 
     def start(self, title: str, work: Work, *, author: str, now: datetime) -> Errand:
         """Begin one; one of that title that is under way is not begun a second time."""
-        for each in self._all.values():
+        for each in self._kept.all():
             if each.title == title and each.stage is Stage.RUNNING:
                 return each
-        self._last += 1
-        errand = Errand(self._last, title, author, now)
+        errand = Errand(self._kept.number(), title, author, now)
         errand.task = asyncio.create_task(_run(work, errand), name=f"mainspring-errand-{errand.id}")
-        self._all[errand.id] = errand
-        self._forget()
-        return errand
+        return self._kept.keep(errand)
 
     def cancel(self, errand_id: int) -> bool:
         """Stop one; False when it had ended."""
-        errand = self.one(errand_id)
+        errand = self._kept.one(errand_id)
         if errand.stage is not Stage.RUNNING or errand.task is None:
             return False
         errand.task.cancel()
@@ -78,20 +62,9 @@ class Errands:
         errand.stage = Stage.CANCELLED
         return True
 
-    def one(self, errand_id: int) -> Errand:
-        """One of them, or NotFound."""
-        if errand_id not in self._all:
-            raise NotFound("errand", errand_id)
-        return self._all[errand_id]
-
     def newest(self) -> list[Errand]:
         """The newest of each title."""
-        return list({each.title: each for each in self._all.values()}.values())
-
-    def _forget(self) -> None:
-        ended = [each.id for each in self._all.values() if each.stage is not Stage.RUNNING]
-        for errand_id in ended[: max(0, len(self._all) - MOST_KEPT)]:
-            del self._all[errand_id]
+        return list({each.title: each for each in self._kept.all()}.values())
 
 
 def errands_of(request: Request) -> Errands:

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from mainspring.clock import Clock
-from mainspring.errors import MainspringError, NotFound
+from mainspring.errors import MainspringError
 from mainspring.model.history import DeadFilter
 from mainspring.ops.replaying import PAGE, Replay
 from mainspring.store.ports import Store
+from mainspring.web.frame.kept import Kept, Stage
 
 MOST_COUNTED = 1_000_000
-MOST_KEPT = 20
-
-
-class Stage(StrEnum):
-    """Where a replay stands."""
-
-    RUNNING = "running"
-    DONE = "done"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
 
 
 @dataclass(slots=True)
@@ -47,25 +36,21 @@ class Progress:
 
 
 class Replays:
-    """Those of this process, the newest first; ended ones are kept for a while."""
+    """Those of this process, the newest first."""
 
     def __init__(self, *, page: int = PAGE) -> None:
         self._page = page
-        self._all: OrderedDict[int, Progress] = OrderedDict()
-        self._last = 0
+        self._kept: Kept[Progress] = Kept("replay")
 
     async def start(self, store: Store, clock: Clock, which: DeadFilter, *, title: str, author: str) -> int:
         """Begin one; what it goes through is counted first."""
         replay = Replay(store, clock, which)
         total = await replay.count(MOST_COUNTED)
-        self._last += 1
-        progress = Progress(self._last, title, author, clock.now(), total)
+        progress = Progress(self._kept.number(), title, author, clock.now(), total)
         progress.task = asyncio.create_task(
             _run(replay, self._page, progress), name=f"mainspring-replay-{progress.id}"
         )
-        self._all[progress.id] = progress
-        self._forget()
-        return progress.id
+        return self._kept.keep(progress).id
 
     def cancel(self, replay_id: int) -> None:
         """Stop after the page that is under way; what was put back stays in its queues."""
@@ -73,18 +58,11 @@ class Replays:
 
     def one(self, replay_id: int) -> Progress:
         """One of them, or NotFound."""
-        if replay_id not in self._all:
-            raise NotFound("replay", replay_id)
-        return self._all[replay_id]
+        return self._kept.one(replay_id)
 
     def all(self) -> list[Progress]:
         """Newest first."""
-        return list(reversed(self._all.values()))
-
-    def _forget(self) -> None:
-        ended = [each.id for each in self._all.values() if each.stage is not Stage.RUNNING]
-        for replay_id in ended[: max(0, len(self._all) - MOST_KEPT)]:
-            del self._all[replay_id]
+        return [*self._kept.all()][::-1]
 
 
 async def _run(replay: Replay, page: int, progress: Progress) -> None:

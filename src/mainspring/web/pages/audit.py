@@ -14,9 +14,10 @@ from mainspring.ops.access.acts import Acts, Told, act_view
 from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.frame.errands import Errand, Stage, errands_of
+from mainspring.web.frame.errands import Errand, errands_of
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, text, whole
+from mainspring.web.frame.kept import Stage
 from mainspring.web.frame.rendering import page
 from mainspring.web.pages.queries import LARGEST_ID, address
 from mainspring.web.pages.route import PageRoute
