@@ -15,7 +15,7 @@ from tests.support.processes import Process, Site, until
 
 pytestmark = pytest.mark.e2e
 
-LEASE, REAP_AND_CLAIM, ONE_JOB = 15.0, 1.0, 1.0
+LEASE, REAP_AND_CLAIM, ONE_JOB = 15.0, 2.0, 1.0
 
 
 def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_seconds_and_all_done(

@@ -10,13 +10,13 @@ from starlette.requests import Request
 
 from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
+from mainspring.ops.restoring import restored
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from mainspring.web.frame.charts import charts
 from mainspring.web.frame.flash import notice_of
 from mainspring.web.frame.kept import Stage
 from mainspring.web.frame.replays import Replays
-from mainspring.web.pages.edit import _restored
 from tests.support.desk import Desk
 
 
@@ -57,7 +57,7 @@ def test_a_replay_goes_through_all_or_stops_between_two_pages(
 def test_what_was_hidden_while_it_was_edited_stays_what_it_was() -> None:
     had = {"key": "s3cret", "list": [{"token": "t"}, 2], "gone": 1}
     wanted = {"key": "[redacted]", "list": [{"token": "[redacted]"}, 3], "new": "[redacted]"}
-    assert _restored(wanted, had) == {"key": "s3cret", "list": [{"token": "t"}, 3], "new": "[redacted]"}
+    assert restored(wanted, had) == {"key": "s3cret", "list": [{"token": "t"}, 3], "new": "[redacted]"}
 
 
 def test_charts_leave_out_the_step_that_is_not_over_and_rows_in_which_nothing_happened() -> None:
