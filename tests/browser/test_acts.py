@@ -101,9 +101,10 @@ def test_a_whole_group_is_replayed_in_the_background(browser: Any, web: WebServe
     with browser.tab(web.base) as tab:
         tab.open("/dead")
         tab.page.click("td a >> text=reports.render")
+        tab.page.wait_for_load_state("load")  # before its scripts are there the link leads to #replay-all
         tab.page.click("text=Replay all")
         tab.page.click("dialog[open] button[type=submit]")
-        assert "/dead/replays/" in tab.page.url
+        tab.page.wait_for_url("**/dead/replays/*")
         tab.page.wait_for_selector("main .badge[data-state=done]")
         assert web.showcase.desk.count_dead(task=nasty("reports.render"), limit=10) == 0
         tab.must_be_calm()
