@@ -115,6 +115,9 @@ def test_without_a_terminal_one_frame_must_be_asked_for(
     assert once.out.splitlines()[1:4] == ["nothing is wrong", "", "QUEUES"]
     assert (data["workers"], data["queues"], data["wrong"]) == (0, [], [])
     assert call("top", "--every", "1ms", "--once").code == 2
+    assert [each["act"] for each in call("acts", "list", "--json").data] == ["db.migrate"], (
+        "looking is no act"
+    )
 
 
 def test_a_terminal_shows_it_until_q(bare_shell: Shell) -> None:

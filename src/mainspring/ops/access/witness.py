@@ -19,7 +19,8 @@ READS = frozenset({
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
     "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
     "watch", "alerts", "alert", "alert_notes", "undelivered_notes", "standing_alerts", "due_notes",
-    "jobs_page", "schedules_page", "schedule_counts", "stats", "health",
+    "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health", "damage",
+    "running", "coming", "lately_failed",
 })
 # fmt: on
 

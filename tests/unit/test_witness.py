@@ -1,0 +1,81 @@
+"""What of a store reads and what changes it: every call is one or the other, and somebody has said which."""
+
+from __future__ import annotations
+
+from mainspring.ops.access.witness import READS
+from mainspring.store.ports import Store
+
+# A new call: does it only read? Then it belongs into READS, or looking at something is on record as an act.
+CHANGES = {
+    "insert",
+    "insert_once",
+    "insert_unique",
+    "claim",
+    "settle",
+    "cancel",
+    "hasten",
+    "expire",
+    "prune",
+    "replay",
+    "edit_dead",
+    "purge",
+    "put_schedules",
+    "pause_schedules",
+    "resume_schedules",
+    "hand_back_schedules",
+    "skip_slots",
+    "trigger_schedule",
+    "delete_schedules",
+    "plan_specs",
+    "open_fires",
+    "fire",
+    "release_held",
+    "put_calendars",
+    "add_backfill",
+    "advance_backfills",
+    "cancel_backfill",
+    "admit",
+    "pause_queue",
+    "resume_queue",
+    "join",
+    "beat",
+    "leave",
+    "reap",
+    "mourn",
+    "acquire",
+    "renew",
+    "release",
+    "note_progress",
+    "sweep_progress",
+    "drop_results",
+    "resolve",
+    "pause_workflow",
+    "resume_workflow",
+    "stop_workflow",
+    "retry_workflow",
+    "fork_workflow",
+    "lend",
+    "borrower",
+    "record_step",
+    "send_event",
+    "add_stats",
+    "prune_stats",
+    "add_token",
+    "revoke_token",
+    "open_session",
+    "close_sessions",
+    "append_acts",
+    "change_alerts",
+    "begin_notes",
+    "end_notes",
+    "ack_alert",
+    "prune_alerts",
+    "migrate",
+}
+
+
+def test_every_call_of_a_store_is_known_to_read_or_to_change() -> None:
+    calls = {name for name in dir(Store) if not name.startswith("_")}
+
+    assert calls == READS | CHANGES
+    assert not READS & CHANGES
