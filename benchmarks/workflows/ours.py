@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager
 
 from benchmarks.bench import Bench
+from benchmarks.noise import Noise
+from benchmarks.servers import postgres
 from benchmarks.workflows.figure import PLAIN, Figure, Taken
 from benchmarks.workflows.known import LENGTH
-from benchmarks.workflows.noise import Noise
-from benchmarks.workflows.servers import postgres
 from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
 

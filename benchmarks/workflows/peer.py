@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.workflows.environment import PEERS, environment
+from benchmarks.environment import environment
+from benchmarks.noise import Noise
+from benchmarks.servers import postgres, redis
 from benchmarks.workflows.figure import Figure, Taken
 from benchmarks.workflows.known import Peer, Workload
-from benchmarks.workflows.noise import Noise
-from benchmarks.workflows.servers import postgres, redis
 
 START_SECONDS = 120.0
 SERVERS = {"postgresql": postgres, "redis": redis}
@@ -29,7 +29,7 @@ class Fleet:
     """A peer's server and workers, and its client on call."""
 
     def __init__(self, peer: Peer, python: Path, url: str, log: Path) -> None:
-        self._program = [str(python), str(PEERS / f"{peer.name}_flows.py")]
+        self._program = [str(python), str(Path(__file__).parent / "peers" / f"{peer.name}_flows.py")]
         self._env = {**os.environ, "PEER_URL": url, "PYTHONWARNINGS": "ignore"}
         self._log = log
 

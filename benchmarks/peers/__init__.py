@@ -1,0 +1,1 @@
+"""One program for each peer, in an environment of its own: see README.md here."""
