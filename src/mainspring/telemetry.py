@@ -351,6 +351,15 @@ class Telemetry:
         """The same with more sinks."""
         return Telemetry(*self._sinks, *sinks)
 
+    def behind(self, *sinks: Sink) -> Telemetry:
+        """The same with more sinks before them."""
+        return Telemetry(*sinks, *self._sinks)
+
+    def hears(self, kind: type[Event]) -> bool:
+        """Whether anybody would do something with such an event now: of those told once a job, it is asked
+        before one is made. A sink says so by a function `hears` of its own, or else hears everything."""
+        return any(_asked(sink)(kind) for sink in self._sinks)
+
     def emit(self, event: Event) -> None:
         """Tell the sinks."""
         for sink in self._sinks:
@@ -358,3 +367,13 @@ class Telemetry:
                 sink(event)
             except Exception:  # noqa: BLE001 - a sink may be user code
                 _log.exception("a telemetry sink failed on %s", type(event).__name__)
+
+
+def _asked(sink: Sink) -> Callable[[type[Event]], bool]:
+    """Of a method, the object it belongs to is asked."""
+    asked: Callable[[type[Event]], bool] = getattr(getattr(sink, "__self__", sink), "hears", _everything)
+    return asked
+
+
+def _everything(_: type[Event]) -> bool:
+    return True

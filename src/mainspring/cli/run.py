@@ -15,7 +15,6 @@ from mainspring.cli.output import printable, say
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
 from mainspring.cli.surroundings import surroundings
 from mainspring.config import masked_url
-from mainspring.telemetry import Telemetry
 from mainspring.version import __version__
 
 _LISTED = 12
@@ -156,7 +155,7 @@ def _serve(
     set_up_logging(
         app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
     )
-    app.telemetry = Telemetry(log_event, app.telemetry.emit)
+    app.telemetry = app.telemetry.behind(log_event)
     for tight in surroundings():
         logging.getLogger("mainspring").warning(tight)
     if migrate:
@@ -188,7 +187,7 @@ def _supervise(
     set_up_logging(
         app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
     )
-    app.telemetry = Telemetry(log_event, app.telemetry.emit)
+    app.telemetry = app.telemetry.behind(log_event)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))
 

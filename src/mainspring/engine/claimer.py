@@ -13,6 +13,14 @@ from mainspring.store.ports import JobQueue
 
 LARGEST = 1000
 """Claims asked for at once, at most: a claim must stay short."""
+FEW = 16
+"""Hands that are not worth two claims."""
+
+
+def _most(size: int) -> int:
+    """Claims asked for at once. Half of all hands where there are many: while the one half works, the other
+    is on its way from the database, and neither waits for the other."""
+    return min(LARGEST, size if size < FEW else size // 2)
 
 
 class Claimer:
@@ -69,7 +77,7 @@ class Claimer:
         if self._in_doubt:
             await self._adopt(worker_id)
         quiet = self._crew.quiet
-        asked = min(self._crew.free, LARGEST)
+        asked = min(self._crew.free, _most(self._crew.size))
         if asked <= 0:
             self._hungry = True
             return self._poll

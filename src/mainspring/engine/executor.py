@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mainspring.engine.isolate.pool import Pool
 
 AnyTask = Task[..., Any]
+_NOTHING = Succeeded()
 
 
 class Release(Protocol):
@@ -41,6 +42,11 @@ class Release(Protocol):
 
 class Stop(StopSignal, Settling, Protocol):
     """What the handler is shown of its own end, and who is told when that is due."""
+
+    task: asyncio.Task[Any] | None
+    """That it runs in."""
+    late: bool
+    """Whether it should have been over by now: then its task has been cancelled for that."""
 
     def limit(self, seconds: float) -> None:
         """The run should be over so many seconds from now."""
@@ -104,34 +110,31 @@ class Executor:
             raise
 
     async def _run(self, task: AnyTask, claim: Claim, stop: Stop, context: Context | None) -> Outcome:
-        running = asyncio.current_task()
-        try:
+        thread: Release | None = None
+        if not task.signature.is_async:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
-            thread = None if task.signature.is_async else await self._thread()
-        except asyncio.CancelledError:
-            return Stopped(started=False)
+            try:
+                thread = await self._thread()
+            except asyncio.CancelledError:
+                return Stopped(started=False)
         try:
-            if task.timeout is None:
-                returned = await self._call(task, claim, context, thread)
-            else:
+            args, kwargs = self._opened(claim, thread)
+            if task.timeout is not None:
                 stop.limit(task.timeout.total_seconds())
-                async with asyncio.timeout(task.timeout.total_seconds()) as limit:
-                    returned = await self._call(task, claim, context, thread)
-            return Succeeded(result=None if returned is None else encode_result(returned, self._result_bytes))
-        except asyncio.CancelledError as error:
-            if running is not None and running.cancelling():
+            if thread is None:
+                returned = await cast("Any", task.signature.call(task.function, context, args, kwargs))
+            else:
+                call = partial(task.signature.call, task.function, context, args, kwargs)
+                returned = await self._in_thread(call, thread, claim)
+            if returned is None:
+                return _NOTHING
+            return Succeeded(result=encode_result(returned, self._result_bytes))
+        except BaseException as error:
+            if not _is_its_own(error, stop):
                 raise
-            return outcome_of(error, task.retry)  # the handler's own
-        except TimeoutError as error:
-            if task.timeout is not None and limit.expired():
-                return failed(timeout_failure(task.timeout.total_seconds()), error, task.retry)
-            return outcome_of(error, task.retry, frames_to_hide=2)
-        except GeneratorExit as error:
-            if _current_task() is not running:
-                raise  # the coroutine is being thrown away, not run
-            return outcome_of(error, task.retry, frames_to_hide=2)
-        except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
-            return outcome_of(error, task.retry, frames_to_hide=2)
+            if stop.late and isinstance(error, TimeoutError | asyncio.CancelledError):
+                return _timed_out(task, error)
+            return outcome_of(error, task.retry, frames_to_hide=1)
 
     async def end_children(self) -> None:
         """End every child process and all that is below it."""
@@ -158,21 +161,17 @@ class Executor:
             self._children = self._make_children(self._journal)
         return self._children
 
-    async def _call(
-        self, task: AnyTask, claim: Claim, context: Context | None, thread: Release | None
-    ) -> object:
-        call = partial(task.signature.call, task.function)
+    def _opened(self, claim: Claim, thread: Release | None) -> tuple[list[object], dict[str, object]]:
+        """The arguments; from here on, whatever is logged is the run's."""
         try:
-            args, kwargs = decode(claim.payload)
+            opened = decode(claim.payload)
             if self._journal.captures_all:
                 self._journal.enter(claim)
         except BaseException:
             if thread is not None:
                 thread()
             raise
-        if thread is None:
-            return await cast("Any", call(context, args, kwargs))
-        return await self._in_thread(partial(call, context, args, kwargs), thread, claim)
+        return opened
 
     async def _in_thread(self, call: partial[object], thread: Release, claim: Claim) -> object:
         within = contextvars.copy_context().run
@@ -220,6 +219,22 @@ class Executor:
                     loop.call_soon_threadsafe(ended.set)
 
         return release
+
+
+def _is_its_own(error: BaseException, stop: Stop) -> bool:
+    """Whether it comes from the handler or its timeout, and not from us, who end it for another reason."""
+    if isinstance(error, asyncio.CancelledError) and stop.task is not None:
+        # One cancellation is the timeout's; it is taken back, and what is left is ours.
+        return not (stop.task.uncancel() if stop.late else stop.task.cancelling())
+    if isinstance(error, GeneratorExit):
+        return _current_task() is stop.task  # else the coroutine is being thrown away, not run
+    return True
+
+
+def _timed_out(task: AnyTask, error: BaseException) -> Outcome:
+    seconds = 0.0 if task.timeout is None else task.timeout.total_seconds()
+    late = error if isinstance(error, TimeoutError) else TimeoutError()
+    return failed(timeout_failure(seconds), late, task.retry)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

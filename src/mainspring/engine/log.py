@@ -55,8 +55,21 @@ _alerts = logging.getLogger("mainspring.alerts")
 _ALERT_LEVELS = {"critical": logging.ERROR, "notice": logging.INFO}
 
 
-def log_event(event: Event) -> None:
+class _Lines:
     """One event, at most one line."""
+
+    def __call__(self, event: Event) -> None:
+        _log_event(event)
+
+    def hears(self, kind: type[Event]) -> bool:
+        """That a run begins is told to those who want to know everything."""
+        return kind is not RunStarted or _runs.isEnabledFor(logging.DEBUG)
+
+
+log_event = _Lines()
+
+
+def _log_event(event: Event) -> None:
     match event:
         case RunStarted():
             _run_started(event)

@@ -19,6 +19,9 @@ from mainspring.telemetry import JobsQuarantined, RunEnded, SettlementRefused, T
 BATCH = 1000
 HEAVY = 8 * 1024 * 1024
 """Bytes of results and logs from which on a batch is cut: one statement has to carry them all."""
+ROOM = 2 * BATCH
+"""Settlements that may wait to be written: enough that runs go on while a batch is synced to the disk, few
+enough that little is run again if we die meanwhile."""
 IDLE = timedelta(seconds=60)
 
 Entry = tuple[Claim, Settlement]
@@ -36,6 +39,8 @@ class Settler:
         self._waiting: list[Entry] = []
         self._batch: list[Entry] = []
         self._in_doubt = False
+        self._flows = True
+        """Whether the last batch was written."""
         self._weight = 0
         self.on_arrival: Callable[[], None] = lambda: None
         self.on_written: Callable[[], None] = lambda: None
@@ -49,6 +54,13 @@ class Settler:
         """Settlements that the store has not yet answered for."""
         return len(self._waiting) + len(self._batch)
 
+    def room(self, hands: int) -> int:
+        """How many more runs may be begun before some are written: those that wait press back. While nothing
+        can be written, that is as many again as there are hands."""
+        if self._weight >= HEAVY:
+            return 0
+        return (ROOM if self._flows else 2 * hands) - self.pending
+
     def claims(self) -> set[tuple[int, int]]:
         """The (job, fence) pairs of those settlements."""
         return {(claim.job_id, claim.fence) for claim, _ in (*self._batch, *self._waiting)}
@@ -58,7 +70,8 @@ class Settler:
         self._waiting.append((claim, settlement))
         if settlement.result is not None or settlement.log is not None:
             self._weight += _weight(settlement)
-        self.on_arrival()
+        if len(self._waiting) == 1:
+            self.on_arrival()  # of those behind it, the loop knows: it leaves none waiting
 
     def tell(self, claim: Claim, settlement: Settlement) -> None:
         """Say that this one is written: by the handler's own transaction."""
@@ -74,13 +87,21 @@ class Settler:
         if not self._batch:
             return IDLE
         try:
+            await self._written()
+        except BaseException:
+            self._flows = False
+            raise
+        self._flows = True
+        self._in_doubt = False
+        return timedelta() if self._waiting else IDLE
+
+    async def _written(self) -> None:
+        try:
             await self._write(self._batch)
         except (AnswerLost, StoreUnavailable, StoreFull):
             raise
         except StoreError:
             await self._write_singly()
-        self._in_doubt = False
-        return timedelta() if self._waiting else IDLE
 
     def _apart(self, room: int) -> int:
         """How many of those that wait may join the batch: not a second one of the same job. A worker that

@@ -9,7 +9,15 @@ from mainspring.entropy import Entropy
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.stats import BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
 from mainspring.store.ports import StatStore
-from mainspring.telemetry import Event, JobsExpired, JobsQuarantined, MembersReaped, RunEnded, SlotsFired
+from mainspring.telemetry import (
+    Event,
+    JobsExpired,
+    JobsQuarantined,
+    MembersReaped,
+    RunEnded,
+    RunStarted,
+    SlotsFired,
+)
 from mainspring.trigger.misfire import LATE
 
 EVERY = timedelta(seconds=10)
@@ -17,6 +25,7 @@ MOST_KEYS = 500
 """Tasks and queues told apart between two passes; all others are counted as one."""
 
 Key = tuple[str, str]
+_DEAD = Verdict.DEAD  # before Python 3.12 a member of an enum is as slow as a call
 FLEET: Key = ("", "")
 
 
@@ -41,9 +50,13 @@ class Tallier:
         self._entropy = entropy
         self._sheets: dict[Key, _Sheet] = {}
 
+    def hears(self, kind: type[Event]) -> bool:
+        """What is told once a job, and not counted, need not be made for us."""
+        return kind is not RunStarted
+
     def hear(self, event: Event) -> None:
         """Count what is counted."""
-        if isinstance(event, RunEnded):
+        if type(event) is RunEnded:
             self._run(event)
         elif isinstance(event, SlotsFired):
             self._slots(event)
@@ -82,10 +95,12 @@ class Tallier:
             raise
 
     def _run(self, event: RunEnded) -> None:
-        sheet = self._sheet((event.task, event.queue))
+        key = event.task, event.queue
+        sheet = self._sheets.get(key) or self._sheet(key)
         sheet.counts[OF_VERDICT[event.verdict]] += 1
-        if event.verdict is Verdict.DEAD or event.reason not in (None, Reason.CRASHED):
-            sheet.counts[Counted.DIED] += 1
+        # Most runs give no reason: nothing is asked of them that costs a call, once a job.
+        if event.reason is not None or event.verdict is _DEAD:
+            sheet.counts[Counted.DIED] += event.verdict is _DEAD or event.reason is not Reason.CRASHED
         sheet.tooks[bucket(event.took)] += 1
         if event.waited is not None:
             sheet.waits[bucket(event.waited)] += 1

@@ -70,14 +70,30 @@ class _NoEffects(RunEffects):
         self.complete(tx, result)
 
 
-class _NeverStopped:
+class _Run:
+    """Nobody ends it but its own timeout."""
+
     settling = False
 
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+        self.late = False
+        self._timer: asyncio.TimerHandle | None = None
+
     def is_set(self) -> bool:
-        return False
+        return self.late
 
     def limit(self, seconds: float) -> None:
-        """Nobody looks."""
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        self.late = True
+        if self.task is not None:
+            self.task.cancel()
 
 
 class _Eager:
@@ -119,11 +135,11 @@ class _Eager:
         journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
         executor = Executor(1, journal, self._effects, result_bytes=largest, pool=pool)
+        run = _Run()
         try:
-            outcome = await executor.run(
-                watch.registry.get(job.task), self._claim(job, job_id), stop=_NeverStopped()
-            )
+            outcome = await executor.run(watch.registry.get(job.task), self._claim(job, job_id), stop=run)
         finally:
+            run.end()
             executor.close()
         if isinstance(outcome, Failed):
             raise watch.error_of(outcome.failure)

@@ -44,7 +44,7 @@ class Watch:
 
     def __init__(self, registry: Registry, telemetry: Telemetry) -> None:
         self.registry = _WatchedRegistry(registry, self)
-        self.telemetry = Telemetry(self._hear, telemetry.emit)
+        self.telemetry = telemetry.behind(self._hear)
         self.ran: list[Ran] = []
         self._raised: tuple[BaseException, TracebackType | None] | None = None
 

@@ -1,0 +1,53 @@
+"""One claim in hand: what is known of its run while it goes on, and how it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+from mainspring.model.job import Claim
+from mainspring.tracing import RunSpan
+
+
+class Ending(Enum):
+    """Why we end a run ourselves."""
+
+    RELEASE = auto()
+    """The job goes back to the queue: shutdown, or a lease that is running out."""
+    DROP = auto()
+    """The claim is not ours any more: there is nothing to settle."""
+
+
+class Run:
+    """A claim and the task that runs it."""
+
+    __slots__ = ("_limit", "began", "claim", "due", "ending", "late", "seconds", "settling", "span", "task")
+
+    def __init__(self, claim: Claim, limit: Callable[[Run, float], None]) -> None:
+        self.claim = claim
+        self._limit = limit
+        self.began = 0.0
+        self.due: float | None = None
+        """When its timeout ends, by the crew's clock."""
+        self.seconds = 0.0
+        """Its timeout."""
+        self.late = False
+        """Whether its timeout has ended."""
+        self.ending: Ending | None = None
+        self.span: RunSpan | None = None
+        self.settling = False
+        """A transaction of the handler's has written, or is about to, that the job is done: the claim may
+        be gone from the store at any moment, and that is no loss."""
+        self.task: asyncio.Task[Any] | None = None
+        """Set while it runs: one that has not begun need not be cancelled."""
+
+    def is_set(self) -> bool:
+        """Whether the handler should end: what `ctx.cancelled` asks."""
+        return self.ending is not None or self.late
+
+    def limit(self, seconds: float) -> None:
+        """The timeout starts to run."""
+        self.seconds = seconds
+        self._limit(self, seconds)
