@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor as Threads
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -21,6 +18,7 @@ from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import expired_failure, timeout_failure
 from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
+from mainspring.engine.threads import Call, Places, Threads
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
@@ -32,12 +30,6 @@ if TYPE_CHECKING:
 
 AnyTask = Task[..., Any]
 _NOTHING = Succeeded()
-
-
-class Release(Protocol):
-    """Gives a thread back, and sets the event, from any thread."""
-
-    def __call__(self, ended: asyncio.Event | None = None) -> None: ...
 
 
 class Stop(StopSignal, Settling, Protocol):
@@ -66,15 +58,14 @@ class Executor:
         effects: MakeEffects,
         *,
         result_bytes: int,
-        pool: Threads | None = None,
+        places: Places | None = None,
         children: Callable[[Journal], Pool] | None = None,
     ) -> None:
-        """Plain functions run in `pool`, or else in as many threads of our own."""
+        """Plain functions run at `places`, or else in as many threads of our own."""
         self._journal = journal
         self._effects = effects
         self._result_bytes = result_bytes
-        self._threads = pool or ThreadPoolExecutor(threads, thread_name_prefix="mainspring-handler")
-        self._free_threads = asyncio.Semaphore(threads)
+        self._threads = places or Threads(threads)
         self._make_children = children
         self._children: Pool | None = None
         self.threads_left = threads
@@ -110,22 +101,22 @@ class Executor:
             raise
 
     async def _run(self, task: AnyTask, claim: Claim, stop: Stop, context: Context | None) -> Outcome:
-        thread: Release | None = None
-        if not task.signature.is_async:
+        is_async = task.signature.is_async
+        if not is_async:
             # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
             try:
-                thread = await self._thread()
+                await self._threads.take()
             except asyncio.CancelledError:
                 return Stopped(started=False)
         try:
-            args, kwargs = self._opened(claim, thread)
+            args, kwargs = self._opened(claim, is_async)
             if task.timeout is not None:
                 stop.limit(task.timeout.total_seconds())
-            if thread is None:
+            if is_async:
                 returned = await cast("Any", task.signature.call(task.function, context, args, kwargs))
             else:
                 call = partial(task.signature.call, task.function, context, args, kwargs)
-                returned = await self._in_thread(call, thread, claim)
+                returned = await self._in_thread(call, claim)
             if returned is None:
                 return _NOTHING
             return Succeeded(result=encode_result(returned, self._result_bytes))
@@ -143,7 +134,7 @@ class Executor:
 
     def close(self) -> None:
         """Take no further work. Threads still in a handler are left to the process's end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._journal.shut()
 
     async def run_in_child(self, task: AnyTask, claim: Claim, run: Settling) -> Outcome:
@@ -161,64 +152,42 @@ class Executor:
             self._children = self._make_children(self._journal)
         return self._children
 
-    def _opened(self, claim: Claim, thread: Release | None) -> tuple[list[object], dict[str, object]]:
+    def _opened(self, claim: Claim, is_async: bool) -> tuple[list[object], dict[str, object]]:
         """The arguments; from here on, whatever is logged is the run's."""
         try:
             opened = decode(claim.payload)
             if self._journal.captures_all:
                 self._journal.enter(claim)
         except BaseException:
-            if thread is not None:
-                thread()
+            if not is_async:
+                self._threads.give_back()
             raise
         return opened
 
-    async def _in_thread(self, call: partial[object], thread: Release, claim: Claim) -> object:
+    async def _in_thread(self, work: Callable[[], object], claim: Claim) -> object:
         within = contextvars.copy_context().run
-        ended = asyncio.Event()
+        call = self._threads.start(partial(within, as_a_future_can_carry, work))
         try:
-            future = self._threads.submit(within, as_a_future_can_carry, call)
-        except RuntimeError:  # the pool has been closed
-            thread()
-            raise
-        # The thread is free when the handler has ended, which may be long after we stopped waiting.
-        future.add_done_callback(lambda _: thread(ended))
-        try:
-            return await asyncio.wrap_future(future)
+            return await call.future
         except asyncio.CancelledError:
             # It cannot be stopped, but may look at ctx.cancelled: its job should not begin elsewhere
             # while it is about to end here.
-            if not await until(ended, LINGER):
-                self._leak(future, claim)
+            if not call.over:
+                ended = asyncio.Event()
+                call.on_over = ended.set
+                if not await until(ended, LINGER):
+                    self._leak(call, claim)
             raise
 
-    def _leak(self, future: Future[object], claim: Claim) -> None:
+    def _leak(self, call: Call, claim: Claim) -> None:
         """The thread is lost to us, until its handler does end."""
-        loop = asyncio.get_running_loop()
 
         def found_again() -> None:
             self.threads_left += 1
 
-        def ended(_: Future[object]) -> None:
-            with suppress(RuntimeError):  # the event loop has ended meanwhile
-                loop.call_soon_threadsafe(found_again)
-
         self.threads_left -= 1
-        future.add_done_callback(ended)
+        call.on_over = found_again
         self.on_leak(claim)
-
-    async def _thread(self) -> Release:
-        """Wait until a thread is free; answer how to give it back, from any thread."""
-        await self._free_threads.acquire()
-        loop = asyncio.get_running_loop()
-
-        def release(ended: asyncio.Event | None = None) -> None:
-            with suppress(RuntimeError):  # the event loop has ended meanwhile
-                loop.call_soon_threadsafe(self._free_threads.release)
-                if ended is not None:
-                    loop.call_soon_threadsafe(ended.set)
-
-        return release
 
 
 def _is_its_own(error: BaseException, stop: Stop) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor as Threads
 from typing import TYPE_CHECKING, Protocol
 
 from mainspring.clock import Clock
@@ -17,6 +16,7 @@ from mainspring.engine.executor import Executor
 from mainspring.engine.journal import Journal
 from mainspring.engine.membership import Membership
 from mainspring.engine.settler import Settler
+from mainspring.engine.threads import Places
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
 from mainspring.store.ports import EffectStore, EventStore, JobQueue, ReportStore
@@ -43,12 +43,12 @@ class Worker:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
-        threads: Threads | None = None,
+        places: Places | None = None,
         children: Callable[[Journal], Pool] | None = None,
         results: ResultsConfig | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """Plain functions run in `pool`, or else in threads of the worker's own."""
+        """Plain functions run at `places`, or else in threads of the worker's own."""
         self._name = config.name
         self._telemetry = telemetry
         self.membership = Membership(clock, config.lease)
@@ -59,7 +59,7 @@ class Worker:
             self.journal,
             lambda claim, run: RunEffects(claim, run, queue, clock, result_bytes),
             result_bytes=result_bytes,
-            pool=threads,
+            places=places,
             children=children,
         )
         self.settler = Settler(queue, clock, telemetry)

@@ -5,32 +5,37 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-P = ParamSpec("P")
+from mainspring.engine.threads import Call
+
 T = TypeVar("T")
 
 __tracebackhide__ = True  # see harness.py
 
 
-class Bench(Executor):
-    """A pool without threads. The event loop is stopped while a function runs, so that it runs on the
+class Bench:
+    """A place without threads. The event loop is stopped while a function runs, so that it runs on the
     test's own thread, where its connections are, and may make blocking calls as it may in a worker."""
 
     def __init__(self) -> None:
-        self._calls: deque[Callable[[], None]] = deque()
+        self._calls: deque[Call] = deque()
         self._stir = asyncio.Event()
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Lay the call down."""
-        future: Future[T] = Future()
-        self._calls.append(partial(_make, future, partial(fn, *args, **kwargs)))
-        self._stir.set()
-        return future
+    async def take(self) -> None:
+        """There is always room."""
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def give_back(self) -> None:
+        """And nobody waits for it."""
+
+    def start(self, work: Callable[[], object]) -> Call:
+        """Lay the call down."""
+        call = Call(work)
+        self._calls.append(call)
+        self._stir.set()
+        return call
+
+    def close(self) -> None:
         """Nothing is left open."""
 
     def drive(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -41,14 +46,15 @@ class Bench(Executor):
             loop.run_until_complete(self._stir.wait())
             self._stir.clear()
             while self._calls:
-                self._calls.popleft()()
+                _make(self._calls.popleft())
         return task.result()
 
 
-def _make(future: Future[T], call: Callable[[], T]) -> None:
-    if not future.set_running_or_notify_cancel():
+def _make(call: Call) -> None:
+    if call.future.cancelled():
         return
     try:
-        future.set_result(call())
-    except BaseException as error:  # noqa: BLE001  not swallowed: whoever waits for the future gets it
-        future.set_exception(error)
+        value, error = call.work(), None
+    except BaseException as raised:  # noqa: BLE001  not swallowed: whoever waits for the future gets it
+        value, error = None, raised
+    call.end(value, error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor as Pool
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
@@ -17,6 +16,7 @@ from mainspring.declare.handle import JobHandle
 from mainspring.engine.effects import RunEffects, SettlingStore
 from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
+from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
@@ -125,16 +125,16 @@ class _Eager:
     async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         return await self._run(batch(jobs), None)
 
-    async def _run(self, jobs: Sequence[NewJob], pool: Pool | None) -> list[JobHandle[Any]]:
-        return [await self._run_one(job, pool) for job in jobs]
+    async def _run(self, jobs: Sequence[NewJob], places: Places | None) -> list[JobHandle[Any]]:
+        return [await self._run_one(job, places) for job in jobs]
 
-    async def _run_one(self, job: NewJob, pool: Pool | None) -> JobHandle[Any]:
+    async def _run_one(self, job: NewJob, places: Places | None) -> JobHandle[Any]:
         job_id = next(self._ids)
         watch = Watch(self._app.registry, Telemetry())
         # Nobody asks this journal to write: what is reported here is kept nowhere.
         journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        executor = Executor(1, journal, self._effects, result_bytes=largest, pool=pool)
+        executor = Executor(1, journal, self._effects, result_bytes=largest, places=places)
         run = _Run()
         try:
             outcome = await executor.run(watch.registry.get(job.task), self._claim(job, job_id), stop=run)

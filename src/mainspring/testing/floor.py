@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import Executor as Pool
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
 from mainspring.engine.heart import Heart
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import BATCH, Scheduler
+from mainspring.engine.threads import Places
 from mainspring.engine.worker import Worker
 from mainspring.model.fleet import Member, Role
 from mainspring.store.ports import Store
@@ -23,7 +23,7 @@ class Floor:
     """One job at a time, best first, so that the same test gives the same order every time."""
 
     def __init__(
-        self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], pool: Pool | None
+        self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], places: Places | None
     ) -> None:
         self.queues = tuple(queues)
         self._store, self._clock, self._watch = store, app.clock, watch
@@ -38,7 +38,7 @@ class Floor:
             clock=app.clock,
             entropy=app.entropy,
             telemetry=watch.telemetry,
-            threads=pool,
+            places=places,
         )
         self._heart = Heart(
             lambda: store,
