@@ -13,6 +13,8 @@ from mainspring.store.ports import JobQueue
 
 LARGEST = 1000
 """Claims asked for at once, at most: a claim must stay short."""
+GATHER = timedelta(milliseconds=2)
+"""How long a freed hand may wait for others: a claim for each would cost the database more than the job."""
 FEW = 16
 """Hands that are not worth two claims."""
 
@@ -21,6 +23,11 @@ def _most(size: int) -> int:
     """Claims asked for at once. Half of all hands where there are many: while the one half works, the other
     is on its way from the database, and neither waits for the other."""
     return min(LARGEST, size if size < FEW else size // 2)
+
+
+def _worth(size: int) -> int:
+    """Free hands that are worth a claim of their own while there is more to be had than hands."""
+    return 1 if size < FEW else size // 4
 
 
 class Claimer:
@@ -47,6 +54,7 @@ class Claimer:
         self._tasks = tasks
         self._poll = poll
         self._hungry = False
+        self._gathering = False
         self._in_doubt = False
         self._stopped = False
         self.on_idle: Callable[[], None] = lambda: None
@@ -58,8 +66,9 @@ class Claimer:
 
     @property
     def wants_more(self) -> bool:
-        """Whether a freed hand is worth a look at the queue: the last claim was filled."""
-        return self._hungry
+        """Whether a freed hand is worth a look at the queue: the last claim was filled, and we do not wait
+        for more hands already."""
+        return self._hungry and (not self._gathering or self._crew.free >= _worth(self._crew.size))
 
     @property
     def in_doubt(self) -> bool:
@@ -81,6 +90,10 @@ class Claimer:
         if asked <= 0:
             self._hungry = True
             return self._poll
+        if self._hungry and not self._gathering and asked < _worth(self._crew.size):
+            self._gathering = True
+            return GATHER
+        self._gathering = False
         try:
             claims = await self._queue.claim(
                 worker_id, queues=self._queues(), tasks=self._tasks(), limit=asked, at=self._clock.stamp()

@@ -55,15 +55,18 @@ class Hands(Generic[W]):
         assert me is not None  # noqa: S101 - it runs as a task
         began = self._now()
         while self._waiting:
+            apart = _Apart(self._work(self._waiting.popleft(), me), self._spread)
             try:
-                await _Apart(self._work(self._waiting.popleft(), me), self._spread)
+                await apart
             except BaseException:
                 self._call(1)  # a defect of ours, or the loop's end: others go on
                 raise
             if me.cancelling():
                 self._call(1)
                 return
-            if self._now() - began > YIELD_AFTER:
+            if apart.waited:
+                began = self._now()
+            elif self._now() - began > YIELD_AFTER:
                 await pause(NOW)
                 began = self._now()
 
@@ -71,11 +74,12 @@ class Hands(Generic[W]):
 class _Apart:
     """Awaits a coroutine in a context of its own, and tells the first time that it has to wait."""
 
-    __slots__ = ("_on_wait", "_work")
+    __slots__ = ("_on_wait", "_work", "waited")
 
     def __init__(self, work: Coroutine[Any, Any, None], on_wait: Callable[[], None]) -> None:
         self._work = work
         self._on_wait = on_wait
+        self.waited = False
 
     def __await__(self) -> Generator[Any, Any, None]:
         work, run = self._work, copy_context().run
@@ -83,6 +87,7 @@ class _Apart:
             awaited = run(work.send, None)
         except StopIteration:
             return
+        self.waited = True
         self._on_wait()
         while True:
             try:
