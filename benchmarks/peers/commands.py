@@ -17,9 +17,9 @@ It needs nothing but Python, as `mark.py` does. A program ends with one call:
 `URL`, `SCHEDULES` (a range of numbers) and `PERIOD` are what the environment says, `ABOUT.handler()` is the
 kind of handler that `noop` shall be, and `cron()` is when schedules fire.
 
-Whatever a peer cannot do: raise `Unsupported("why")`, and `{"unsupported": "why"}` is printed. It is also for a
-command named in `About.lacks`, and before a worker starts for a `PEER_HANDLER` that is not in `About.handlers`
-and a `PEER_PERIOD` without its kind of schedule.
+Whatever a peer cannot do: raise `Unsupported("why")`, and `{"unsupported": "why"}` is printed; so it is for
+a command named in `About.lacks` and, before a worker starts, for a `PEER_HANDLER` that is not in
+`About.handlers` and a `PEER_PERIOD` without its kind of schedule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DBOS Transact: each job is a workflow without steps, on a queue. `README.md` says what each command does."""
+"""DBOS: each job is a workflow without steps, on a queue. `README.md` says what each command does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABOUT = About(
     package="dbos",
     durability="a stored job, its start and its end survive a crash of the server (synchronous commit), one "
     "transaction each; a killed worker's jobs run again when a process of its executor's name starts",
-    settings=f"worker_concurrency {CONCURRENCY}; polling_interval_sec {POLL} (1 by default), which is what pickup "
+    settings=f"worker_concurrency {CONCURRENCY}; polling_interval_sec {POLL} (1 by default), which a pickup "
     "waits for; `slow` in a queue of its own with worker_concurrency 10; there is no call for many jobs: bulk is "
     "enqueue_in_transaction, 1,000 in one transaction",
     handlers=["async", "sync"],
@@ -127,7 +127,7 @@ def pending() -> int:
         statement = "select count(*) from dbos.workflow_status where status in ('ENQUEUED', 'PENDING')"
         found = connection.execute(sqlalchemy.text(statement)).scalar()
     engine.dispose()
-    return int(found)
+    return int(found or 0)
 
 
 def _options(task: str) -> dict[str, str]:

@@ -14,15 +14,14 @@ from oban import Oban, job
 from oban.schema import install
 
 LIMIT = int(os.environ.get("PEER_LIMIT", "1000"))
-DEBOUNCE = float(os.environ.get("PEER_DEBOUNCE", "0.005"))
 
 ABOUT = About(
     label="Oban (Python)",
     package="oban",
-    durability="a stored job and its end survive a crash of the server (synchronous commit); ends wait in the "
-    "worker for the next claim, a few milliseconds, and run again when it is killed before that",
-    settings=f"queue limit {LIMIT}; debounce_interval {DEBOUNCE} s; uvloop; `slow` in a queue of its own with "
-    "limit 10; a sync handler is a plain function, which it calls on the event loop",
+    durability="a stored job and its end survive a crash of the server (synchronous commit); ends wait for "
+    "the next claim, some milliseconds, and those jobs run again when the worker is killed before that",
+    settings=f"queue limit {LIMIT}; uvloop; `slow` in a queue of its own with limit 10; a sync handler is a "
+    "plain function, which it calls on the event loop",
     handlers=["async", "sync"],
     schedules=["minute"],
     bulk=1000,
@@ -70,7 +69,7 @@ async def worker(_: int) -> None:
     for number in SCHEDULES:
         ticking(number)
     pool = await Oban.create_pool(URL)
-    queues = {"noop": {"limit": LIMIT, "debounce_interval": DEBOUNCE}, "slow": 10}
+    queues = {"noop": LIMIT, "slow": 10}
     async with Oban(pool=pool, queues=queues):
         await asyncio.Event().wait()
 

@@ -22,9 +22,9 @@ ABOUT = About(
     label="PgQueuer",
     package="pgqueuer",
     durability="a stored job and its end survive a crash of the server (logged tables, synchronous commit); "
-    "ends wait in the worker for a batch or 0.1 s, and run again when it is killed before that",
-    settings=f"batch_size {BATCH} (10 by default); uvloop; as many at once as there are; a sync handler is what "
-    "its documentation says: a coroutine that awaits asyncio.to_thread",
+    "ends wait for a batch of them or 0.1 s, and those jobs run again when the worker is killed before that",
+    settings=f"batch_size {BATCH} (10 by default); uvloop; a sync handler is what its documentation says: a "
+    "coroutine that awaits asyncio.to_thread",
     handlers=["async", "sync"],
     schedules=["minute", "second"],
     bulk=1000,
