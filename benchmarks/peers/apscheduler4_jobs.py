@@ -28,8 +28,8 @@ ABOUT = About(
     package="apscheduler",
     durability="a stored job, its claim and its end survive a crash of the server (synchronous commit), each "
     "end in a transaction of its own",
-    settings=f"max_concurrent_jobs {CONCURRENCY} (100 by default); max_running_jobs of `noop` and `tick` none "
-    "(1 by default), of `slow` 10; uvloop; an isolated handler runs in a pool of 2 processes",
+    settings=f"max_concurrent_jobs {CONCURRENCY}; max_running_jobs of `noop` and `tick` none (1 by "
+    "default), of `slow` 10; uvloop; an isolated handler runs in a pool of 2 processes",
     handlers=["async", "sync", "isolated"],
     schedules=["minute", "second"],
 )

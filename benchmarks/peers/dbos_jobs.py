@@ -23,11 +23,9 @@ ABOUT = About(
     durability="a stored job, its start and its end survive a crash of the server (synchronous commit), one "
     "transaction each; a killed worker's jobs run again when a process of its executor's name starts",
     settings=f"worker_concurrency {CONCURRENCY}; polling_interval_sec {POLL} (1 by default), which a pickup "
-    "waits for; `slow` in a queue of its own with worker_concurrency 10; there is no call for many jobs: bulk is "
-    "enqueue_in_transaction, 1,000 in one transaction",
+    "waits for; `slow` in a queue of its own with worker_concurrency 10",
     handlers=["async", "sync"],
     schedules=["minute", "second"],
-    bulk=1000,
 )
 
 
@@ -99,26 +97,19 @@ def worker(number: int) -> None:
 
 
 class Client:
-    def __init__(self, client: DBOSClient, engine: sqlalchemy.Engine) -> None:
+    def __init__(self, client: DBOSClient) -> None:
         self._client = client
-        self._engine = engine
 
     def one(self, task: str, number: int, sent_at: float) -> None:
-        self._client.enqueue(_options(task), number, sent_at)
-
-    def many(self, jobs: list[tuple[int, float]]) -> None:
-        with self._engine.begin() as transaction:
-            for number, sent_at in jobs:
-                self._client.enqueue_in_transaction(transaction, _options("noop"), number, sent_at)
+        options = {"queue_name": task, "workflow_name": task, "app_version": "1"}
+        self._client.enqueue(options, number, sent_at)
 
 
 @contextmanager
 def client() -> Iterator[Client]:
-    engine = sqlalchemy.create_engine(_URL)
     connected = DBOSClient(system_database_url=_URL)
-    yield Client(connected, engine)
+    yield Client(connected)
     connected.destroy()
-    engine.dispose()
 
 
 def pending() -> int:
@@ -128,10 +119,6 @@ def pending() -> int:
         found = connection.execute(sqlalchemy.text(statement)).scalar()
     engine.dispose()
     return int(found or 0)
-
-
-def _options(task: str) -> dict[str, str]:
-    return {"queue_name": task, "workflow_name": task, "app_version": "1"}
 
 
 _URL = URL.replace("postgresql://", "postgresql+psycopg://")
