@@ -45,7 +45,7 @@ def program(name: str) -> list[str]:
 
 
 def version(name: str) -> str:
-    """Of the package the environment is named after; `apscheduler3` and `apscheduler4` are two of one package."""
+    """Of the package the environment is named after, without the digits by which two of it differ."""
     pins = _pins(name)
     if pins.suffix == ".json":
         found: dict[str, str] = json.loads(pins.read_text())["dependencies"]

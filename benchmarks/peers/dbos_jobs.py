@@ -15,7 +15,7 @@ from dbos import DBOS, DBOSClient
 from mark import ENDED, TICKED, mark
 
 CONCURRENCY = int(os.environ.get("PEER_CONCURRENCY", "100"))
-POLL = float(os.environ.get("PEER_POLL", "0.05"))
+POLL = float(os.environ.get("PEER_POLL", "0.02"))
 
 ABOUT = About(
     label="DBOS",
