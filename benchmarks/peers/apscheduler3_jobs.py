@@ -27,8 +27,8 @@ ABOUT = About(
     durability="a stored job survives a crash of the server (synchronous commit), and is deleted before it "
     "is run: a killed worker loses what it had taken; a second scheduler on the same store runs jobs again",
     settings=f"misfire_grace_time none (1 s by default, and what is later is dropped); {THREADS} threads; "
-    "isolated handlers in a pool of 2 processes; async ones are left out: its scheduler empties the store on the "
-    "event loop before the first of them runs, so that their marks say nothing of the rate",
+    "isolated handlers in a pool of 2 processes; async ones are left out: its scheduler empties the "
+    "store on the event loop before the first of them runs, so that their marks say nothing of the rate",
     handlers=["sync", "isolated"],
     schedules=["minute", "second"],
     lacks={"feed": "a running scheduler does not learn of a job that another process stores"},
