@@ -45,13 +45,14 @@ def program(name: str) -> list[str]:
 
 
 def version(name: str) -> str:
-    """Of the package the environment is named after."""
+    """Of the package the environment is named after, without the digits by which two of it differ."""
     pins = _pins(name)
     if pins.suffix == ".json":
         found: dict[str, str] = json.loads(pins.read_text())["dependencies"]
         return found[name]
     lines = pins.read_text().lower().splitlines()
-    return next(line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
+    package = name.rstrip("0123456789")
+    return next(line.partition("==")[2] for line in lines if line.startswith(f"{package}=="))
 
 
 def _pins(name: str) -> Path:
