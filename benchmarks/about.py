@@ -49,7 +49,9 @@ def processor() -> str:
 
 def memory() -> str:
     lines = _lines("/proc/meminfo")
-    return next((f"{int(line.split()[1]) / 2**20:.0f} GiB" for line in lines if line.startswith("MemTotal:")), "")
+    return next(
+        (f"{int(line.split()[1]) / 2**20:.0f} GiB" for line in lines if line.startswith("MemTotal:")), ""
+    )
 
 
 def _lines(path: str) -> list[str]:

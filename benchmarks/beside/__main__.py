@@ -49,9 +49,7 @@ def main() -> int:
             print(f"  {system.key} is left out: {why}", file=sys.stderr)
         told[system.key] |= {"language": system.peer.language, "ours": system.ours}
     there = [system for system in systems if "missing" not in told[system.key]]
-    facts = about(
-        scale=options.scale, repeat=options.repeat, workloads=options.workloads, all=options.all
-    )
+    facts = about(scale=options.scale, repeat=options.repeat, workloads=options.workloads, all=options.all)
     run = Run(options.size, told, all=options.all)
     began = time.monotonic()
     for turn in range(options.repeat):

@@ -58,8 +58,8 @@ def pickup(run: Run, system: System) -> None:
 
 
 def sustained(run: Run, system: System) -> None:
-    """One worker, and a client that stores jobs at a fixed rate: how long they wait, and the highest rate whose
-    backlog was worked off within a second of its end."""
+    """One worker, and a client that stores jobs at a fixed rate: how long they wait, and the highest rate
+    whose backlog was worked off within a second of its end."""
 
     def body() -> tuple[Measured, str]:
         found: dict[str, float] = {"highest rate held, jobs/s": 0}

@@ -35,6 +35,7 @@ async def _read(url: str) -> Ledger:
             " (SELECT sum(xact_commit)::bigint FROM pg_stat_database) AS commits,"
             " (SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables) AS dead_rows"
         )
+        assert row is not None
         return Ledger(**dict(row))
     finally:
         await connection.close()

@@ -18,7 +18,7 @@ from benchmarks.peers.mark import BEGAN, ENDED
 WORKLOAD = "kill -9 of a worker"
 LOOK_SECONDS = 0.5
 TAKES_SECONDS = 0.8
-"""From the first job's beginning to the kill, for those that run fewer than all at once: a job takes a second."""
+"""From the first job's beginning to the kill, for those that run fewer than all at once: a job takes one."""
 
 
 @dataclass(frozen=True)

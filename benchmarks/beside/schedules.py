@@ -59,8 +59,8 @@ def _late(system: System, schedules: int) -> tuple[Measured, str]:
 
 
 def doubles(run: Run, systems: Sequence[System]) -> None:
-    """Two schedulers and two workers of everybody at the same time, over two minutes: these are counts, which a
-    busy machine does not change."""
+    """Two schedulers and two workers of everybody at the same time, over two minutes: these are counts, which
+    a busy machine does not change."""
     size = run.size.doubles
     workload = f"two schedulers, {size:,} schedules"
     with contextlib.ExitStack() as stack:
@@ -81,7 +81,9 @@ def doubles(run: Run, systems: Sequence[System]) -> None:
             ticks = [mark for mark in entered.marks() if mark.kind == TICKED]
             found = firings(ticks, size, slots)
             told = {f"{workload}: doubled": found.doubled, f"{workload}: missed": found.missed}
-            note = f"of {size * len(slots):,}" + (f"; {entered.ended()}" if not ticks and entered.ended() else "")
+            note = f"of {size * len(slots):,}" + (
+                f"; {entered.ended()}" if not ticks and entered.ended() else ""
+            )
             run.measure(system, workload, functools.partial(lambda told, note: (told, note), told, note))
 
 

@@ -21,8 +21,8 @@ ABOUT = About(
     label="Mainspring",
     package="mainspring",
     durability=(
-        "enqueue returns when the job is on disk, and a job counts as done when its settlement is: fsync for both, "
-        "on either store; a claim that a power cut undoes is made again."
+        "enqueue returns when the job is on disk, and a job counts as done when its settlement is: fsync for "
+        "both, on either store; a claim that a power cut undoes is made again."
     ),
     settings=f"{CONCURRENCY} jobs in hand at once (default 32); everything else as it comes.",
     handlers=["async", "sync", "isolated"],
