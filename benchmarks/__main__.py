@@ -45,7 +45,10 @@ class Step:
 def steps(jobs: int, concurrency: int) -> list[Step]:
     """From this number of jobs, 20,000, follow all sizes."""
     return [
-        Step("wal", lambda bench: measures.wal(bench, min(jobs, 2000))),
+        Step(
+            "wal",
+            lambda bench: measures.wal(bench, jobs if bench.engine == "postgresql" else min(jobs, 2000)),
+        ),
         Step("enqueue", lambda bench: measures.enqueue(bench, jobs), 3),
         Step("drain", lambda bench: measures.drain(bench, jobs, 1, concurrency), 3),
         Step("drain", lambda bench: measures.drain(bench, jobs, 2, concurrency), 3),

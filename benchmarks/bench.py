@@ -73,16 +73,16 @@ class Bench:
         """Start from nothing: on PostgreSQL without the dead rows of what was there before."""
         if self.engine == "postgresql":
             await self.execute("TRUNCATE " + ", ".join(self.table(table) for table in TABLES))
-            await self.settle()
+            await self.analyze()
+            await self.execute("CHECKPOINT")
             return
         for table in TABLES:
             await self.execute(f"DELETE FROM {table}")
 
-    async def settle(self) -> None:
+    async def analyze(self) -> None:
         """What the server does within a minute of such a load, done before the next step and not in it."""
         if self.engine == "postgresql":
             await self.execute("ANALYZE mainspring.jobs")
-            await self.execute("CHECKPOINT")
 
     async def until_done(self, count: int) -> None:
         """Until so many jobs that were put in have their history rows. Counting is work for the cores that

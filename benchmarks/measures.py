@@ -112,7 +112,7 @@ async def drained(
         noop = task_of(app, task)
         for first in range(0, count, CHUNK):
             await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(min(CHUNK, count - first)))
-        await bench.settle()
+        await bench.analyze()
         async with bench.workers(processes, concurrency, target):
             began = await store.now(at=None)
             await store.resume_queue("default")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ def main() -> int:
     for system in systems:
         try:
             told[system.key] = session.about(system) | {"server": LABELS[system.server]}
-        except (session.Failed, Missing, OSError) as why:
+        except (session.Failed, Missing, OSError, subprocess.CalledProcessError) as why:
             told[system.key] = {"label": system.peer.name, "missing": str(why)}
             print(f"  {system.key} is left out: {why}", file=sys.stderr)
         told[system.key] |= {"language": system.peer.language, "ours": system.ours}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 
 import asyncpg
 
-SETTLES_SECONDS = 1.2
-"""Sessions tell the statistics what they did at most once a second."""
+ALONE_WITHIN = 10.0
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,21 @@ class Ledger:
 
 
 def ledger(url: str) -> Ledger:
+    """When nobody else is connected any more: a session tells the statistics what it did when it ends, and
+    before that only now and then."""
     return asyncio.run(_read(url))
 
 
-def settle(url: str) -> None:
-    """What any server does within a minute of such a load, done before the next step and not during it."""
-    asyncio.run(_settle(url))
+def analyze(url: str) -> None:
+    """What the server does within a minute of such a load, done before the next step and not in it. There is
+    no checkpoint: after one, every page is logged whole at its first change, and the log is measured."""
+    asyncio.run(_analyze(url))
 
 
 async def _read(url: str) -> Ledger:
     connection = await asyncpg.connect(url)
     try:
+        await _alone(connection)
         row = await connection.fetchrow(
             "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint AS wal,"
             " (SELECT sum(xact_commit)::bigint FROM pg_stat_database) AS commits,"
@@ -41,10 +46,21 @@ async def _read(url: str) -> Ledger:
         await connection.close()
 
 
-async def _settle(url: str) -> None:
+async def _alone(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    give_up = time.monotonic() + ALONE_WITHIN
+    others = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    while await connection.fetchval(others):
+        if time.monotonic() > give_up:
+            raise TimeoutError("sessions to end")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _analyze(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("ANALYZE")
-        await connection.execute("CHECKPOINT")
     finally:
         await connection.close()

@@ -8,9 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.beside.run import Run
+from benchmarks.beside.run import TROUBLE, Run
 from benchmarks.beside.session import START_SECONDS, Failed, Session, Unsupported, session
-from benchmarks.environment import Missing
 from benchmarks.figure import Measured
 from benchmarks.known import System
 from benchmarks.peers.mark import BEGAN, ENDED
@@ -43,8 +42,8 @@ def recovery(run: Run, systems: Sequence[System]) -> None:
             try:
                 opened = stack.enter_context(session(system))
                 watched.append(_killed(system, opened, run.size.held))
-            except (Failed, Missing, Unsupported) as why:
-                run.book.failed(system.key, WORKLOAD, f"failed: {why}")
+            except (Unsupported, *TROUBLE) as why:
+                run.failed(system, WORKLOAD, why)
         while any(_open(each, run.size.watch) for each in watched):
             time.sleep(LOOK_SECONDS)
         for each in watched:

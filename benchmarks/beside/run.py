@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import asyncpg
+
 from benchmarks.beside.session import Failed, Unsupported
 from benchmarks.environment import Missing
 from benchmarks.figure import Book, Measured
@@ -15,6 +17,9 @@ from benchmarks.noise import Noise
 from tests.support.postgres import ServerUnavailable
 
 ONE_BY_ONE = "enqueue {:,} one by one, jobs/s"
+TROUBLE = (Failed, Missing, ServerUnavailable, OSError, KeyError, asyncpg.PostgresError)
+"""What a peer, its environment or its server may come to; it is told, and the run goes on."""
+
 IN_BULK = "enqueue {:,} in bulk, jobs/s"
 
 
@@ -36,9 +41,9 @@ class Size:
     held: int = 10
     watch: float = 60.0
     """Seconds for jobs of a killed worker to run again."""
-    cap: float = 10.0
+    cap: float = 8.0
     """Seconds of draining, after which the rate is that of what was done."""
-    fill: float = 10.0
+    fill: float = 6.0
     """Seconds that storing one by one may take before a drain: who is slower at it gets fewer jobs."""
 
     def scaled(self, scale: float) -> Size:
@@ -82,13 +87,17 @@ class Run:
             measured, note = body()
         except Unsupported as why:
             self.book.failed(system.key, workload, f"has none: {why}")
-        except (Failed, Missing, ServerUnavailable, OSError) as why:
-            self.book.failed(system.key, workload, f"failed: {why}")
-            print(f"  {system.key}, {workload}: {why}", file=sys.stderr)
+        except TROUBLE as why:
+            self.failed(system, workload, why)
         else:
             self.book.add(system.key, workload, measured, others=noise.others, note=note)
             told = ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())
             print(f"  {system.key}: {told}{note and f' ({note})'}", file=sys.stderr)
+
+    def failed(self, system: System, workload: str, why: Exception) -> None:
+        told = str(why) or type(why).__name__
+        self.book.failed(system.key, workload, f"failed: {told}")
+        print(f"  {system.key}, {workload}: {told}", file=sys.stderr)
 
     def has(self, system: System, name: str, value: str) -> bool:
         return value in self.about[system.key].get(name, ())

@@ -152,7 +152,10 @@ def _called(words: list[str], env: dict[str, str], limit: float) -> dict[str, An
         print(f"{' '.join(words)}: {done.stderr}", file=sys.stderr)
         raise Failed(f"{name}: {(done.stderr.strip().splitlines() or ['it ended'])[-1][:200]}")
     lines = done.stdout.strip().splitlines()
-    told: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    try:
+        told: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    except json.JSONDecodeError as problem:
+        raise Failed(f"{name}: it printed {lines[-1][:100]!r}") from problem
     if "unsupported" in told:
         raise Unsupported(told["unsupported"])
     return told

@@ -90,11 +90,11 @@ SECTIONS = (
     Section(
         "Schedules due on the same minute",
         (
-            less("1,000: late p50, ms", "lateness of 1,000 schedules p50, ms"),
-            less("p99", "lateness of 1,000 schedules p99, ms"),
+            less("1,000: late p50, ms", "lateness to the handler of 1,000 schedules p50, ms"),
+            less("p99", "lateness to the handler of 1,000 schedules p99, ms"),
             less("missed", "1,000 schedules: missed"),
-            less("10,000: late p50, ms", "lateness of 10,000 schedules p50, ms"),
-            less("p99", "lateness of 10,000 schedules p99, ms"),
+            less("10,000: late p50, ms", "lateness to the handler of 10,000 schedules p50, ms"),
+            less("p99", "lateness to the handler of 10,000 schedules p99, ms"),
             less("missed", "10,000 schedules: missed"),
             less("two schedulers: doubled, of 200", "two schedulers, 100 schedules: doubled"),
         ),
