@@ -22,7 +22,7 @@ from mainspring.clock import SystemClock
 from mainspring.declare.task import Task
 from mainspring.store.opener import open_store
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 LOOK_SECONDS = 0.1
 TABLES = ("jobs", "runs", "dead_jobs", "slots", "unique_keys", "permits", "progress", "run_logs")
 PAYLOAD = b'{"tenant":"acme","month":"2026-10"}'

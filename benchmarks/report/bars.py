@@ -13,10 +13,12 @@ LABEL, BAR, VALUE = 230, 430, 110
 HEIGHT, GAP, TOP = 14, 10, 52
 
 STYLE = (
+    ".ground{fill:#fff}"
     "text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-weight:600;font-size:15px}"
     ".faint{fill:#59636e;font-size:12px}.line{stroke:#d1d9e0}.a{fill:#8b949e}.b{fill:#c5ccd3}"
     ".ours.a{fill:#0969da}.ours.b{fill:#80bcff}"
-    "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.faint{fill:#9198a1}.line{stroke:#3d444d}"
+    "@media (prefers-color-scheme:dark){.ground{fill:#0d1117}"
+    "text{fill:#e6edf3}.faint{fill:#9198a1}.line{stroke:#3d444d}"
     ".a{fill:#767e88}.b{fill:#4b535d}.ours.a{fill:#4493f8}.ours.b{fill:#1f5da8}}"
 )
 
@@ -48,8 +50,10 @@ def bars(title: str, legend: Sequence[str], rows: Sequence[Row]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LABEL + BAR + VALUE} {bottom + 24}" '
         f'role="img" aria-label="{escape(title)}">',
         f"<style>{STYLE}</style>",
+        # Its own ground: a page may be light where the reader's system is dark.
+        '<rect class="ground" width="100%" height="100%"/>',
         f'<text class="title" x="8" y="20">{escape(title)}</text>',
-        f'<text class="faint" x="8" y="40">{escape(" · ".join(legend))}; logarithmic</text>',
+        f'<text class="faint" x="8" y="40">{escape(_keyed(legend))}</text>',
     ]
     decade = low
     while decade <= high * 1.0001:
@@ -75,3 +79,10 @@ def bars(title: str, legend: Sequence[str], rows: Sequence[Row]) -> str:
             )
             parts.append(f'<text x="{LABEL + length + 6:.1f}" y="{y + 11}">{number(value)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _keyed(legend: Sequence[str]) -> str:
+    """Which bar is which, in words: colours alone do not tell everybody."""
+    if len(legend) == 1:
+        return f"{legend[0]}; logarithmic"
+    return f"above: {legend[0]}; below: {', '.join(legend[1:])}; logarithmic"
