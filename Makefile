@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema bench bench-pages bench-workflows clean
+.PHONY: help run test check fmt schema bench bench-peers bench-report bench-pages bench-workflows clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,14 @@ fmt: $(DEV_STAMP) ## Format, and fix what can be fixed
 schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
 	$(BIN)/python -m tests.support.schema --write
 
-bench: $(DEV_STAMP) ## Run the benchmarks (ARGS passes through)
+bench: $(DEV_STAMP) ## Measure ours on both stores, about ten minutes (ARGS='--only drain pickup')
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(DEV_STAMP) ## Measure ours beside the others, about 45 minutes (ARGS='--peers pgqueuer --workloads drain')
+	$(BIN)/python -m benchmarks.beside $(ARGS)
+
+bench-report: $(DEV_STAMP) ## Make docs/benchmarks.md of the results
+	$(BIN)/python -m benchmarks.report $(ARGS)
 
 bench-pages: $(DEV_STAMP) ## Time what stands behind every page over a full PostgreSQL (ARGS='--scale 0.1')
 	$(BIN)/python -m benchmarks.pages $(ARGS)

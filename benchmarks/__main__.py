@@ -1,117 +1,129 @@
-"""`python -m benchmarks [--jobs N] [--features] [--json FILE]`: every measure on both stores, durable."""
+"""`make bench`: every measure of ours on both stores, durable, about ten minutes.
+
+Only some of them with `--only drain pickup`; `--scale 0.01` to try the harness out.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
-import platform
-import sqlite3
 import sys
-import tempfile
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-import asyncpg
-
 from benchmarks import fair, fleet, measures
+from benchmarks.about import about
 from benchmarks.bench import Bench
+from benchmarks.beside import calm, session
+from benchmarks.beside.run import Run, Size
 from benchmarks.features import features
-from mainspring import __version__
+from benchmarks.figure import Book
+from benchmarks.known import LABELS, OURS, System
+from benchmarks.noise import Noise
+from benchmarks.result import Result
+from benchmarks.servers import server
+from benchmarks.table import table
 from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
-from tests.support.postgres import PostgresServer
-
-GOALS = {
-    "drain with 1 worker process, jobs/s": "≥ 20,000",
-    "enqueue in bulk, jobs/s": "≥ 80,000",
-    "pickup p50, ms": "≤ 5",
-    "herd of 100,000 schedules, s": "≤ 2",
-    "start delay beside a flood, fair, p99, ms": "< 1,000",
-}
 
 KILLS = 12
+CONCURRENCY = 200
 
 
-async def all_measures(bench: Bench, jobs: int, concurrency: int, *, only_features: bool) -> measures.Figures:
-    """Every figure for one database."""
+@dataclass(frozen=True)
+class Step:
+    """One measure: what it is called, and how often it is repeated."""
+
+    name: str
+    measure: Callable[[Bench], Awaitable[measures.Figures]]
+    repeats: int = 1
+
+
+def steps(jobs: int, concurrency: int) -> list[Step]:
+    """From this number of jobs, 20,000, follow all sizes."""
+    return [
+        Step(
+            "wal",
+            lambda bench: measures.wal(bench, jobs if bench.engine == "postgresql" else min(jobs, 2000)),
+        ),
+        Step("enqueue", lambda bench: measures.enqueue(bench, jobs), 3),
+        Step("drain", lambda bench: measures.drain(bench, jobs, 1, concurrency), 3),
+        Step("drain", lambda bench: measures.drain(bench, jobs, 2, concurrency), 3),
+        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 1, concurrency)),
+        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 2, concurrency)),
+        Step("drain", lambda bench: measures.drain(bench, jobs * 50, 1, concurrency)),
+        Step("unsynced", lambda bench: measures.unsynced(bench, jobs, concurrency)),
+        Step("handlers", lambda bench: measures.handlers(bench, jobs, concurrency)),
+        Step("fair", lambda bench: fair.fair(bench, jobs * 5, concurrency)),
+        Step("pickup", lambda bench: measures.pickup(bench, max(min(jobs // 100, 200), 20))),
+        Step("herd", lambda bench: measures.herd(bench, jobs * 5)),
+        Step("lateness", lambda bench: measures.lateness(bench, jobs // 20)),
+        Step("lateness", lambda bench: measures.lateness(bench, jobs // 2)),
+        Step("rest", lambda bench: measures.rest(bench, jobs * 50)),
+        Step("failover", lambda bench: fleet.failover(bench, KILLS)),
+        Step("fleet", lambda bench: fleet.herd(bench, jobs // 20, 1)),
+        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 1)),
+        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 2)),
+        Step("features", lambda bench: features(bench, jobs // 4, concurrency)),
+    ]
+
+
+async def measured(bench: Bench, key: str, chosen: list[Step], repeats: int, book: Book) -> None:
+    """Every figure of one database."""
     store = open_store(bench.url, clock=SystemClock())
     await store.migrate()
     await store.close()
-    figures: measures.Figures = {}
-    steps: list[Callable[[], Awaitable[measures.Figures]]] = [
-        lambda: measures.wal(bench, min(jobs, 2000)),
-        lambda: measures.enqueue(bench, jobs),
-        lambda: measures.drain(bench, jobs, 1, concurrency),
-        lambda: measures.drain(bench, jobs, 2, concurrency),
-        lambda: measures.isolated(bench, jobs // 4, concurrency),
-        lambda: fair.fair(bench, jobs * 5, concurrency),
-        lambda: measures.pickup(bench, max(min(jobs // 100, 200), 20)),
-        lambda: measures.herd(bench, jobs * 5),
-        lambda: measures.lateness(bench, jobs // 20),
-        lambda: measures.lateness(bench, jobs // 2),
-        lambda: measures.rest(bench, jobs * 50),
-        lambda: fleet.failover(bench, KILLS),
-        lambda: fleet.herd(bench, jobs // 20, 1),
-        lambda: fleet.herd(bench, jobs * 5, 1),
-        lambda: fleet.herd(bench, jobs * 5, 2),
-    ]
-    costs: list[Callable[[], Awaitable[measures.Figures]]] = [lambda: features(bench, jobs // 4, concurrency)]
-    steps = costs if only_features else steps + costs
-    for step in steps:
-        figures |= await step()
-        print(f"  {bench.engine}: {len(figures)} figures", file=sys.stderr)
-    return figures
+    for step in chosen:
+        for _ in range(step.repeats * repeats):
+            noise = Noise()
+            found = await step.measure(bench)
+            book.add(key, step.name, found, others=noise.others)
+            told = ", ".join(f"{name} {value:,.4g}" for name, value in found.items())
+            print(f"  {key}: {told}", file=sys.stderr)
 
 
-async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=20_000)
-    parser.add_argument("--concurrency", type=int, default=200)
-    parser.add_argument("--features", action="store_true", help="only what each feature costs")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    chosen = parser.parse_args()
-    results: dict[str, measures.Figures] = {}
-
-    def measured(bench: Bench) -> Awaitable[measures.Figures]:
-        return all_measures(bench, chosen.jobs, chosen.concurrency, only_features=chosen.features)
-
-    with tempfile.TemporaryDirectory() as folder:
-        sqlite = Bench("sqlite", f"sqlite:///{folder}/bench.db")
-        results["sqlite"] = await measured(sqlite)
-    with PostgresServer(fsync=True) as server:
-        admin = await asyncpg.connect(server.url())
-        await admin.execute("CREATE DATABASE bench")
-        version = admin.get_server_version()
-        await admin.close()
-        postgres = Bench("postgresql", server.url("bench"))
-        results["postgresql"] = await measured(postgres)
-    about = {
-        "mainspring": __version__,
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "postgresql": f"{version.major}.{version.minor}",
-        "cores": os.cpu_count(),
-        "jobs": chosen.jobs,
-        "concurrency": chosen.concurrency,
+def main() -> None:
+    everything = steps(1, 1)
+    names = list(dict.fromkeys([*(each.name for each in everything), "sustained"]))
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="of all sizes")
+    parser.add_argument("--concurrency", type=int, default=CONCURRENCY)
+    parser.add_argument(
+        "--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--stores", nargs="+", choices=OURS.servers, default=list(OURS.servers), metavar="NAME"
+    )
+    parser.add_argument("--repeat", type=int, default=1, help="times as often as each is measured anyway")
+    parser.add_argument("--json", type=Path, help="where to write; benchmarks/results/ unless named")
+    options = parser.parse_args()
+    jobs = max(round(20_000 * options.scale), 200)
+    chosen = [each for each in steps(jobs, options.concurrency) if each.name in options.only]
+    facts = about(jobs=jobs, concurrency=options.concurrency, repeat=options.repeat)
+    systems = [System(OURS, store) for store in options.stores]
+    told = {
+        each.key: session.about(each) | {"server": LABELS[each.server], "language": "Python", "ours": True}
+        for each in systems
     }
-    show(about, results)
-    if chosen.json:
-        chosen.json.parent.mkdir(parents=True, exist_ok=True)
-        chosen.json.write_text(json.dumps({"about": about, "figures": results}, indent=2) + "\n")
-
-
-def show(about: dict[str, object], results: dict[str, measures.Figures]) -> None:
-    """The table people read."""
-    print(", ".join(f"{name} {value}" for name, value in about.items()))
-    print(f"\n{'':<46}{'SQLite':>14}{'PostgreSQL':>14}  goal (PostgreSQL)")
-    for name in results["postgresql"]:
-        cells = "".join(
-            f"{figures[name]:>14,.{2 if figures[name] < 100 else 0}f}" for figures in results.values()
-        )
-        print(f"{name:<46}{cells}  {GOALS.get(name, '')}")
+    book, began = Book(), time.monotonic()
+    for system in systems:
+        with server(system.server) as running:
+            url = f"sqlite:///{running.url}" if system.server == "sqlite" else running.url
+            asyncio.run(measured(Bench(system.server, url), system.key, chosen, options.repeat, book))
+    if "sustained" in options.only:
+        run = Run(Size().scaled(options.scale), told, book=book)
+        for system in systems * options.repeat:
+            calm.sustained(run, system)
+    facts["minutes"] = round((time.monotonic() - began) / 60, 1)
+    facts["load after"] = round(os.getloadavg()[0], 2)
+    what = "ours" if options.only == names else "-".join(options.only)
+    result = Result(what=what, about=facts, systems=told, figures=book.figures)
+    print(table(result))
+    print(f"written to {result.write(options.json)}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

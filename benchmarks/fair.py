@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from benchmarks.bench import Bench, task_of
 from benchmarks.fair_target import app as target
-from benchmarks.measures import ARGUMENTS, Figures, drained, percentile
+from benchmarks.figure import percentile
+from benchmarks.measures import ARGUMENTS, Figures, drained
 from mainspring import Mainspring
 from mainspring.waiting import pause
 
@@ -31,10 +32,7 @@ async def fair(bench: Bench, count: int, concurrency: int) -> Figures:
         began = await (await app.store()).now(at=None)
         visits = await _visits(app)
 
-        async def done() -> bool:
-            return await bench.count("jobs") == 0
-
-        await bench.until(done, f"{count} jobs to be done")
+        await bench.until_done(count + VISITS)
         rate = count / (await bench.last_end(before=visits[0]) - began).total_seconds()
         waits = sorted([await _wait(app, job_id) for job_id in visits])
     await bench.empty()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from benchmarks.bench import Bench, task_of
+from benchmarks.figure import percentile
 from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
@@ -19,62 +20,105 @@ from mainspring.waiting import pause
 
 HOUR = timedelta(hours=1)
 ARGUMENTS = {"tenant": "acme", "month": "2026-10"}
+TURN = 50
+CHUNK = 100_000
+"""Jobs of one call when many are put in for something else to be measured."""
 
 Figures = dict[str, float]
 
 
 async def enqueue(bench: Bench, count: int) -> Figures:
-    """Jobs stored per second, durable: one at a time by one client, and in one call."""
-    one_by_one = max(count // 20, 50)
-    async with bench.app() as app:
+    """Jobs stored per second, durable: in one call, and one at a time by one client; that beside a bare
+    insert of one row on a connection of the same kind, in turns, so that both meet the same machine."""
+    one_by_one = max(count // 10, 50)
+    turns = max(one_by_one // TURN, 1)
+    ours = bare = 0.0
+    await bench.empty()
+    async with bench.app() as app, bench.bare() as insert:
         noop = task_of(app, "noop")
         await noop.aenqueue(**ARGUMENTS)
-        began = time.perf_counter()
-        for _ in range(one_by_one):
-            await noop.aenqueue(**ARGUMENTS)
-        single = one_by_one / (time.perf_counter() - began)
+        await insert()
+        for _ in range(turns):
+            ours += await _seconds(lambda: noop.aenqueue(**ARGUMENTS), TURN)
+            bare += await _seconds(insert, TURN)
+        assert await bench.count("jobs") == turns * TURN + 1
         await bench.empty()
         began = time.perf_counter()
         await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
         bulk = count / (time.perf_counter() - began)
     assert await bench.count("jobs") == count
     await bench.empty()
-    return {"enqueue one by one, jobs/s": single, "enqueue in bulk, jobs/s": bulk}
+    return {
+        f"enqueue {one_by_one:,} one by one, jobs/s": turns * TURN / ours,
+        "bare insert of one row, rows/s": turns * TURN / bare,
+        "enqueue one by one, share of a bare insert's rate": bare / ours,
+        f"enqueue {count:,} in bulk, jobs/s": bulk,
+    }
+
+
+async def _seconds(call: Callable[[], Awaitable[object]], times: int) -> float:
+    began = time.perf_counter()
+    for _ in range(times):
+        await call()
+    return time.perf_counter() - began
 
 
 async def drain(bench: Bench, count: int, processes: int, concurrency: int) -> Figures:
     """Jobs settled per second by idle workers."""
-    word = "process" if processes == 1 else "processes"
     figure = await drained(bench, "noop", count, processes, concurrency)
-    return {f"drain with {processes} worker {word}, jobs/s": figure}
+    return {name_of_drain(count, processes): figure}
 
 
-async def isolated(bench: Bench, count: int, concurrency: int) -> Figures:
-    """The same for a task that runs in the four children of one worker, their start included."""
-    return {"drain in child processes, jobs/s": await drained(bench, "isolated_noop", count, 1, concurrency)}
+async def handlers(bench: Bench, count: int, concurrency: int) -> Figures:
+    """The same for plain functions, which run in threads, and for a task that runs in the four children of
+    one worker, their start included."""
+    return {
+        f"drain {count:,} with sync handlers, jobs/s": await drained(
+            bench, "sync_noop", count, 1, concurrency
+        ),
+        f"drain {count // 4:,} with isolated handlers, jobs/s": await drained(
+            bench, "isolated_noop", count // 4, 1, concurrency
+        ),
+    }
 
 
-async def drained(bench: Bench, task: str, count: int, processes: int, concurrency: int) -> float:
-    """From the moment `count` jobs are there at once to the last one's history row. Both moments are
-    the database's."""
+async def unsynced(bench: Bench, count: int, concurrency: int) -> Figures:
+    """What fsync costs on SQLite: the same drain with `synchronous=NORMAL` for every transaction, which the
+    store itself has for claims only. A power cut may then undo the last settlements; nothing else would."""
+    if bench.engine != "sqlite":
+        return {}
+    figure = await drained(bench, "noop", count, 1, concurrency, target="benchmarks.unsynced_target:app")
+    return {name_of_drain(count, 1).replace(", jobs/s", ", synchronous=NORMAL, jobs/s"): figure}
+
+
+def name_of_drain(count: int, processes: int) -> str:
+    return f"drain {count:,} with {processes} worker {'process' if processes == 1 else 'processes'}, jobs/s"
+
+
+async def drained(
+    bench: Bench,
+    task: str,
+    count: int,
+    processes: int,
+    concurrency: int,
+    target: str = "benchmarks.target:app",
+) -> float:
+    """From the moment at which a queue of `count` jobs is opened to idle workers until the last one's history
+    row. Both moments are the database's, and nobody counts meanwhile."""
     await bench.empty()
-    async with bench.workers(processes, concurrency), bench.app() as app:
-        noop = task_of(app, task)
-        await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
+    async with bench.app() as app:
         store = await app.store()
-        began = await store.now(at=None)
-
-        async def done() -> bool:
-            return await bench.count("runs") == count
-
-        await bench.until(done, f"{count} jobs to be done")
-        took = await bench.last_end() - began
+        await store.pause_queue("default", author="benchmark", note=None, at=None)
+        noop = task_of(app, task)
+        for first in range(0, count, CHUNK):
+            await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(min(CHUNK, count - first)))
+        await bench.analyze()
+        async with bench.workers(processes, concurrency, target):
+            began = await store.now(at=None)
+            await store.resume_queue("default")
+            await bench.until_done(count)
+            took = await bench.last_end() - began
     return float(count / took.total_seconds())
-
-
-def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Of figures in order."""
-    return ordered[len(ordered) * percent // 100]
 
 
 async def pickup(bench: Bench, count: int) -> Figures:
@@ -200,11 +244,7 @@ async def wal(bench: Bench, count: int) -> Figures:
         await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
         stored = await _wal_position(bench)
         async with bench.workers(1, 200):
-
-            async def done() -> bool:
-                return await bench.count("runs") == count
-
-            await bench.until(done, f"{count} jobs to be done")
+            await bench.until_done(count)
         after = await _wal_position(bench)
     return {
         "WAL per enqueue, bytes": (stored - before) / count,

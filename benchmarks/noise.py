@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+from benchmarks.processes import TICKS, cpu_seconds
 
 
 class Noise:
@@ -33,26 +31,4 @@ def _reading() -> tuple[float, float, float] | None:
     except FileNotFoundError:
         return None
     idle = times[3] + times[4]
-    return sum(times) / _TICKS, (sum(times) - idle) / _TICKS, _own() / _TICKS
-
-
-def _own() -> int:
-    """Ticks of this process and its descendants, and of those of them that have ended and were waited for."""
-    parents, spent = {}, {}
-    for pid, fields in _processes():
-        parents[pid] = int(fields[1])
-        spent[pid] = sum(map(int, fields[11:15]))
-    own, found = [os.getpid()], 0
-    while own:
-        pid = own.pop()
-        found += spent.get(pid, 0)
-        own += [child for child, parent in parents.items() if parent == pid]
-    return found
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                # After the name, which may hold anything: the state, then the parent.
-                yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
+    return sum(times) / TICKS, (sum(times) - idle) / TICKS, cpu_seconds([os.getpid()])

@@ -14,6 +14,11 @@ async def noop(tenant: str, month: str) -> None:
     """As little as a handler can do, with arguments of an ordinary size."""
 
 
+@app.task
+def sync_noop(tenant: str, month: str) -> None:
+    """The same in a thread."""
+
+
 @app.task(isolate=True)
 async def isolated_noop(tenant: str, month: str) -> None:
     """The same in a child process."""

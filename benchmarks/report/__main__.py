@@ -1,0 +1,42 @@
+"""`python -m benchmarks.report [--results FOLDER] [--docs FOLDER]`: write the page and its pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks.report.page import page, pictures
+from benchmarks.result import FOLDER, Result
+
+DOCS = Path(__file__).parents[2] / "docs"
+NAME = "benchmarks.md"
+
+
+def made(results: Path = FOLDER) -> dict[str, str]:
+    """Every file of the page, by its path below `docs/`, of the newest results of each kind."""
+    newest: dict[str, Result] = {}
+    for path in sorted(results.glob("*.json")):
+        # Names begin with the date. Files of another form belong to pages of their own.
+        if "systems" in json.loads(path.read_text(encoding="utf-8")):
+            found = Result.read(path)
+            newest[found.what] = found
+    rest = [newest[what] for what in sorted(newest) if what not in ("ours", "peers")]
+    peers, ours = newest.get("peers"), newest.get("ours")
+    drawn = {f"images/{name}": text for name, text in pictures(peers).items()}
+    return {NAME: page(peers, ours, rest), **drawn}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.report", description=__doc__)
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    options = parser.parse_args()
+    (options.docs / "images").mkdir(parents=True, exist_ok=True)
+    for name, text in made(options.results).items():
+        (options.docs / name).write_text(text, encoding="utf-8")
+        print(options.docs / name)
+
+
+if __name__ == "__main__":
+    main()

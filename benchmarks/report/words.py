@@ -1,0 +1,49 @@
+"""What the page says besides figures."""
+
+from __future__ import annotations
+
+HEAD = """\
+# Benchmarks
+
+This page is made by `make bench-report` of the files in `benchmarks/results/`, which hold every repeat; a
+test makes it again and compares.
+
+| | |
+|---|---|
+| `make bench` | ours on both stores, about ten minutes |
+| `make bench-peers` | ours and the others in one run, about 45 minutes; `ARGS='--peers rq'` for a part |
+| `make bench-workflows`, `make bench-pages` | [workflows](workflows.md), [pages over full tables](reads.md) |
+| `make bench-report` | this page |
+
+They need nothing but Python, and Node for two of the others: servers are started empty for each measurement
+and thrown away, and each of the others has an environment of its own with every package pinned
+(`benchmarks/peers/`). Machines differ and are noisy: compare figures of one run, and look at what others
+took of the machine meanwhile, which the files tell of each.
+"""
+
+METHOD = """\
+### How
+
+Every job appends a mark of 29 bytes to a file, ours too, and every figure beside others comes from these
+marks: no system is asked how fast it was. Each number has to be there exactly once; what is lost or ran
+twice is told.
+
+- **Drain**: jobs are there before workers start; the rate is that of the marks between the first and the
+  last. A slow one is cut short, and its rate is that of what it did. Two worker processes do not start in
+  the same moment: the files also have the rate since both were at work. PostgreSQL has been analyzed
+  before workers start, for everybody.
+- **Fixed rate**: a client stores jobs at 250, 1,000, 4,000 and 15,000 a second for eight seconds each,
+  until a backlog is not worked off within a second. A wait begins when the job was *to be* sent: a slow
+  client shows.
+- **Pickup**: a job every 50 ms to a worker with nothing else to do, from the moment at which it was to be
+  sent to its handler's first line.
+- **Schedules**: all due on the same minute, with one scheduler and one worker, from the minute to the
+  handler; what has not fired 30 s later is missed. Two schedulers: everybody at the same time, over two
+  minutes.
+- **kill -9**: of a worker, with everything below it, that holds jobs of one second, while another one
+  starts at once; with default settings, until the last of them has ended, watched for a minute, everybody
+  at the same time.
+- **Memory** is resident, and pages that processes share are counted for each.
+"""
+
+NOTHING = "Not measured yet.\n"

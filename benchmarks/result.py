@@ -1,0 +1,52 @@
+"""The one format of results: a JSON file for each run in `results/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figure import Figure
+from benchmarks.goals import judged
+
+FOLDER = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run."""
+
+    what: str
+    """`ours`, `peers` or what else was measured: the file's name ends with it."""
+    about: Mapping[str, Any]
+    systems: Mapping[str, Mapping[str, Any]]
+    """By the name that figures have: what each program says of itself."""
+    figures: Sequence[Figure]
+
+    def write(self, path: Path | None = None) -> Path:
+        """To this file, or where results are kept, under today's date."""
+        path = path or FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{self.what}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        told = {
+            "what": self.what,
+            "about": self.about,
+            "systems": self.systems,
+            "goals": list(judged(self.figures)),
+            "figures": [each.json() for each in self.figures],
+        }
+        path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        figures = [Figure.of(each) for each in told["figures"]]
+        return cls(what=told["what"], about=told["about"], systems=told["systems"], figures=figures)
+
+
+def newest(what: str, folder: Path = FOLDER) -> Path | None:
+    """The last run of this kind: names begin with the date."""
+    return max(folder.glob(f"*-{what}.json"), default=None)

@@ -1,0 +1,175 @@
+"""Figures, goals, files and the page that is made of them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from benchmarks.beside.run import ONE_BY_ONE, Run, Size
+from benchmarks.beside.session import Failed, Unsupported
+from benchmarks.figure import Book, Figure, Measured
+from benchmarks.goals import GOALS, POSTGRESQL, at_least, at_most, judged
+from benchmarks.known import SYSTEMS, System, chosen
+from benchmarks.report.__main__ import DOCS, made
+from benchmarks.report.page import SECTIONS, page
+from benchmarks.result import Result
+
+DRAIN = "drain 20,000 with 1 worker process, jobs/s"
+OURS = next(each for each in SYSTEMS if each.key == POSTGRESQL)
+PEER = next(each for each in SYSTEMS if each.key == "pgqueuer-postgresql")
+
+
+def result(*figures: Figure) -> Result:
+    systems = {
+        POSTGRESQL: {"label": "Mainspring", "server": "PostgreSQL", "ours": True, "language": "Python"},
+        PEER.key: {"label": "PgQueuer", "server": "PostgreSQL", "language": "Python", "durability": "a|b"},
+        "rq-redis": {"label": "rq", "missing": "no network", "language": "Python"},
+    }
+    return Result(what="peers", about={"commit": "abc"}, systems=systems, figures=figures)
+
+
+def test_repeats_of_a_measure_are_one_figure() -> None:
+    book = Book()
+    for rate, note in ((100.0, ""), (300.0, "cut short"), (110.0, "cut short")):
+        book.add("us", "drain", {DRAIN: rate}, others=0.25, note=note)
+
+    [figure] = book.figures
+
+    assert (figure.value, figure.spread) == (110.0, (100.0, 300.0))
+    assert (figure.others, figure.notes) == ([0.25] * 3, ["cut short"])
+    assert Figure.of(figure.json()) == figure
+
+
+@pytest.mark.parametrize(
+    ("goal", "value", "met"),
+    [
+        (at_least("x", 10), 10, True),
+        (at_least("x", 10), 9.99, False),
+        (at_most("x", 10), 10, True),
+        (at_most("x", 10), 10.01, False),
+    ],
+)
+def test_a_goal_has_a_direction(goal: object, value: float, met: bool) -> None:
+    [verdict] = judged([Figure(POSTGRESQL, "x", "x", [value])], [goal])  # type: ignore[list-item]
+
+    assert verdict["met"] is met
+
+
+def test_goals_are_judged_by_the_system_they_are_for_and_by_figures_there_are() -> None:
+    figures = [Figure(PEER.key, "drain", DRAIN, [1e6]), Figure(POSTGRESQL, "drain", DRAIN, [])]
+
+    assert list(judged(figures)) == []
+    assert len({(goal.system, goal.measure) for goal in GOALS}) == len(GOALS)
+
+
+def test_a_result_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> None:
+    written = result(Figure(POSTGRESQL, "drain", DRAIN, [40_000.0], [0.1], ["a note"]))
+
+    assert Result.read(written.write(tmp_path / "x.json")) == Result(
+        what="peers", about=written.about, systems=written.systems, figures=list(written.figures)
+    )
+
+
+def test_a_workload_that_fails_is_told_and_ends_nothing() -> None:
+    run = Run(Size(), {OURS.key: {"bulk": True}, PEER.key: {}})
+
+    def raises(error: Exception) -> tuple[Measured, str]:
+        raise error
+
+    run.measure(PEER, "a", lambda: raises(Failed("it ended")))
+    run.measure(PEER, "b", lambda: raises(Unsupported("no such call")))
+    run.measure(PEER, "c", lambda: ({"c, jobs/s": 5.0}, ""))
+
+    assert [(each.measure, each.value, each.notes) for each in run.book.figures] == [
+        ("a", None, ["failed: it ended"]),
+        ("b", None, ["has none: no such call"]),
+        ("c, jobs/s", 5.0, []),
+    ]
+
+
+def test_who_stores_slowly_gets_as_many_jobs_as_there_is_time_for() -> None:
+    run = Run(Size(), {OURS.key: {"bulk": True}, PEER.key: {"bulk": False}})
+    for system in (OURS, PEER):
+        run.book.add(system.key, "enqueue", {ONE_BY_ONE.format(2000): 333.0})
+
+    assert run.affordable(OURS, 20_000) == 20_000
+    assert run.affordable(PEER, 20_000) == 1900
+    assert run.affordable(PEER, 1000) == 1000
+
+
+def test_ours_come_along_with_whoever_is_named() -> None:
+    assert [each.key for each in chosen(["saq-redis"])] == [POSTGRESQL, "mainspring-sqlite", "saq-redis"]
+    assert chosen([]) == list(SYSTEMS)
+    with pytest.raises(ValueError, match="nobody is called sidekiq"):
+        chosen(["sidekiq"])
+
+
+def test_the_page_tells_values_ratios_notes_failures_and_who_is_missing() -> None:
+    pickup = "pickup p50, ms"
+    text = page(
+        result(
+            Figure(POSTGRESQL, "drain", DRAIN, [40_000.0, 38_000.0, 41_000.0]),
+            Figure(PEER.key, "drain", DRAIN, [8000.0], [0.5], ["8,000 of 20,000 in the time there was"]),
+            Figure(POSTGRESQL, "pickup", pickup, [4.0]),
+            Figure(PEER.key, "pickup", pickup, [2.0]),
+            Figure(PEER.key, "sustained", "sustained", notes=["failed: it ended"]),
+        ),
+        None,
+    )
+
+    assert "| **Mainspring, PostgreSQL** | 40,000 (38,000–41,000) |" in text
+    assert "| PgQueuer, PostgreSQL | 8,000<sup>1</sup> |" in text
+    assert "1. 8,000 of 20,000 in the time there was" in text
+    assert f"| {DRAIN} | 40,000 | 5× PgQueuer, PostgreSQL | – |" in text
+    assert f"| {pickup} | 4 | **0.5×** PgQueuer, PostgreSQL | – |" in text
+    assert "| rq | | not measured: no network | |" in text
+    assert "a/b" in text
+    assert "Others took up to 50% of the machine" in text
+
+
+def test_pictures_are_drawings_with_every_value_in_print(tmp_path: Path) -> None:
+    result(Figure(POSTGRESQL, "drain", DRAIN, [40_000.0]), Figure(PEER.key, "drain", DRAIN, [8123.0])).write(
+        tmp_path / "2026-01-01-peers.json"
+    )
+
+    files = made(tmp_path)
+    texts = [
+        each.text for each in ElementTree.fromstring(files["images/bench-drain.svg"]).iter() if each.text
+    ]
+
+    assert {"40,000", "8,123", "PgQueuer, PostgreSQL"} <= set(texts)
+    assert "](images/bench-drain.svg)" in files["benchmarks.md"]
+
+
+def test_the_newest_result_of_a_kind_is_the_one_shown(tmp_path: Path) -> None:
+    for day, rate in (("2026-01-02", 40_000.0), ("2026-01-01", 30_000.0)):
+        result(Figure(POSTGRESQL, "drain", DRAIN, [rate])).write(tmp_path / f"{day}-peers.json")
+
+    assert "40,000" in made(tmp_path)["benchmarks.md"]
+    assert "30,000" not in made(tmp_path)["benchmarks.md"]
+
+
+def test_the_page_in_the_repository_is_what_the_results_make() -> None:
+    for name, text in made().items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, f"docs/{name}: run `make bench-report`"
+
+
+def test_every_side_by_side_measure_of_the_page_is_measured_by_that_name(tmp_path: Path) -> None:
+    """The names are made in one place and read in another."""
+    size = Size()
+    made_names = {
+        *(f"drain {size.drain:,} with {kind} handlers, jobs/s" for kind in ("async", "sync", "isolated")),
+        *(f"lateness to the handler of {count:,} schedules p99, ms" for count in size.schedules),
+        *(f"wait at {rate:,} jobs/s p99, ms" for rate in size.rates),
+        f"two schedulers, {size.doubles:,} schedules: doubled",
+        ONE_BY_ONE.format(size.one_by_one),
+    }
+
+    assert made_names <= {column.measure for section in SECTIONS for column in section.columns}
+
+
+def test_a_system_is_a_peer_on_one_kind_of_server() -> None:
+    assert len({each.key for each in SYSTEMS}) == len(SYSTEMS)
+    assert all(isinstance(each, System) and each.server in each.peer.servers for each in SYSTEMS)
