@@ -17,6 +17,7 @@ from mainspring.errors import InvalidConfig
 from mainspring.model.job import NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.store.opener import open_store
+from mainspring.store.postgres.pooled import steered
 from mainspring.waiting import pause
 from tests.e2e.target import SCHEDULES, work
 from tests.support.pgbouncer import MISSING, PgBouncer, found
@@ -170,5 +171,29 @@ def test_a_known_statement_takes_one_message_each_way(store: Any, run: Callable[
             [row] = await connection.fetch(sql, [2, 3])
             assert row["ids"] == [2, 3]
             assert connection._described[sql, ("ignore_custom_codec", False), ("record_class", None)] is state
+
+    run(story())
+
+
+def test_a_transaction_that_is_cut_short_leaves_nothing_on_the_connection(
+    store: Any, run: Callable[[Any], Any]
+) -> None:
+    async def story() -> None:
+        database = store._database
+        async with database._connection(relaxed=False) as connection:
+            mark = database.session_of(connection)
+            with pytest.raises(asyncpg.PostgresError):
+                async with steered(connection, mark, {"no_such_setting": "on"}):
+                    pass
+            assert not connection.is_in_transaction()
+            with pytest.raises(ZeroDivisionError):
+                async with steered(connection, mark, {"jit": "off"}):
+                    raise ZeroDivisionError
+            assert not connection.is_in_transaction()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2), steered(connection, mark, {"jit": "off"}):
+                    await connection.fetch("SELECT pg_sleep(60)")
+            assert not connection.is_in_transaction()
+            assert await connection.fetchval("SELECT 1") == 1
 
     run(story())

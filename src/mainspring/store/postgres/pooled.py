@@ -73,10 +73,12 @@ def _name(option: tuple[str, object]) -> str:
 async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) -> AsyncIterator[None]:
     """A transaction with these settings, which end with it."""
     made = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
-    await connection.execute(f"{mark.text}BEGIN; {made}")
     try:
+        await connection.execute(f"{mark.text}BEGIN; {made}")
         yield
     except BaseException:
+        # Also when it was cut short while it began, and nobody knows how far it came: the next user of this
+        # connection must not find a transaction on it.
         if not connection.is_closed():
             await connection.execute(f"{mark.text}ROLLBACK")
         raise
