@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema bench bench-peers bench-report bench-pages bench-workflows clean
+.PHONY: help run test check fmt schema bench bench-growth bench-peers bench-report bench-pages bench-workflows clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-peers: $(DEV_STAMP) ## Measure ours beside the others, about 45 minutes (A
 
 bench-report: $(DEV_STAMP) ## Make docs/benchmarks.md of the results
 	$(BIN)/python -m benchmarks.report $(ARGS)
+
+bench-growth: $(DEV_STAMP) ## Draw cost per job as backlog, history, schedules, workers and time grow, hours (ARGS='--small')
+	$(BIN)/python -m benchmarks.growth $(ARGS)
 
 bench-pages: $(DEV_STAMP) ## Time what stands behind every page over a full PostgreSQL (ARGS='--scale 0.1')
 	$(BIN)/python -m benchmarks.pages $(ARGS)

@@ -279,6 +279,12 @@ class StoreTrouble(Value, frozen=True, kw_only=True):
     again_in: timedelta
 
 
+class HintsMissing(Value, frozen=True, kw_only=True):
+    """Nobody can tell this process of new jobs: it finds them when it looks."""
+
+    reason: str
+
+
 class StoreRecovered(Value, frozen=True, kw_only=True):
     """The store answers again."""
 
@@ -333,6 +339,7 @@ Event = (
     | AlertUndelivered
     | PingFailed
     | StoreTrouble
+    | HintsMissing
     | StoreRecovered
     | LoopFailed
     | LoopStalled

@@ -84,6 +84,7 @@ ONLY_POSTGRES = {
         "notify",
         "session",
         "end_session",
+        "end_marked",
         # BEGIN IMMEDIATE is SQLite's lock.
         "lock_migrations",
     },

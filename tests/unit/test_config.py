@@ -16,6 +16,7 @@ from mainspring.config import (
     WorkerConfig,
     masked_url,
 )
+from mainspring.config.pooling import Address, address
 from mainspring.errors import InvalidConfig
 
 SECOND = timedelta(seconds=1)
@@ -130,3 +131,33 @@ def test_the_password_is_in_no_representation() -> None:
     settings = Settings(database=DatabaseConfig(url="postgres://u:s3cret@h/db"))
 
     assert "s3cret" not in repr(settings)
+
+
+def test_a_url_says_whether_it_leads_to_a_pool_and_where_to_listen() -> None:
+    plain = address("postgresql://u:p@h:1/db?sslmode=require")
+    pooled = address("postgresql://u:p%40@h:1/db?pool=transaction&sslmode=require")
+    around = address("postgresql://u:p%40@h:1/db?sslmode=require&pool=transaction&listen=[::1]:2/other")
+
+    assert (plain.url, plain.pooled, plain.listen) == (plain.url, False, plain.url)
+    assert pooled == Address(url="postgresql://u:p%40@h:1/db?sslmode=require", pooled=True, listen=None)
+    assert around.url == pooled.url
+    assert around.listen == "postgresql://u:p%40@[::1]:2/other?sslmode=require"
+    assert address("postgresql:///db?host=/run&pool=session&listen=h:2").listen == "postgresql://h:2/db"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("pool=statement", r"database\.url pool: expected session or transaction, got 'statement'"),
+        ("pool=", r"database\.url pool: "),
+        ("pool=transaction&pool=session", "each option once"),
+        ("listen=", r"database\.url listen: expected a place"),
+        ("listen=h:port", r"database\.url listen: "),
+        ("listen=u:s3cret@h:1", r"database\.url listen: "),
+        ("listen=postgresql://h/db", r"database\.url listen: "),
+        ("listen=h:99999", r"database\.url listen: "),
+    ],
+)
+def test_a_pool_that_is_none_is_refused(query: str, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        DatabaseConfig(url=f"postgresql://u@h/db?{query}")

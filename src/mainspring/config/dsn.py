@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
+from mainspring.config.pooling import OWN
+
 # fmt: off
 _CONNECTION = frozenset({
     "host", "port", "user", "database", "dbname", "password", "passfile", "sslmode", "sslcert", "sslkey",
@@ -25,5 +27,5 @@ _SESSION = frozenset({
 def unknown_options(query: str) -> Iterator[str]:
     """Options of a URL that mean nothing here. Names with a dot are an extension's or the user's own."""
     for name, _ in parse_qsl(query, keep_blank_values=True):
-        if name.lower() not in _CONNECTION | _SESSION and "." not in name:
+        if name not in OWN and name.lower() not in _CONNECTION | _SESSION and "." not in name:
             yield name

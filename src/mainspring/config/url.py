@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from mainspring.config.dsn import unknown_options
+from mainspring.config.pooling import address
 from mainspring.errors import InvalidConfig
 
 MEMORY = "sqlite://:memory:"
@@ -56,6 +57,7 @@ def _checked(url: str) -> str:
     for option in unknown_options(parts.query):
         expected = "options that PostgreSQL or its driver knows, such as sslmode and application_name"
         raise InvalidConfig(_FIELD, option, expected)
+    address(url)  # which refuses what `pool` and `listen` may not be
     return url
 
 

@@ -18,6 +18,7 @@ from mainspring.telemetry import (
     DeadLettersCounted,
     Event,
     HandlerLeaked,
+    HintsMissing,
     HistoryPruned,
     JobsExpired,
     JobsQuarantined,
@@ -102,6 +103,7 @@ def _log_event(event: Event) -> None:
             | AlertUndelivered()
             | PingFailed()
             | StoreTrouble()
+            | HintsMissing()
             | StoreRecovered()
             | LoopFailed()
             | LoopStalled()
@@ -344,6 +346,7 @@ def _trouble(
     | AlertUndelivered
     | PingFailed
     | StoreTrouble
+    | HintsMissing
     | StoreRecovered
     | LoopFailed
     | LoopStalled,
@@ -355,6 +358,8 @@ def _trouble(
             _log.error("%s: no progress in %s; the pass was ended", event.loop, written(event.after))
         case StoreTrouble():
             _log.warning("%s: %s; again in %s", event.loop, event.reason, _short(event.again_in))
+        case HintsMissing():
+            _log.warning("no hints, so new jobs wait for the next look (worker.poll): %s", event.reason)
         case StoreRecovered():
             _log.info("%s: the store answers again", event.loop)
         case LoopFailed():

@@ -14,7 +14,7 @@ from mainspring.engine.resolver import Resolver
 from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
 from mainspring.store.ports import Waker, Wakeups
-from mainspring.telemetry import ProcessStopped, ProcessStopping, ProcessWornOut, Telemetry
+from mainspring.telemetry import HintsMissing, ProcessStopped, ProcessStopping, ProcessWornOut, Telemetry
 from mainspring.waiting import NOW, until
 
 CANCEL_WITHIN = timedelta(seconds=5)
@@ -70,6 +70,8 @@ class Process:
     def listen(self, hints: Wakeups) -> None:
         """Have hints wake the claimer, rather than polling alone."""
         self._waker = hints.waker(self._hinted)
+        if self._waker.deaf is not None:
+            self._telemetry.emit(HintsMissing(reason=self._waker.deaf))
         self._others.append(self._cycle(self._waker))
 
     def stop(self) -> None:

@@ -34,6 +34,10 @@ class Waker(Protocol):
 
     name: str
 
+    @property
+    def deaf(self) -> str | None:
+        """Why no hint can come, so that jobs are found by looking alone; None when they can."""
+
     async def tick(self) -> timedelta:
         """One pass: listen or look; answer how long to wait."""
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from mainspring.errors import AnswerLost, SchemaMismatch, StoreError, StoreFull, StoreUnavailable
+from mainspring.config.pooling import Address
+from mainspring.errors import (
+    AnswerLost,
+    InvalidConfig,
+    SchemaMismatch,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 from mainspring.model.value import Value
+from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
+from mainspring.store.postgres.steering import DURABLE, RELAXED, STEERING, TOLD
 from mainspring.store.sqlfile import load, numbered
 
 if TYPE_CHECKING:
@@ -53,19 +70,6 @@ MIGRATE_WITHIN = timedelta(hours=2)
 RELEASE_WITHIN = timedelta(seconds=1)
 LENT = 16
 """Transactions of handlers that one process has open at a time; others wait for theirs."""
-_SETTINGS = {
-    "application_name": "mainspring",
-    "timezone": "UTC",
-    # Plans must not flip with the size of the backlog: always the index, always the same plan.
-    "jit": "off",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "plan_cache_mode": "force_generic_plan",
-    # Nothing of ours may hold a lock or a snapshot for long.
-    "statement_timeout": "60s",
-    "lock_timeout": "5s",
-    "idle_in_transaction_session_timeout": "30s",
-}
 _NOT_TAKEN = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
@@ -86,6 +90,8 @@ _BROKEN = (
     TimeoutError,
     OSError,
 )
+_UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+_UNSTEERED = "PostgreSQL itself, or pool=transaction among its options when a pooler is in between"
 _NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
 
 
@@ -99,14 +105,19 @@ class Session(Value, frozen=True, kw_only=True):
 
     pid: int
     started: datetime
+    began: datetime | None = None
+    """When its transaction began, where the next one may be somebody else's."""
 
 
 class Database:
     """Runs named statements. Relaxed ones may be lost if the server crashes: claims and beats,
     whose loss only means that a job is due again."""
 
-    def __init__(self, url: str, *, timeout: timedelta, size: int) -> None:
-        self._url = url
+    def __init__(self, address: Address, *, timeout: timedelta, size: int) -> None:
+        self._url = address.url
+        self.listens = address.listen is not None
+        self._listen_url = address.listen
+        self._pooled = address.pooled
         self.timeout = timeout
         self._size = size
         self._pools: dict[bool, Pool] = {}
@@ -127,18 +138,34 @@ class Database:
 
     async def _alone(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
         async with self._connection(relaxed=relaxed) as connection:
+            run = functools.partial(self._steered, relaxed=relaxed) if self._pooled else self.run_on
             try:
-                return await self.run_on(connection, statement, params)
+                return await run(connection, statement, params)
             except PartitionMoved:
                 # Nothing of it has happened, and it is sure to see the new partition now.
+                return await run(connection, statement, params)
+
+    async def _steered(
+        self, connection: Connection, statement: str, params: dict[str, Any], *, relaxed: bool
+    ) -> list[Record]:
+        if statement in PLAIN:
+            return await self.run_on(connection, statement, params)
+        with _translated(statement, self.session_of(connection)):
+            async with self._begun(connection, relaxed=relaxed):
                 return await self.run_on(connection, statement, params)
+
+    def _begun(self, connection: Connection, *, relaxed: bool) -> AbstractAsyncContextManager[object]:
+        mark = self.session_of(connection)
+        if not isinstance(mark, Mark):
+            return connection.transaction()
+        return steered(connection, mark, RELAXED if relaxed else DURABLE)
 
     @asynccontextmanager
     async def transaction(self, what: str) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
         async with self._connection(relaxed=False) as connection:
             with _translated(what, self.session_of(connection)):
-                async with connection.transaction():
+                async with self._begun(connection, relaxed=False):
                     yield Transaction(self, connection)
 
     @asynccontextmanager
@@ -147,16 +174,22 @@ class Database:
         async with self._nesting, self.transaction(what) as transaction:
             yield transaction
 
-    def translating(self, what: str, session: Session | None) -> AbstractContextManager[None]:
+    def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
         """Inside it, the driver's errors are told as ours."""
         return _translated(what, session)
 
     async def end_session(self, session: object) -> None:
         """See to it that a session we lost contact with does nothing more."""
-        if isinstance(session, Session):
-            [row] = await self.fetch("end_session", pid=session.pid, started=session.started)
-            if row["gone"] is False:
-                raise StoreUnavailable(f"session {session.pid} could not be ended")
+        match session:
+            case Session():
+                named = {"pid": session.pid, "started": session.started, "began": session.began}
+                [row] = await self.fetch("end_session", **named)
+            case Mark():
+                [row] = await self.fetch("end_marked", mark=session.text)
+            case _:
+                return
+        if row["gone"] is False:
+            raise StoreUnavailable(f"{session} could not be ended")
 
     async def lend(self) -> Connection:
         """A session for statements that are not ours: without our settings, and from a pool of its own,
@@ -172,10 +205,24 @@ class Database:
                         max_size=LENT,
                         timeout=CONNECT_WITHIN.total_seconds(),
                         server_settings={"application_name": "mainspring handler"},
-                        init=self._remember,
+                        **self._lent,
                     )
         with _connecting():
             return await self._lending.acquire()
+
+    @property
+    def _lent(self) -> dict[str, Any]:
+        # A reset behind a pooler would reset whatever session comes next.
+        return {"statement_cache_size": 0, "reset": _keep} if self._pooled else {"init": self._remember}
+
+    async def session_in(self, connection: Connection) -> Session | Mark | None:
+        """The same as `session_of`, for a lent session that is in its transaction."""
+        if not self._pooled:
+            return self.session_of(connection)
+        sql, _ = SQL["session"]
+        with _translated("session", None):
+            [row] = await connection.fetch(sql)
+        return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
 
     async def take_back(self, connection: Connection) -> None:
         """A lent session comes back; one that is broken or still in a transaction is thrown away."""
@@ -189,7 +236,7 @@ class Database:
     async def connect(self) -> asyncpg.Connection[Record]:
         """A session of its own, outside the pools, for notifications."""
         with _connecting():
-            return await asyncpg.connect(self._url, timeout=CONNECT_WITHIN.total_seconds())
+            return await asyncpg.connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
 
     async def close(self) -> None:
         """Let go of every session; running statements get the time of one connect to end."""
@@ -229,7 +276,16 @@ class Database:
         return self._pools[relaxed]
 
     async def _open(self, relaxed: bool) -> Pool:
-        commit = "off" if relaxed else "on"
+        if self._pooled:
+            how: dict[str, Any] = {
+                "server_settings": TOLD,
+                "statement_cache_size": 0,
+                "connection_class": PooledConnection,
+                "init": PooledConnection.learn,
+            }
+        else:
+            settings = {**TOLD, **(RELAXED if relaxed else DURABLE)}
+            how = {"server_settings": settings, "init": self._greet}
         with _connecting():
             return await asyncpg.create_pool(
                 self._url,
@@ -237,25 +293,36 @@ class Database:
                 max_size=self._size,
                 timeout=CONNECT_WITHIN.total_seconds(),
                 command_timeout=self.timeout.total_seconds(),
-                server_settings={**_SETTINGS, "synchronous_commit": commit},
-                init=self._remember,
                 reset=_keep,
+                **how,
             )
 
-    async def _remember(self, connection: asyncpg.Connection[Record]) -> None:
+    async def _greet(self, connection: asyncpg.Connection[Record]) -> None:
+        row = await self._remember(connection)
+        if row is not None and row["plans"] != STEERING["plan_cache_mode"]:
+            raise InvalidConfig("database.url", "a session without the settings it was asked for", _UNSTEERED)
+
+    async def _remember(self, connection: asyncpg.Connection[Record]) -> Record | None:
         sql, _ = SQL["session"]
         row = await connection.fetchrow(sql)
         if row is not None:
             self._sessions[row["pid"]] = Session(pid=row["pid"], started=row["backend_start"])
+        return row
 
-    def session_of(self, connection: Connection) -> Session | None:
+    def session_of(self, connection: Connection) -> Session | Mark | None:
         """How `end_session` is told of this session."""
+        if self._pooled:
+            mark: Mark | None = getattr(connection, "mark", None)  # one that is lent has none
+            return mark
         return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
 
     async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
         """Run one statement on a session that the caller has."""
         sql, names = SQL[statement]
-        with _translated(statement, self.session_of(connection)):
+        session = self.session_of(connection)
+        if self._pooled and isinstance(session, Mark):
+            sql = session.text + sql
+        with _translated(statement, session):
             return await connection.fetch(sql, *[params[name] for name in names])
 
 
@@ -292,6 +359,8 @@ def _connecting() -> Iterator[None]:
     try:
         yield
     except (asyncpg.PostgresError, *_BROKEN) as error:
+        if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
+            raise InvalidConfig("database.url", _said(error), _UNSTEERED) from error
         raise StoreUnavailable(f"cannot connect to PostgreSQL: {_said(error)}") from error
 
 
@@ -305,13 +374,15 @@ def _released() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(what: str, session: Session | None) -> Iterator[None]:
+def _translated(what: str, session: Session | Mark | None) -> Iterator[None]:
     try:
         yield
     except _NOT_TAKEN as error:
         raise StoreUnavailable(f"{what}: {_said(error)}") from error
     except asyncpg.DiskFullError as error:
         raise StoreFull(f"{what}: PostgreSQL has no room left: {_said(error)}") from error
+    except _UNPREPARED as error:
+        raise InvalidConfig("database.url", _said(error), _UNSTEERED) from error
     except _NO_SCHEMA as error:
         raise SchemaMismatch(0, 1, _said(error)) from error
     except _BROKEN as error:

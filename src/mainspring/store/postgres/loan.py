@@ -11,8 +11,9 @@ from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.borrower import PostgresBorrower, step_of
-from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.connection import Database, Session
 from mainspring.store.postgres.jobs import recorded, settle_batch
+from mainspring.store.postgres.pooled import Mark
 
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
@@ -23,11 +24,17 @@ if TYPE_CHECKING:
 class PostgresLoan:
     """One session, in one transaction."""
 
-    def __init__(self, database: Database, connection: Connection, transaction: Transaction) -> None:
+    def __init__(
+        self,
+        database: Database,
+        connection: Connection,
+        transaction: Transaction,
+        session: Session | Mark | None,
+    ) -> None:
         self.connection = connection
         self._database = database
         self._transaction = transaction
-        self._session = database.session_of(connection)
+        self._session = session
 
     async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
         try:
@@ -80,10 +87,11 @@ class PostgresEffects:
             transaction = connection.transaction()
             with self._database.translating("begin", None):
                 await transaction.start()
+            session = await self._database.session_in(connection)
         except BaseException:
             await self._database.take_back(connection)
             raise
-        return PostgresLoan(self._database, connection, transaction)
+        return PostgresLoan(self._database, connection, transaction, session)
 
     async def step(self, job_id: int, name: str) -> bool:
         return bool(await self._database.fetch("step", job_id=job_id, name=name))

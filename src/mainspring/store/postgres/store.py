@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.clock import Clock
+from mainspring.config.pooling import address
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.access import PostgresAccess
 from mainspring.store.postgres.acts import PostgresActs
@@ -68,7 +69,7 @@ class PostgresStore(
     def __init__(
         self, url: str, clock: Clock, *, timeout: timedelta, size: int = POOL_SIZE, hints: bool = True
     ) -> None:
-        database = Database(url, timeout=timeout, size=size)
+        database = Database(address(url), timeout=timeout, size=size)
         names, lines = Names(database), Lines(database)
         notifier = Notifier(database)
         PostgresJobs.__init__(self, database, names, lines, notifier, Hints(clock, enabled=hints), clock)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CHANNEL = "mainspring"
 REST = timedelta(milliseconds=10)
 CHECK_EVERY = timedelta(seconds=2)
+DEAF = "database.url has pool=transaction and no listen=HOST:PORT, and through such a pool nobody can listen"
 
 
 class Notifier:
@@ -57,11 +58,14 @@ class PostgresWaker:
     name = "waker"
 
     def __init__(self, database: Database, on_hint: Callable[[], None]) -> None:
+        self.deaf = None if database.listens else DEAF
         self._database = database
         self._on_hint = on_hint
         self._connection: asyncpg.Connection[Record] | None = None
 
     async def tick(self) -> timedelta:
+        if self.deaf:
+            return CHECK_EVERY
         if self._connection is None or self._connection.is_closed():
             connection = await self._database.connect()
             try:

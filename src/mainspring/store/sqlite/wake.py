@@ -16,6 +16,7 @@ class SQLiteWaker:
     first look always hints, for what happened before it."""
 
     name = "waker"
+    deaf = None
 
     def __init__(self, database: Database, on_hint: Callable[[], None]) -> None:
         self._database = database

@@ -30,10 +30,18 @@ SELECT current_setting('server_version') AS version, current_setting('synchronou
        current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";
 
 -- name: session
-SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
+SELECT pid, backend_start, now() AS began, current_setting('plan_cache_mode') AS plans
+FROM pg_stat_activity WHERE pid = pg_backend_pid();
 
 -- name: end_session
 -- A session we lost may still be at work: it must be gone before its work can be judged. Its start
 -- is part of its name, for process ids come round again.
 SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
-FROM pg_stat_activity WHERE pid = :pid AND backend_start = :started;
+FROM pg_stat_activity
+WHERE pid = :pid AND backend_start = :started AND (:began::timestamptz IS NULL OR xact_start = :began);
+
+-- name: end_marked
+-- The same behind a pooler, where a session is ours for one transaction only: it is known by what it runs.
+SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND starts_with(query, :mark);

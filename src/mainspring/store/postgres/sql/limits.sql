@@ -127,9 +127,10 @@ LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: claims_under_way
 -- Claims that began before this moment, by the server's own clock, and have not ended: they may not have seen the pause.
+-- Behind a pooler, statements begin with a mark.
 SELECT count(*)::int AS claims FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'mainspring' AND pid <> pg_backend_pid()
-  AND xact_start <= :began AND state <> 'idle' AND query LIKE 'WITH me AS MATERIALIZED%';
+  AND xact_start <= :began AND state <> 'idle' AND query ~ '^(/[*][^*]*[*]/ )?WITH me AS MATERIALIZED';
 
 -- name: server_now
 SELECT clock_timestamp() AS now;

@@ -1,0 +1,105 @@
+"""Schedulers against the number of schedules: at rest, at a tick of a thousand slots, and their memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from benchmarks.bench import Bench
+from benchmarks.growth.curve import Curve, spread
+from benchmarks.growth.fill import run
+from benchmarks.growth.processes import resident_mb, started
+from benchmarks.growth.target import app as target
+from mainspring import Mainspring
+from mainspring.engine.scheduler import Scheduler
+from mainspring.model.schedule import NewSchedule, Overlap
+from mainspring.trigger.interval import Every
+
+HOUR = timedelta(hours=1)
+DUE = 1000
+PASSES = 50
+UNITS = {
+    "rest p50": "ms",
+    "rest p99": "ms",
+    "tick": "ms for 1,000 slots",
+    "memory": "MB",
+    "of schedules": "MB per million",
+}
+
+
+async def against_schedules(bench: Bench, sizes: Sequence[int]) -> Curve:
+    """Most schedules are due in an hour; a thousand of them, of another expression, are due now."""
+    curve = Curve("A scheduler's pass against the number of schedules", "schedules", UNITS, "tick")
+    least: float | None = None
+    for size in sizes:
+        await _none(bench)
+        async with bench.app(target) as app:
+            store = await app.store()
+            now = await store.now(at=None)
+            await _put(bench, app, "rest", size - DUE, now + HOUR)
+            scheduler = Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
+            await scheduler.tick()
+            rest = []
+            for _ in range(PASSES):
+                began = time.perf_counter()
+                await scheduler.tick()
+                rest.append((time.perf_counter() - began) * 1000)
+            await _put(bench, app, "due", DUE, now)
+            before = await bench.count("slots")
+            began = time.perf_counter()
+            while await bench.count("slots") - before < DUE:
+                await scheduler.tick()
+            tick = (time.perf_counter() - began) * 1000
+        memory = await _memory(bench)
+        least = memory if least is None else least
+        over = None if memory is None or least is None or size == sizes[0] else memory - least
+        passes = spread(rest)
+        curve.points.append(
+            {
+                "schedules": size,
+                "rest p50": passes["p50"],
+                "rest p99": passes["p99"],
+                "tick": tick,
+                "memory": memory,
+                "of schedules": None if over is None else over * 1e6 / (size - sizes[0]),
+            }
+        )
+    await _none(bench)
+    return curve
+
+
+async def _put(bench: Bench, app: Mainspring, name: str, count: int, first: datetime) -> None:
+    """So many on one trigger of their own: its period tells them from others."""
+    period = HOUR * (2 if name == "rest" else 3)
+    schedule = NewSchedule(
+        name=f"{name}-0",
+        task="noop",
+        trigger=Every(period).encode(),
+        payload=b"{}",
+        overlap=Overlap.QUEUE_ALL,
+        next_at=first,
+        following_at=first + period,
+    )
+    store = await app.store()
+    await store.put_schedules([schedule], at=first - 2 * HOUR)
+    columns = (
+        "spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, active_from, overlap"
+    )
+    more = f"SELECT '{name}-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count - 1}) n"
+    await run(
+        bench,
+        f"INSERT INTO mainspring.schedules (name, {columns}) {more} WHERE name = '{name}-0'",
+        "VACUUM ANALYZE mainspring.schedules",
+    )
+
+
+async def _memory(bench: Bench) -> float | None:
+    """The most that a scheduler process had when it has looked once."""
+    async with started(bench, "scheduler", 1) as [process]:
+        return resident_mb(process.pid, peak=True)
+
+
+async def _none(bench: Bench) -> None:
+    await run(bench, "TRUNCATE mainspring.schedules CASCADE", "TRUNCATE mainspring.slots")
+    await run(bench, "DELETE FROM mainspring.specs", "TRUNCATE mainspring.jobs")

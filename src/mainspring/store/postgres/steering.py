@@ -1,0 +1,19 @@
+"""Settings of our sessions: made at connect, or in each transaction where a session lasts no longer."""
+
+from __future__ import annotations
+
+TOLD = {"application_name": "mainspring", "timezone": "UTC"}
+"""What poolers take at connect, too, and see to wherever we are sent."""
+STEERING = {
+    # Plans must not flip with the size of the backlog: always the index, always the same plan.
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+    # Nothing of ours may hold a lock or a snapshot for long.
+    "statement_timeout": "60s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "30s",
+}
+DURABLE = {**STEERING, "synchronous_commit": "on"}
+RELAXED = {**STEERING, "synchronous_commit": "off"}
