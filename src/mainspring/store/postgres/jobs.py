@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -20,7 +21,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.events import meet, prune_events, put_waits
-from mainspring.store.postgres.hints import Hints
+from mainspring.store.postgres.hints import Hints, Key, Place
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
@@ -46,6 +47,7 @@ RESOLVE_EVERY = timedelta(milliseconds=250)
 
 ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
 """Where these are in a claimed row: looked up once a job, and quicker than by name."""
+_DUE = itemgetter(RUN_AT, ID)
 GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
 T = TypeVar("T")
 
@@ -114,15 +116,20 @@ class PostgresJobs:
             )
             if not places:
                 self._hints.swept(began)
-            self._hints.note(((r[QUEUE], r[PRIORITY]), (r[RUN_AT], r[ID])) for r in rows)
+            # RETURNING keeps no order: most important first, and of a lane, the longest due.
+            if _is_one_lane(rows):
+                rows.sort(key=_DUE)
+            else:
+                place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
+                rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
+            self._hints.note(_lasts(rows))
             return rows
 
         hinted = bool(self._hints.places())
         rows = await look(False, limit)
         if hinted and len(rows) < limit and self._hints.may_sweep():
-            rows += await look(True, limit - len(rows))
-        place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
-        rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
+            # What lay before the hints has waited longer.
+            rows = await look(True, limit - len(rows)) + rows
         return [to_claim(row, worker_id, self._names) for row in rows]
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
@@ -146,8 +153,10 @@ class PostgresJobs:
                 settled = await _settle(transaction, settlements, at)
                 if starts:
                     await self._start(transaction, starts, settled, at)
-        if any(verdict in GOES_BACK for verdict, _ in groups):
-            self._hints.forget()
+        verdicts = {verdict for verdict, _ in groups}
+        if Verdict.RELEASED in verdicts:
+            self._hints.forget()  # as long due as before; all others are due from now on, behind every hint
+        if not verdicts.isdisjoint(GOES_BACK):
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
 
@@ -282,6 +291,21 @@ class PostgresJobs:
             self._notifier.poke()
         back = {row["id"] for row in rows}
         return [job_id for job_id in job_ids if job_id in back]
+
+
+def _is_one_lane(rows: list[Record]) -> bool:
+    """As nearly all claims are: told once a claim, and not once a job."""
+    return len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2
+
+
+def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:
+    """Of rows in order, each lane's last."""
+    following: Key | None = None
+    for row in reversed(rows):
+        lane = row[QUEUE], row[PRIORITY]
+        if lane != following:
+            following = lane
+            yield lane, (row[RUN_AT], row[ID])
 
 
 Fetch = Callable[..., Awaitable["list[Record]"]]
