@@ -43,8 +43,9 @@ export async function run(peer) {
 }
 
 function about({ package: name, bulk, ...rest }) {
-  const { version } = JSON.parse(fs.readFileSync(new globalThis.URL(`node_modules/${name}/package.json`, import.meta.url)));
-  return { ...rest, version, bulk: bulk > 0 };
+  const installed = new globalThis.URL(`node_modules/${name}/package.json`, import.meta.url);
+  const { version } = JSON.parse(fs.readFileSync(installed, "utf8"));
+  return { ...rest, version, bulk: bulk > 0, lacks: {} };
 }
 
 function canRun({ label, handlers, schedules }) {

@@ -14,12 +14,12 @@ It needs nothing but Python, as `mark.py` does. A program ends with one call:
   `many(jobs)`, which stores `noop` jobs from a list of `(number, sent_at)`; leave the method out otherwise.
   Both are coroutines if the context manager is asynchronous. `About.bulk` says how many a list holds at most.
 
-`URL`, `SCHEDULES` (a range of numbers) and `PERIOD` are what the environment says, `ABOUT.handler()` is the kind
-of handler that `noop` shall be, and `cron()` is when schedules fire.
+`URL`, `SCHEDULES` (a range of numbers) and `PERIOD` are what the environment says, `ABOUT.handler()` is the
+kind of handler that `noop` shall be, and `cron()` is when schedules fire.
 
-Whatever a peer cannot do: raise `Unsupported("why")`, and `{"unsupported": "why"}` is printed. A `PEER_HANDLER`
-that is not in `About.handlers` and a `PEER_PERIOD` without its kind of schedule are refused so before a worker
-starts.
+Whatever a peer cannot do: raise `Unsupported("why")`, and `{"unsupported": "why"}` is printed; so it is for
+a command named in `About.lacks` and, before a worker starts, for a `PEER_HANDLER` that is not in
+`About.handlers` and a `PEER_PERIOD` without its kind of schedule.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -64,6 +64,8 @@ class About:
     """Of "minute" and "second"."""
     bulk: int = 0
     """How many jobs one call stores at most; 0 when there is no such call."""
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """Commands that it cannot do, and why."""
 
     def handler(self) -> str:
         return os.environ.get("PEER_HANDLER") or self.handlers[0]
@@ -87,6 +89,8 @@ def run(
     command, *arguments = sys.argv[1:]
     found: dict[str, Any] | None = None
     try:
+        if why := about.lacks.get(command):
+            raise Unsupported(why)
         match command, arguments:
             case "about", []:
                 found = _about(about)
@@ -104,8 +108,8 @@ def run(
                 found = {"pending": _called(pending, (), runner)}
             case _:
                 found = _stored(_stores(about, command, arguments), client, runner)
-    except Unsupported as why:
-        found = {"unsupported": str(why)}
+    except Unsupported as lacking:
+        found = {"unsupported": str(lacking)}
     if found is not None:
         print(json.dumps(found), flush=True)
 
@@ -122,7 +126,7 @@ def cron(seconds: str = "") -> str:
     return f"{every} * * * * *" if seconds == "first" else f"* * * * * {every}"
 
 
-# A workload is a generator of what the client's methods returned: nothing, or what is awaited before the next.
+# A workload is a generator of what the client's methods returned: nothing, or what is to be awaited.
 Steps = Iterator[Any]
 Workload = Callable[[Any, Callable[[float], Any], dict[str, float]], Steps]
 

@@ -38,10 +38,12 @@ const options = { connectionString: URL, logger: quiet };
 const about = {
   label: "Graphile Worker",
   package: "graphile-worker",
-  durability: "PostgreSQL: jobs and completions are committed; a completion is written in a batch shortly after the handler ended, and a killed worker's jobs, fetched ones too, run again after 4 hours.",
+  durability:
+    "PostgreSQL: jobs and completions are committed; completions wait for others of the same moment, and a killed " +
+    "worker's jobs, those it only fetched too, run again after 4 hours.",
   settings:
-    `concurrentJobs ${CONCURRENCY} (10, 24 and 100 tried), localQueue.size ${LOCAL_QUEUE} (200 to 1000 tried: jobs are ` +
-    "fetched in batches), completeJobBatchDelay and failJobBatchDelay 0 (0, 10 and 100 ms tried: completions are " +
+    `concurrentJobs ${CONCURRENCY} (10 and 100 tried), localQueue.size ${LOCAL_QUEUE} (200 to 1,000 tried: jobs ` +
+    "are fetched in batches), completeJobBatchDelay and failJobBatchDelay 0 (0, 10 and 100 ms tried: completions are " +
     "written in batches, without a wait); addJobs of 1,000 (10,000 was no faster). Node 24, which it asks for.",
   handlers: ["async"],
   bulk: 1000,

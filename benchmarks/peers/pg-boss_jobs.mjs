@@ -14,10 +14,12 @@ const QUEUES = ["noop", "slow", "tick"];
 const about = {
   label: "pg-boss",
   package: "pg-boss",
-  durability: "PostgreSQL: jobs and completions are committed; a batch is completed as one when its handler ended, and a killed worker's jobs run again after 15 minutes.",
+  durability:
+    "PostgreSQL: jobs and completions are committed; a batch is completed as one when its handler ended, and a " +
+    "killed worker's jobs run again after 15 minutes.",
   settings:
-    `batchSize ${BATCH} (100 to 2000 tried), localConcurrency ${WORKERS} (1 to 10 tried: loops that fetch while others ` +
-    "run), burstWhenBatchFull, useListenNotify and the queue's notify (a job wakes a worker), polls every 0.5 s, its " +
+    `batchSize ${BATCH} (100 to 2,000 tried), localConcurrency ${WORKERS} (1 to 10 tried: loops that fetch while ` +
+    "others run), burstWhenBatchFull, useListenNotify and the queue's notify (a job wakes a worker), polls every 0.5 s, its " +
     "least; a batch is completed as one. cronMonitorIntervalSeconds and cronWorkerIntervalSeconds 1, their least. " +
     "insert() of 1,000. A partition of its own for the queue was no faster. Node 24, which it asks for.",
   handlers: ["async"],
