@@ -29,7 +29,11 @@ def environment(name: str) -> Path:
     if not stamp.exists() or stamp.read_text() != pins.read_text():
         (_node if pins.suffix == ".json" else _python)(home, pins)
         stamp.write_text(pins.read_text())
-    return _program("node") if pins.suffix == ".json" else home / "bin" / "python"
+    if pins.suffix == ".txt":
+        return home / "bin" / "python"
+    # A peer that needs a newer Node than the machine's pins one.
+    own = home / "node_modules" / ".bin" / "node"
+    return own if own.exists() else _program("node")
 
 
 def program(name: str) -> list[str]:
@@ -38,7 +42,7 @@ def program(name: str) -> list[str]:
     script = PEERS / f"{name}_jobs{'.mjs' if interpreter.name == 'node' else '.py'}"
     if script.suffix == ".mjs":
         # A module looks for packages beside itself, and nowhere else.
-        for each in (script, PEERS / "mark.mjs"):
+        for each in (script, PEERS / "commands.mjs", PEERS / "mark.mjs"):
             shutil.copy(each, FOLDER / name)
         script = FOLDER / name / script.name
     return [str(interpreter), str(script)]
