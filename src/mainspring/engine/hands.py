@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import types
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import copy_context
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from mainspring.waiting import NOW, pause
@@ -35,6 +35,8 @@ class Hands(Generic[W]):
         self._now = now
         self._waiting: deque[W] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._coming = 0
+        """Hands that were called and have not begun."""
 
     def give(self, works: Iterable[W]) -> None:
         """Have these done, soon and in this order."""
@@ -42,7 +44,8 @@ class Hands(Generic[W]):
         self._call(1)
 
     def _call(self, count: int) -> None:
-        for _ in range(min(count, len(self._waiting))):
+        for _ in range(min(count, len(self._waiting) - self._coming)):
+            self._coming += 1
             task = asyncio.get_running_loop().create_task(self._hand())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -51,53 +54,51 @@ class Hands(Generic[W]):
         self._call(SPREAD)
 
     async def _hand(self) -> None:
+        self._coming -= 1
         me = asyncio.current_task()
         assert me is not None  # noqa: S101 - it runs as a task
         began = self._now()
         while self._waiting:
-            apart = _Apart(self._work(self._waiting.popleft(), me), self._spread)
             try:
-                await apart
+                waited = await _apart(self._work(self._waiting.popleft(), me), self._spread)
             except BaseException:
                 self._call(1)  # a defect of ours, or the loop's end: others go on
                 raise
             if me.cancelling():
                 self._call(1)
                 return
-            if apart.waited:
+            if waited:
                 began = self._now()
             elif self._now() - began > YIELD_AFTER:
                 await pause(NOW)
                 began = self._now()
 
 
-class _Apart:
-    """Awaits a coroutine in a context of its own, and tells the first time that it has to wait."""
-
-    __slots__ = ("_on_wait", "_work", "waited")
-
-    def __init__(self, work: Coroutine[Any, Any, None], on_wait: Callable[[], None]) -> None:
-        self._work = work
-        self._on_wait = on_wait
-        self.waited = False
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        work, run = self._work, copy_context().run
+@types.coroutine
+def _apart(work: Coroutine[Any, Any, None], on_wait: Callable[[], None]) -> Generator[Any, Any, bool]:
+    """Awaits a coroutine in a context of its own; tells the first time that it waits, and answers whether it
+    did."""
+    run, send = copy_context().run, work.send
+    try:
+        awaited = run(send, None)
+    except StopIteration:
+        return False
+    on_wait()
+    while True:
         try:
-            awaited = run(work.send, None)
-        except StopIteration:
-            return
-        self.waited = True
-        self._on_wait()
-        while True:
+            answer = yield awaited
+        except GeneratorExit:
+            run(work.close)
+            raise
+        except BaseException as error:  # noqa: BLE001 - not swallowed: it is the coroutine's
+            raised = error
+        else:
             try:
-                step = partial(work.send, (yield awaited))
-            except GeneratorExit:
-                run(work.close)
-                raise
-            except BaseException as error:  # noqa: BLE001 - not swallowed: it is the coroutine's
-                step = partial(work.throw, error)
-            try:
-                awaited = run(step)
+                awaited = run(send, answer)
             except StopIteration:
-                return
+                return True
+            continue
+        try:
+            awaited = run(work.throw, raised)
+        except StopIteration:
+            return True
