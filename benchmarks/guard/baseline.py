@@ -42,7 +42,7 @@ def changes(before: Mapping[str, Counts], now: Mapping[str, Counts]) -> Iterator
     for workload in [*before, *(each for each in now if each not in before)]:
         old, new = before.get(workload, Counts()), now.get(workload, Counts())
         for kind, was, is_now in zip(KINDS, old.numbers, new.numbers, strict=True):
-            if abs(is_now - was) > LIMIT * was:
+            if abs(is_now - was) > LIMIT * was + 1e-9:  # fractions are not exact
                 yield Change(workload, kind, was, is_now)
 
 

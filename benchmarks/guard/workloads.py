@@ -16,7 +16,7 @@ from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.serve import serve
 from mainspring.trigger.interval import Every
 
-CONCURRENCY = 20
+CONCURRENCY = 10
 """Claims are filled by hands, not by chance: jobs are there before the worker is. So few, that there are
 enough claims to tell one more or less from a tenth of them."""
 CHUNK = 200

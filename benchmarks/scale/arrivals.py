@@ -24,6 +24,8 @@ class Due:
     second: int
     window: int
     slots: int
+    triggers: int = 1
+    """How many of them there are: each is opened, and fired by statements of its own."""
 
 
 @cache
@@ -38,17 +40,19 @@ def seconds(cron: str, tz: str) -> tuple[int, ...]:
 
 
 def share(schedules: int, sets: int, number: int) -> int:
-    """Of schedules that are dealt out to so many shard sets: those of one of them. The first get what is over,
-    so that set 0 is the largest."""
+    """Of schedules that are dealt out to so many shard sets: those of one of them. The first get what is
+    over, so that set 0 is the largest."""
     return schedules // sets + (number < schedules % sets)
 
 
 def day(herds: Iterable[Herd], sets: int = 1, number: int = 0) -> list[Due]:
     """What falls due in one shard set, in order."""
     slots: dict[tuple[int, int], int] = defaultdict(int)
+    triggers: dict[tuple[int, int], int] = defaultdict(int)
     for herd in herds:
         here = share(herd.schedules, sets, number)
         if here:
             for second in seconds(herd.cron, herd.tz):
                 slots[second, herd.window] += here
-    return [Due(second, window, count) for (second, window), count in sorted(slots.items())]
+                triggers[second, herd.window] += 1
+    return [Due(*key, slots[key], triggers[key]) for key in sorted(slots)]

@@ -29,10 +29,11 @@ class Curve:
         return self.totals[-1]
 
     def when(self, numbers: Sequence[float]) -> Iterator[float]:
-        """The time of each of these, which are in order: when the line first reached it."""
+        """The time of each of these, which are in order: when the line first reached it. A thousandth of one
+        is none: sums of fractions are not exact."""
         corner, last = 1, len(self.times) - 1
         for number in numbers:
-            while corner < last and self.totals[corner] < number:
+            while corner < last and self.totals[corner] < number - 1e-3:
                 corner += 1
             low, high = self.totals[corner - 1], self.totals[corner]
             start, end = self.times[corner - 1], self.times[corner]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from benchmarks.scale.curve import Curve
 
-POINTS = 50
-"""Jobs looked at of a herd, evenly among them: the last one is among those."""
+POINTS = 100_000
+"""Jobs looked at in all, about. Of a herd they are evenly among its jobs, and the last one is one of them."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,12 @@ class Sample:
 def samples(first: Curve, then: Curve) -> Iterator[Sample]:
     """Jobs of every stretch of the line; the n-th that should have been is the n-th that was."""
     numbers, weights, times = [], [], []
+    each = min(max(POINTS // len(first.times), 4), 100)
     for corner in range(1, len(first.times)):
         low, high = first.totals[corner - 1], first.totals[corner]
         if high > low:
             at_once = first.times[corner] == first.times[corner - 1]
-            points = POINTS if at_once else 1
+            points = each if at_once else 1
             for point in range(1, points + 1):
                 numbers.append(low + (high - low) * point / points)
                 weights.append((high - low) / points)

@@ -1,7 +1,7 @@
 """Which schedules there are, when there are millions: shares of a kind that people write.
 
-The shares are an assumption, and stand here to be changed. Half of all schedules are daily or rarer, and most of
-those are for a round hour of somebody's morning or night: that is what makes herds.
+The shares are an assumption, and stand here to be changed. Half of all schedules are daily or rarer, and most
+of those are for a round hour of somebody's morning or night: that is what makes herds.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ ZONES = {
 }
 HOURS = {0: 25, 1: 8, 2: 12, 3: 10, 4: 6, 5: 5, 6: 8, 7: 5, 8: 6, 9: 8, 12: 3, 18: 2, 22: 2}
 MINUTES = {0: 60, 30: 15, 15: 8, 5: 6, 10: 6, 45: 5}
+RARE_HOURS = {0: 60, 9: 40}
+"""The same for what is weekly or monthly."""
 WEEKDAYS = {"1": 50, "5": 20, "0": 30}
 DAYS = {"1": 70, "15": 15, "L": 15}
 
@@ -85,7 +87,7 @@ KINDS = (
 
 
 def apportioned(whole: int, weights: Sequence[int]) -> list[int]:
-    """The whole in parts as heavy as their weights; not one is lost. The largest remainders get what is left."""
+    """The whole in parts as heavy as their weights; not one is lost. The largest remainders get the rest."""
     total = sum(weights)
     parts = [whole * weight // total for weight in weights]
     by_remainder = sorted(range(len(weights)), key=lambda n: (-(whole * weights[n] % total), n))
@@ -102,9 +104,7 @@ def mixture(schedules: int, spread: Spread = Spread.NONE) -> list[Herd]:
         counts = apportioned(count, [weight for _, _, weight in triggers])
         window = min(kind.period, WINDOW) if spread is Spread.WINDOW else 0
         found += [
-            Herd(cron, tz, each, window)
-            for (cron, tz, _), each in zip(triggers, counts, strict=True)
-            if each
+            Herd(cron, tz, each, window) for (cron, tz, _), each in zip(triggers, counts, strict=True) if each
         ]
     return found
 
@@ -122,7 +122,7 @@ def _triggers(kind: Kind, spread: Spread) -> Iterator[tuple[str, str, int]]:
         return
     minutes = dict.fromkeys(range(60), 1) if hashed else MINUTES
     for tz, here in ZONES.items():
-        for hour, at in HOURS.items():
+        for hour, at in (HOURS if kind.name == "daily" else RARE_HOURS).items():
             for minute, past in minutes.items():
                 for days, often in _days(kind).items():
                     yield f"{minute} {hour} {days}", tz, here * at * past * often

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from benchmarks.scale.arrivals import DAY, Due
 from benchmarks.scale.curve import Curve
 
-STEP = 0.1
+STEP = 0.2
 """Seconds between two looks at who needs the primary: no lateness is known better than that."""
 ENDLESS = 2 * DAY
 """What is not done by then is not going to be."""
@@ -30,9 +30,16 @@ class Primary:
     runs: float
     """Jobs claimed and settled, while it does nothing else."""
 
-    def seconds(self, slots: float) -> float:
-        """It is busy with so many, from slot to history."""
-        return slots / self.fires + slots / self.runs
+    opens: float = 0.0
+    """Seconds that a trigger takes, however few schedules it has."""
+
+    def firing(self, due: Due) -> float:
+        """Seconds it takes to fire them."""
+        return due.slots / self.fires + due.triggers * self.opens
+
+    def seconds(self, due: Due) -> float:
+        """It is busy with these, from slot to history."""
+        return self.firing(due) + due.slots / self.runs
 
 
 class Overrun(Exception):
@@ -50,7 +57,7 @@ class Day:
     """Jobs, by when they should start."""
     run: Curve = field(default_factory=Curve)
     depth: list[float] = field(default_factory=list)
-    """At the end of each minute: jobs that should have started and have not ended."""
+    """The most jobs, in each minute, that should have started and had not ended."""
     busy: float = 0.0
     """Seconds of the primary."""
 
@@ -60,6 +67,8 @@ class _Group:
     """Slots of one second with one window, of which not all are fired."""
 
     due: Due
+    rate: float
+    """Slots of it that are fired in a second, while nothing else is done."""
     fired: float = 0.0
     wanted: float = 0.0
     ready: float = 0.0
@@ -82,11 +91,15 @@ class Simulation:
         self._number = 0
         self._unfired: deque[_Group] = deque()
         self._pending = 0.0
+        """Seconds of the primary that firing will take."""
         self._ready = 0.0
+        self._deepest = 0.0
         self._rate = 0.0
         """Jobs whose place comes in each second, of those that were all fired."""
         self._ends: dict[int, float] = defaultdict(float)
         """How much less that is from a step on."""
+        self._before = 0.0
+        """The rate as it was when a step began: who joined in it has been counted up to its end."""
 
     def run(self) -> Day:
         """The day, and as long after it as jobs are left."""
@@ -96,11 +109,12 @@ class Simulation:
             if not self._at_work:
                 self._skip(round(self._coming[0].second / self._step))
             self._arrive()
+            self._deepest = max(self._deepest, self.day.wanted.total - self.day.run.total)
             self._number += 1
             self._work()
             self._spread()
             if self._number % self._per_minute == 0:
-                self.day.depth.append(max(self.day.wanted.total - self.day.run.total, 0.0))
+                self._end_minute()
         return self.day
 
     @property
@@ -111,51 +125,59 @@ class Simulation:
     def _at_work(self) -> bool:
         return bool(self._unfired or self._ready > 0 or self._ends)
 
+    def _end_minute(self) -> None:
+        self.day.depth.append(self._deepest)
+        self._deepest = 0.0
+
     def _skip(self, target: int) -> None:
         """Nobody needs anything until then."""
-        self.day.depth.extend([0.0] * (target // self._per_minute - self._number // self._per_minute))
+        for _ in range(target // self._per_minute - self._number // self._per_minute):
+            self._end_minute()
         self._number = target
         for curve in (self.day.fired, self.day.wanted, self.day.run):
             curve.add(self._now, 0.0)
 
     def _arrive(self) -> None:
         while self._coming and round(self._coming[0].second / self._step) <= self._number:
-            group = _Group(self._coming.popleft())
-            self.day.due.jump(self._now, group.due.slots)
-            self._unfired.append(group)
-            self._pending += group.due.slots
-            if not group.due.window:
-                self.day.wanted.jump(self._now, group.due.slots)
+            due = self._coming.popleft()
+            seconds = self._primary.firing(due)
+            self.day.due.jump(self._now, due.slots)
+            self._unfired.append(_Group(due, due.slots / seconds))
+            self._pending += seconds
+            if not due.window:
+                self.day.wanted.jump(self._now, due.slots)
 
     def _work(self) -> None:
         """Who gets how much of the primary in this step."""
         step, primary = self._step, self._primary
-        to_fire, to_run = self._pending / primary.fires, self._ready / primary.runs
+        to_fire, to_run = self._pending, self._ready / primary.runs
         firing = min(to_fire, max(step / 2, step - to_run))
         running = min(to_run, step - firing)
         ran = self._ready if running >= to_run else running * primary.runs
         self._ready -= ran
         self.day.run.add(self._now, ran)
-        self._fire(self._pending if firing >= to_fire else firing * primary.fires)
+        self._fire(firing)
         self.day.busy += firing + running
 
-    def _fire(self, slots: float) -> None:
-        self.day.fired.add(self._now, slots)
-        self._pending -= slots
-        while self._unfired and (slots > 0 or self._pending <= 0):
+    def _fire(self, seconds: float) -> None:
+        last, total = seconds >= self._pending, 0.0
+        self._pending = 0.0 if last else self._pending - seconds
+        while self._unfired and (last or seconds > 0):
             group = self._unfired[0]
             left = group.due.slots - group.fired
-            here = left if self._pending <= 0 else min(slots, left)
-            slots -= here
+            here = left if last else min(seconds * group.rate, left)
+            seconds -= here / group.rate
             group.fired += here
+            total += here
             if not group.due.window:
                 self._ready += here
             if here < left:
-                return
+                break
             group.fired = group.due.slots
             self._unfired.popleft()
             if group.due.window:
                 self._all_fired(group)
+        self.day.fired.add(self._now, total)
 
     def _all_fired(self, group: _Group) -> None:
         """From here on its jobs get ready as their places come."""
@@ -184,9 +206,6 @@ class Simulation:
         if not self._ends:
             self._rate = 0.0
         self._before = self._rate
-
-    _before = 0.0
-    """The rate as it was when this step began: who joined in it has been counted up to its end."""
 
 
 def simulate(arrivals: Sequence[Due], primary: Primary, step: float = STEP) -> Day:
