@@ -12,7 +12,7 @@ from benchmarks.guard.measure import measured
 from benchmarks.guard.workloads import STORES, WORKLOADS
 
 UNITS = {f"{store}: {each.name}": each.unit for each in WORKLOADS for store in STORES}
-ADVICE = "More than meant? Find it. As meant, or fewer? `python -m benchmarks.guard --write` records it."
+ADVICE = "More than meant? Find it. As meant, or fewer? `make guard ARGS=--write` records it."
 
 
 def main() -> int:

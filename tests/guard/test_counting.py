@@ -41,9 +41,10 @@ def test_ten_percent_is_let_through_and_more_is_not() -> None:
 def test_a_count_that_was_zero_may_not_come_up() -> None:
     before = {"rest": Counts(statements=3)}
 
-    found = list(changes(before, {"rest": Counts(statements=3, log=1)}))
+    found = list(changes(before, {"rest": Counts(statements=3, log=20, trips=1)}))
 
-    assert [each.sentence for each in found] == ["rest: from nothing more log, 0 before, 1 now"]
+    assert [each.sentence for each in found] == ["rest: from nothing more trips, 0 before, 1 now"]
+    assert [each.kind for each in changes(before, {"rest": Counts(statements=3, log=21)})] == ["log"]
 
 
 def test_a_workload_that_came_or_went_is_told() -> None:
