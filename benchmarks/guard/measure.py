@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -36,16 +36,18 @@ Figures = dict[str, Counts]
 """By store and workload: `sqlite: enqueue in bulk`."""
 
 
-def measured(times: int = 1) -> Figures:
-    """Every figure, on both stores; with so many times the rounds that are usual."""
+def measured(times: int = 1, only: Collection[str] | None = None) -> Figures:
+    """Every figure, on both stores, or only these; with so many times the rounds that are usual."""
     figures: Figures = {}
-    for opened in (sqlite, postgres):
-        with opened() as meter:
-            asyncio.run(_migrated(meter))
-            for workload in WORKLOADS:
-                if meter.bench.engine in workload.only:
+    for engine, opened in (("sqlite", sqlite), ("postgresql", postgres)):
+        here = {f"{engine}: {each.name}": each for each in WORKLOADS if engine in each.only}
+        wanted = {name: each for name, each in here.items() if only is None or name in only}
+        if wanted:
+            with opened() as meter:
+                asyncio.run(_migrated(meter))
+                for name, workload in wanted.items():
                     found = slope(meter, workload, workload.repeats * times)
-                    figures[f"{meter.bench.engine}: {workload.name}"] = found.only(workload.kinds)
+                    figures[name] = found.only(workload.kinds)
     return figures
 
 
