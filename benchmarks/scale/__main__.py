@@ -55,6 +55,8 @@ def about() -> dict[str, object]:
         "commit": commit.stdout.strip() or "unknown",
         "python": platform.python_version(),
         "cores": os.cpu_count(),
+        # What others took is in every figure of time.
+        "load of others at the start": round(os.getloadavg()[0], 1),
     }
 
 
