@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema bench bench-growth bench-peers bench-report bench-pages bench-workflows clean
+.PHONY: help run test check fmt schema guard bench bench-growth bench-peers bench-report bench-scale bench-pages bench-workflows clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ bench-report: $(DEV_STAMP) ## Make docs/benchmarks.md of the results
 
 bench-growth: $(DEV_STAMP) ## Draw cost per job as backlog, history, schedules, workers and time grow, hours (ARGS='--small')
 	$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-scale: $(DEV_STAMP) ## Fill a PostgreSQL with schedules, simulate a day of 100M, write docs/scale.md (ARGS='--schedules 10000000')
+	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+guard: $(DEV_STAMP) ## Count what a job costs, beside what was recorded (ARGS=--write records it)
+	$(BIN)/python -m benchmarks.guard $(ARGS)
 
 bench-pages: $(DEV_STAMP) ## Time what stands behind every page over a full PostgreSQL (ARGS='--scale 0.1')
 	$(BIN)/python -m benchmarks.pages $(ARGS)
