@@ -14,6 +14,7 @@ import pytest
 
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import connection as postgres
+from mainspring.store.postgres import steering
 from mainspring.store.sqlite import connection as sqlite
 from mainspring.testing.clock import ManualClock
 
@@ -133,7 +134,9 @@ def explain(loaded_postgres, run):
     """Runs a named statement as the store does, under its settings and a generic plan; rolled back."""
 
     async def explained(name, params):
-        connection = await asyncpg.connect(loaded_postgres, server_settings=postgres._SETTINGS)
+        connection = await asyncpg.connect(
+            loaded_postgres, server_settings={**steering.TOLD, **steering.STEERING}
+        )
         try:
             sql, names = postgres.SQL[name]
             async with connection.transaction():

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from mainspring.store.postgres import connection as postgres
+from mainspring.store.postgres import steering
 
 #: How a statement may reach a row: by its key, through its lane, or where it already knows it lies.
 ALLOWED = {
@@ -22,7 +23,8 @@ ALLOWED = {
     "schedules_pkey": ("id = ",),
     "dead_jobs_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
-    "schedules_spec": ("spec_id = ", "> f_1.last_id"),
+    "schedules_spec": ("spec_id = ", ".last_id"),
+    "fires_pkey": ("spec_id = ",),
     "specs_pkey": ("id = ",),
     "specs_due": ("next_at",),
     "specs_unplanned": ("id = ",),
@@ -114,7 +116,7 @@ STATEMENTS = [
 
 
 async def plan_on_empty(url: str, statement: str) -> list[str]:
-    connection = await asyncpg.connect(url, server_settings=postgres._SETTINGS)
+    connection = await asyncpg.connect(url, server_settings=steering.STEERING)
     try:
         await connection.execute("VACUUM ANALYZE")
         sql, names = postgres.SQL[statement]

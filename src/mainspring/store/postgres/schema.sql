@@ -168,11 +168,12 @@ CREATE TABLE mainspring.fires (
     last_id bigint DEFAULT 0 NOT NULL,
     skip text,
     note text,
-    CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at)
+    until_id bigint DEFAULT '9223372036854775807'::bigint NOT NULL,
+    CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at, until_id)
 ) WITH (
     fillfactor=50
 );
-CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, spec_id);
+CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, ((spec_id + 0)), until_id);
 CREATE TABLE mainspring.gates (
     id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
     name text NOT NULL,

@@ -137,17 +137,18 @@ RETURNING spec_id;
 -- name: fire
 -- Ledger rows, jobs and the fire's cursor in one statement: killed anywhere, any scheduler goes on
 -- from the cursor, and the ledger's key makes a second try a no-op. A spec's slots are fired in order,
--- one at a time, so that two slots of one schedule never decide about overlap at once. The schedules
--- are held FOR SHARE: a pause waits for us, or we see it.
+-- one at a time, so that two slots of one schedule never decide about overlap at once; of one slot,
+-- several ranges of schedules may be fired at once. The schedules are held FOR SHARE: a pause waits for
+-- us, or we see it.
 WITH f AS MATERIALIZED (
-    SELECT x.spec_id, x.slot_at, x.since, x.skip, x.note, x.last_id FROM mainspring.fires x
+    SELECT x.spec_id, x.slot_at, x.since, x.skip, x.note, x.last_id, x.until_id FROM mainspring.fires x
     -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
     WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.fires o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
-    ORDER BY x.slot_at, x.spec_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
+    ORDER BY x.slot_at, x.spec_id + 0, x.until_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
 ), taken AS MATERIALIZED (
     SELECT s.*, f.slot_at, f.since, f.skip, f.note, coalesce(:at::timestamptz, now()) - f.slot_at AS late
     FROM f CROSS JOIN LATERAL (
-        SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 LIMIT :limit FOR SHARE
+        SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= f.until_id ORDER BY id + 0 LIMIT :limit FOR SHARE
     ) s
 ), decided AS MATERIALIZED (
     SELECT t.*, l.live, l.blocker,
@@ -208,13 +209,25 @@ WITH f AS MATERIALIZED (
                             AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
 ), counted AS (
     SELECT count(*) AS taken, max(id) AS last_id FROM taken
+), onward AS MATERIALIZED (
+    -- What is left, cut in two where it is worth it: another scheduler takes the other half.
+    SELECT f.*, c.last_id AS from_id,
+           CASE WHEN least(f.until_id, t.top_id) - c.last_id > 2 * :limit
+                     AND (SELECT count(*) FROM mainspring.fires p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
+                THEN (c.last_id + least(f.until_id, t.top_id)) / 2 END AS middle_id
+    FROM f, counted c, LATERAL (SELECT id + 0 AS top_id FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 DESC LIMIT 1) t
+    WHERE c.taken = :limit
 ), forward AS (
     -- By key, not a join: planned on an empty table that walks every open fire.
-    UPDATE mainspring.fires SET last_id = (SELECT last_id FROM counted)
-    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND (SELECT taken FROM counted) = :limit
+    UPDATE mainspring.fires SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
+    WHERE spec_id = (SELECT spec_id FROM onward) AND slot_at = (SELECT slot_at FROM onward) AND until_id = (SELECT until_id FROM onward)
+), cut AS (
+    INSERT INTO mainspring.fires (spec_id, slot_at, since, skip, note, last_id, until_id)
+    SELECT spec_id, slot_at, since, skip, note, from_id, middle_id FROM onward WHERE middle_id IS NOT NULL
 ), done AS (
     DELETE FROM mainspring.fires
-    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND (SELECT taken FROM counted) < :limit
+    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND until_id = (SELECT until_id FROM f)
+      AND (SELECT taken FROM counted) < :limit
 )
 SELECT f.slot_at, coalesce(:at::timestamptz, now()) AS now,
        (SELECT count(*) FROM ledger WHERE job_id IS NOT NULL)::int AS fired,
@@ -222,8 +235,11 @@ SELECT f.slot_at, coalesce(:at::timestamptz, now()) AS now,
 FROM f;
 
 -- name: next_due
-SELECT greatest(next_at - coalesce(:at::timestamptz, now()), interval '0') AS wait
-FROM mainspring.specs
-WHERE next_at IS NOT NULL AND id <> ALL (:beside::int[])
-ORDER BY next_at
-LIMIT 1;
+-- A fire that another scheduler has in hand may soon be cut in two, or that scheduler may die: it is looked at again.
+SELECT least(
+    (SELECT greatest(next_at - coalesce(:at::timestamptz, now()), interval '0')
+     FROM mainspring.specs
+     WHERE next_at IS NOT NULL AND id <> ALL (:beside::int[])
+     ORDER BY next_at
+     LIMIT 1),
+    CASE WHEN EXISTS (SELECT 1 FROM mainspring.fires) THEN interval '10 milliseconds' END) AS wait;

@@ -20,14 +20,14 @@ least((
 -- name: watch_overdue
 SELECT s.name, d.slot_at, s.expect_start_within
 FROM (
-    (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id FROM mainspring.specs
+    (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id, 9223372036854775807 AS until_id FROM mainspring.specs
      WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT :most)
     UNION ALL
-    (SELECT spec_id, slot_at, last_id FROM mainspring.fires ORDER BY slot_at LIMIT :most)
+    (SELECT spec_id, slot_at, last_id, until_id FROM mainspring.fires ORDER BY slot_at LIMIT :most)
 ) d
 CROSS JOIN LATERAL (
     SELECT name, expect_start_within FROM mainspring.schedules
-    WHERE spec_id = d.spec_id AND id + 0 > d.last_id AND active_from < d.slot_at AND paused_at IS NULL
+    WHERE spec_id = d.spec_id AND id + 0 > d.last_id AND id + 0 <= d.until_id AND active_from < d.slot_at AND paused_at IS NULL
       AND d.slot_at <= coalesce(:at::timestamptz, now()) - least(:missed_after::interval, expect_start_within)
     ORDER BY id + 0 LIMIT :most
 ) s
