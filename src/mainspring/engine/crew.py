@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 
@@ -17,6 +18,7 @@ from mainspring.engine.hands import Hands
 from mainspring.engine.journal import Journal
 from mainspring.engine.run import Ending, Run
 from mainspring.engine.settler import Settler
+from mainspring.engine.threads import Call
 from mainspring.engine.timers import Timers
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
@@ -104,7 +106,8 @@ class Crew:
     def start(self, claims: Iterable[Claim]) -> None:
         """Take these claims in hand. One that is in hand already, because the store forgot the first
         grant in a crash, simply goes on; under a new fence, the old run has lost."""
-        runs, limit = [], self._limit
+        runs, limit, plain = [], self._limit, self._tracer is None
+        self._tells_start = self._telemetry.hears(RunStarted)
         for claim in claims:
             old = self._runs.get(claim.job_id)
             if old is not None:
@@ -112,8 +115,11 @@ class Crew:
                     continue
                 self._end(old, Ending.DROP)
             run = self._runs[claim.job_id] = Run(claim, limit)
-            runs.append(run)
-        self._tells_start = self._telemetry.hears(RunStarted)
+            task = self._registry.get(claim.task)
+            if plain and self._executor.is_plain(task, claim):
+                self._begin(run, task)
+            else:
+                runs.append(run)
         self._hands.give(runs)
 
     def unwritten(self) -> set[tuple[int, int]]:
@@ -172,9 +178,19 @@ class Crew:
         if run.ending is ending or run.ending is Ending.DROP:
             return
         run.ending = ending
+        if run.call is not None:
+            self._end_call(run, run.call)
+            return
         if run.task is not None:
             run.task.cancel()
         self._overdue(run)
+
+    def _end_call(self, run: Run, call: Call) -> None:
+        task = self._registry.get(run.claim.task)
+        if call.take():
+            self._ended(run, task, (Stopped(started=False), 0.0), None)
+        else:
+            self._outlive(run, task)
 
     def _limit(self, run: Run, seconds: float) -> None:
         run.due = self.now() + seconds
@@ -183,6 +199,9 @@ class Crew:
     def _expire(self, run: Run) -> None:
         """Its timeout has ended."""
         run.late = True
+        if run.call is not None:
+            self._outlive(run, self._registry.get(run.claim.task))
+            return
         if run.task is not None:
             run.task.cancel()
         self._overdue(run)
@@ -231,14 +250,17 @@ class Crew:
         # What few runs have is looked at before anything is called for it: this is done once a job.
         barred = None if run.ending is None and claim.expires_in is None else _unbegun(run)
         outcome = barred or await self._perform(task, run)
-        run.task, claim = None, run.claim
+        run.task = None
+        self._finish(run, task, outcome, timedelta(seconds=self._clock.monotonic() - began))
+
+    def _finish(self, run: Run, task: AnyTask, outcome: Outcome, took: timedelta) -> None:
+        claim = run.claim
         if run.due is not None:
             self._timers.stop(run, run.seconds)
         if self._leaked:
             self._leaked.discard(run)
         if self._runs.get(claim.job_id) is run:
             del self._runs[claim.job_id]
-        took = timedelta(seconds=self._clock.monotonic() - began)
         settlement: Settlement | None = None
         if type(outcome) is Succeeded and run.ending is not Ending.DROP:
             settlement = settle(claim, outcome, took=took, backoff=NO_TIME)
@@ -257,6 +279,48 @@ class Crew:
         if run.span is not None:
             run.span.end(settlement)
         self.on_freed()
+
+    def _begin(self, run: Run, task: AnyTask) -> None:
+        """A function that asks for nothing is called without a task: all that one could do for it is wait."""
+        run.began = self._clock.monotonic()
+        told = self._tells_start or task.timeout is not None
+        run.call = self._executor.begin(
+            task,
+            run.claim,
+            run,
+            self._clock.monotonic,
+            on_begin=partial(self._begun, run, task) if told else None,
+            on_end=partial(self._ended, run, task),
+        )
+
+    def _begun(self, run: Run, task: AnyTask) -> None:
+        if run.call is None:
+            return  # it has been given up meanwhile
+        run.began = self._clock.monotonic()
+        if self._tells_start:
+            self._tell_start(run.claim)
+        if task.timeout is not None:
+            run.limit(task.timeout.total_seconds())
+
+    def _ended(
+        self, run: Run, task: AnyTask, ended: tuple[Outcome, float], error: BaseException | None
+    ) -> None:
+        if error is not None:
+            raise error  # a defect of ours: a handler's is an outcome by now
+        if run.call is not None:  # else it has been given up meanwhile
+            run.call = None
+            outcome, seconds = ended
+            self._finish(run, task, outcome, timedelta(seconds=seconds))
+
+    def _outlive(self, run: Run, task: AnyTask) -> None:
+        """See to it that a call which should end now is over soon, or given up."""
+        if run.call is not None:
+            self._executor.outlive(run.call, run.claim, partial(self._give_up, run, task))
+
+    def _give_up(self, run: Run, task: AnyTask) -> None:
+        timed_out = run.late and run.ending is None
+        outcome = self._executor.timed_out(task) if timed_out else Stopped()
+        self._ended(run, task, (outcome, self._clock.monotonic() - run.began), None)
 
     def _put(self, claim: Claim, settlement: Settlement) -> None:
         log = self._journal.close(claim) if self._journal.reports else None

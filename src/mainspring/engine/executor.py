@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -16,9 +16,10 @@ from mainspring.declare.task import Task
 from mainspring.engine.aside import LINGER, as_a_future_can_carry
 from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import expired_failure, timeout_failure
+from mainspring.engine.fields import running
 from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
-from mainspring.engine.threads import Call, Places, Threads
+from mainspring.engine.threads import Call, OnBegin, OnEnd, Places, Threads
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
@@ -85,10 +86,10 @@ class Executor:
         """Call the handler and answer how it ended; not beyond the job's deadline, if it has one."""
         # Not a coroutine itself: a handler that asks for nothing should not pay for what others may ask.
         if task.signature.wants_context:
-            running = self._run_with_context(task, claim, stop)
+            run = self._run_with_context(task, claim, stop)
         else:
-            running = self._run(task, claim, stop, None)
-        return running if claim.expires_in is None else _bounded(claim.expires_in, running)
+            run = self._run(task, claim, stop, None)
+        return run if claim.expires_in is None else _bounded(claim.expires_in, run)
 
     async def _run_with_context(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
         effects, report = self._effects(claim, stop), self._journal.open(claim)
@@ -101,31 +102,83 @@ class Executor:
             raise
 
     async def _run(self, task: AnyTask, claim: Claim, stop: Stop, context: Context | None) -> Outcome:
-        is_async = task.signature.is_async
-        if not is_async:
-            # Before the clock of its timeout starts: waiting for a thread is not the handler's doing.
-            try:
-                await self._threads.take()
-            except asyncio.CancelledError:
-                return Stopped(started=False)
         try:
-            args, kwargs = self._opened(claim, is_async)
-            if task.timeout is not None:
-                stop.limit(task.timeout.total_seconds())
-            if is_async:
+            args, kwargs = decode(claim.payload)
+            if self._journal.captures_all:
+                self._journal.enter(claim)  # from here on, whatever is logged is the run's
+            if task.signature.is_async:
+                if task.timeout is not None:
+                    stop.limit(task.timeout.total_seconds())
                 returned = await cast("Any", task.signature.call(task.function, context, args, kwargs))
             else:
                 call = partial(task.signature.call, task.function, context, args, kwargs)
-                returned = await self._in_thread(call, claim)
-            if returned is None:
-                return _NOTHING
-            return Succeeded(result=encode_result(returned, self._result_bytes))
+                returned = await self._in_thread(call, task, claim, stop)
+            return _succeeded(returned, self._result_bytes)
+        except _NotBegun:
+            return Stopped(started=False)
         except BaseException as error:
             if not _is_its_own(error, stop):
                 raise
             if stop.late and isinstance(error, TimeoutError | asyncio.CancelledError):
                 return _timed_out(task, error)
             return outcome_of(error, task.retry, frames_to_hide=1)
+
+    def is_plain(self, task: AnyTask, claim: Claim) -> bool:
+        """Whether the handler is a function that asks for nothing: `begin` calls it without a task."""
+        return not (
+            task.signature.is_async
+            or task.signature.wants_context
+            or task.isolation is not None
+            or claim.crashes
+            or claim.expires_in is not None
+            or self._journal.captures_all
+        )
+
+    def begin(
+        self,
+        task: AnyTask,
+        claim: Claim,
+        stop: Stop,
+        now: Callable[[], float],
+        *,
+        on_begin: OnBegin,
+        on_end: OnEnd,
+    ) -> Call:
+        """Call a plain handler; `on_end` hears its outcome, and how many seconds it took."""
+        work = partial(copy_context().run, self._timed, task, claim, stop, now)
+        return self._threads.start(work, on_end, on_begin)
+
+    def _timed(
+        self, task: AnyTask, claim: Claim, stop: Stop, now: Callable[[], float]
+    ) -> tuple[Outcome, float]:
+        began = now()
+        return self._plain(task, claim, stop), now() - began
+
+    def _plain(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+        """The whole run, on a thread."""
+        running.set(claim)
+        try:
+            args, kwargs = decode(claim.payload)
+            return _succeeded(task.signature.call(task.function, None, args, kwargs), self._result_bytes)
+        except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
+            if stop.late and isinstance(error, TimeoutError):
+                return _timed_out(task, error)
+            return outcome_of(error, task.retry, frames_to_hide=2)
+
+    def outlive(self, call: Call, claim: Claim, on_leak: Callable[[], None]) -> None:
+        """A function that has begun cannot be stopped. It may look at ctx.cancelled, and its job should not
+        begin elsewhere while it is about to end here: so it gets a moment."""
+
+        def look() -> None:
+            if not call.over:
+                self._leak(call, claim)
+                on_leak()
+
+        asyncio.get_running_loop().call_later(LINGER.total_seconds(), look)
+
+    def timed_out(self, task: AnyTask) -> Outcome:
+        """How a run ends that did not end in its time."""
+        return _timed_out(task, TimeoutError())
 
     async def end_children(self) -> None:
         """End every child process and all that is below it."""
@@ -152,30 +205,30 @@ class Executor:
             self._children = self._make_children(self._journal)
         return self._children
 
-    def _opened(self, claim: Claim, is_async: bool) -> tuple[list[object], dict[str, object]]:
-        """The arguments; from here on, whatever is logged is the run's."""
-        try:
-            opened = decode(claim.payload)
-            if self._journal.captures_all:
-                self._journal.enter(claim)
-        except BaseException:
-            if not is_async:
-                self._threads.give_back()
-            raise
-        return opened
+    async def _in_thread(self, work: Callable[[], object], task: AnyTask, claim: Claim, stop: Stop) -> object:
+        future = asyncio.get_running_loop().create_future()
 
-    async def _in_thread(self, work: Callable[[], object], claim: Claim) -> object:
-        within = contextvars.copy_context().run
-        call = self._threads.start(partial(within, as_a_future_can_carry, work))
+        def ended(value: object, error: BaseException | None) -> None:
+            if future.done():
+                return  # whoever waited was cancelled
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+        # The clock of its timeout starts when it begins: waiting for a thread is not the handler's doing.
+        limit = None if task.timeout is None else partial(stop.limit, task.timeout.total_seconds())
+        within = copy_context().run
+        call = self._threads.start(partial(within, as_a_future_can_carry, work), ended, limit)
         try:
-            return await call.future
+            return await future
         except asyncio.CancelledError:
-            # It cannot be stopped, but may look at ctx.cancelled: its job should not begin elsewhere
-            # while it is about to end here.
+            if call.take():
+                raise _NotBegun from None
             if not call.over:
-                ended = asyncio.Event()
-                call.on_over = ended.set
-                if not await until(ended, LINGER):
+                over = asyncio.Event()
+                call.on_over = over.set
+                if not await until(over, LINGER):
                     self._leak(call, claim)
             raise
 
@@ -188,6 +241,14 @@ class Executor:
         self.threads_left -= 1
         call.on_over = found_again
         self.on_leak(claim)
+
+
+class _NotBegun(Exception):
+    """The run was ended while it waited for a thread."""
+
+
+def _succeeded(returned: object, result_bytes: int) -> Succeeded:
+    return _NOTHING if returned is None else Succeeded(result=encode_result(returned, result_bytes))
 
 
 def _is_its_own(error: BaseException, stop: Stop) -> bool:

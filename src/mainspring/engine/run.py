@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
+from mainspring.engine.threads import Call
 from mainspring.model.job import Claim
 from mainspring.tracing import RunSpan
 
@@ -23,7 +24,19 @@ class Ending(Enum):
 class Run:
     """A claim and the task that runs it."""
 
-    __slots__ = ("_limit", "began", "claim", "due", "ending", "late", "seconds", "settling", "span", "task")
+    __slots__ = (
+        "_limit",
+        "began",
+        "call",
+        "claim",
+        "due",
+        "ending",
+        "late",
+        "seconds",
+        "settling",
+        "span",
+        "task",
+    )
 
     def __init__(self, claim: Claim, limit: Callable[[Run, float], None]) -> None:
         self.claim = claim
@@ -41,7 +54,9 @@ class Run:
         """A transaction of the handler's has written, or is about to, that the job is done: the claim may
         be gone from the store at any moment, and that is no loss."""
         self.task: asyncio.Task[Any] | None = None
-        """Set while it runs: one that has not begun need not be cancelled."""
+        """Set while it runs in one: one that has not begun need not be cancelled."""
+        self.call: Call | None = None
+        """Set while it is, or waits to be, in a thread without a task."""
 
     def is_set(self) -> bool:
         """Whether the handler should end: what `ctx.cancelled` asks."""

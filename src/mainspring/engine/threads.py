@@ -11,45 +11,50 @@ from typing import Any, Protocol
 
 NAME = "mainspring-handler"
 
+OnBegin = Callable[[], None] | None
+OnEnd = Callable[[Any, BaseException | None], None]
+
 
 class Call:
-    """One call, and what became of it. All but `work` belongs to the event loop."""
+    """One call, and what becomes of it. What is told of it is told on the event loop."""
 
-    __slots__ = ("future", "on_over", "over", "work")
+    __slots__ = ("_ticket", "on_begin", "on_end", "on_over", "over", "work")
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(
+        self, work: Callable[[], object], on_end: OnEnd, on_begin: Callable[[], None] | None
+    ) -> None:
         self.work = work
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.on_end = on_end
+        self.on_begin = on_begin
+        self.on_over: Callable[[], None] | None = None
         self.over = False
-        """Whether the function has ended, which may be long after nobody waits for the future any more."""
-        self.on_over: Callable[[], None] = _nothing
+        """Whether the function has ended."""
+        self._ticket = [None]
+
+    def take(self) -> bool:
+        """Whether it is ours: to begin it, or that it never begins. Whoever comes first, from any thread."""
+        try:
+            self._ticket.pop()
+        except IndexError:
+            return False
+        return True
 
     def end(self, value: object, error: BaseException | None) -> None:
         """It has ended so."""
         self.over = True
-        self.on_over()
-        if self.future.done():
-            return  # whoever waited was cancelled
-        if error is None:
-            self.future.set_result(value)
-        else:
-            self.future.set_exception(error)
+        if self.on_over is not None:
+            self.on_over()
+        self.on_end(value, error)
 
 
 class Places(Protocol):
     """Where plain functions are called."""
 
-    async def take(self) -> None:
-        """Wait until one more may be called."""
-
-    def give_back(self) -> None:
-        """It was not called after all."""
-
-    def start(self, work: Callable[[], object]) -> Call:
-        """Call it, on a place that was taken."""
+    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> Call:
+        """Call it, as soon as there is a place."""
 
     def close(self) -> None:
-        """Call nothing more."""
+        """Begin nothing more."""
 
 
 class Threads:
@@ -60,45 +65,24 @@ class Threads:
     """
 
     def __init__(self, size: int) -> None:
-        self._free = size
-        self._takers: deque[asyncio.Future[None]] = deque()
         self._calls: deque[Call] = deque()
-        self._ended: deque[tuple[Call, object, BaseException | None]] = deque()
+        self._news: deque[Callable[[], None]] = deque()
+        """What the event loop has to hear."""
         self._telling = False
-        """Whether the event loop has been told of ended calls, and has not come yet."""
+        """Whether it has been called for that, and has not come yet."""
         self._lock = threading.Lock()
         self._unborn = size
         self._idle: list[threading.Lock] = []
         self._roused = False
         """Whether a thread has been roused that is not yet awake."""
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def take(self) -> None:
-        if self._free and not self._takers:
-            self._free -= 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._takers.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give_back()
-            raise
-
-    def give_back(self) -> None:
-        while self._takers:
-            turn = self._takers.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
-
-    def start(self, work: Callable[[], object]) -> Call:
+    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> Call:
         if self._closed:
-            self.give_back()
             raise RuntimeError("cannot begin a call after the end")
-        call = Call(work)
+        self._loop = asyncio.get_running_loop()
+        call = Call(work, on_end, on_begin)
         self._calls.append(call)
         if not self._roused:
             self._rouse()
@@ -110,15 +94,11 @@ class Threads:
             idle, self._idle = self._idle, []
         for gate in idle:
             gate.release()
-        with suppress(IndexError):  # threads may be taking them, too
-            while True:
-                self._calls.popleft().future.cancel()
+        self._calls.clear()
 
     def _rouse(self) -> None:
         with self._lock:
-            if self._roused or self._closed:
-                return
-            if not self._idle and not self._unborn:
+            if self._roused or self._closed or (not self._idle and not self._unborn):
                 return
             self._roused = True  # before it is: it says itself when it is awake
             if self._idle:
@@ -149,24 +129,39 @@ class Threads:
                 return
             if self._calls and not self._roused:
                 self._rouse()
+            if not call.take():
+                continue
+            if call.on_begin is not None:
+                self._tell(call.on_begin)
             try:
                 value, error = call.work(), None
             except BaseException as raised:  # noqa: BLE001 - not swallowed: whoever waits gets it
                 value, error = None, raised
-            self._ended.append((call, value, error))
-            if not self._telling:
-                self._telling = True
-                with suppress(RuntimeError):  # the event loop has ended meanwhile
-                    call.future.get_loop().call_soon_threadsafe(self._tell)
+            self._tell(_End(call, value, error))
 
-    def _tell(self) -> None:
-        # Before the first is taken: of one that ends from now on, we are told again.
+    def _tell(self, news: Callable[[], None]) -> None:
+        self._news.append(news)
+        if not self._telling and self._loop is not None:
+            self._telling = True
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
+                self._loop.call_soon_threadsafe(self._hear)
+
+    def _hear(self) -> None:
+        # Before the first is taken: of what comes from now on, we are told again.
         self._telling = False
-        while self._ended:
-            call, value, error = self._ended.popleft()
-            self.give_back()
-            call.end(value, error)
+        try:
+            while self._news:
+                self._news.popleft()()
+        finally:
+            if self._news and self._loop is not None:
+                self._loop.call_soon(self._hear)  # a defect in one of them is not the others'
 
 
-def _nothing() -> None:
-    """Most calls end while they are waited for."""
+class _End:
+    __slots__ = ("_call", "_error", "_value")
+
+    def __init__(self, call: Call, value: object, error: BaseException | None) -> None:
+        self._call, self._value, self._error = call, value, error
+
+    def __call__(self) -> None:
+        self._call.end(self._value, self._error)

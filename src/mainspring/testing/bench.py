@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from mainspring.engine.threads import Call
+from mainspring.engine.threads import Call, OnBegin, OnEnd
 
 T = TypeVar("T")
 
@@ -22,15 +22,9 @@ class Bench:
         self._calls: deque[Call] = deque()
         self._stir = asyncio.Event()
 
-    async def take(self) -> None:
-        """There is always room."""
-
-    def give_back(self) -> None:
-        """And nobody waits for it."""
-
-    def start(self, work: Callable[[], object]) -> Call:
+    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> Call:
         """Lay the call down."""
-        call = Call(work)
+        call = Call(work, on_end, on_begin)
         self._calls.append(call)
         self._stir.set()
         return call
@@ -51,8 +45,10 @@ class Bench:
 
 
 def _make(call: Call) -> None:
-    if call.future.cancelled():
+    if not call.take():
         return
+    if call.on_begin is not None:
+        call.on_begin()
     try:
         value, error = call.work(), None
     except BaseException as raised:  # noqa: BLE001  not swallowed: whoever waits for the future gets it
