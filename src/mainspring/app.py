@@ -314,7 +314,8 @@ class Mainspring:
         opening = self._stores.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
             opening = self._stores[loop] = loop.create_task(self._open(prepare))
-        return await asyncio.shield(opening)
+        # Once a job: of a store that is open there is nothing to wait for.
+        return opening.result() if opening.done() else await asyncio.shield(opening)
 
     @property
     def in_memory(self) -> Store | None:

@@ -29,6 +29,7 @@ from mainspring.errors import (
 )
 from mainspring.model.value import Value
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
+from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
 from mainspring.store.postgres.steering import DURABLE, RELAXED, STEERING, TOLD
 from mainspring.store.sqlfile import load, numbered
 
@@ -67,7 +68,6 @@ SQL = {name: numbered(text) for name, text in TEXTS.items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)
 MIGRATE_WITHIN = timedelta(hours=2)
-RELEASE_WITHIN = timedelta(seconds=1)
 LENT = 16
 """Transactions of handlers that one process has open at a time; others wait for theirs."""
 _NOT_TAKEN = (
@@ -120,7 +120,7 @@ class Database:
         self._pooled = address.pooled
         self.timeout = timeout
         self._size = size
-        self._pools: dict[bool, Pool] = {}
+        self._pools: dict[bool, Sessions] = {}
         self._lending: Pool | None = None
         self._opening = asyncio.Lock()
         self._sessions: dict[int, Session] = {}
@@ -241,38 +241,39 @@ class Database:
     async def close(self) -> None:
         """Let go of every session; running statements get the time of one connect to end."""
         self._closed = True
-        lending = () if self._lending is None else (self._lending,)
+        lending = () if self._lending is None else (Sessions(self._lending, self.timeout),)
         for pool in (*self._pools.values(), *lending):
             try:
-                async with asyncio.timeout(CONNECT_WITHIN.total_seconds()):
-                    await pool.close()
+                await pool.close(CONNECT_WITHIN)
             except (TimeoutError, *_BROKEN):
                 pool.terminate()
 
     @asynccontextmanager
     async def _connection(self, relaxed: bool) -> AsyncIterator[Connection]:
-        pool = await self._pool(relaxed)
+        pool = self._pools.get(relaxed)
+        if pool is None or self._closed:
+            pool = await self._pool(relaxed)
         with _connecting():
-            connection = await pool.acquire(timeout=self.timeout.total_seconds())
+            connection = await pool.take()
+        well = False
         try:
             yield connection
+            well = True
         except AnswerLost:
             with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
                 connection.terminate()  # whatever it is still at, nobody may be given it next
             raise
         finally:
             with _released():
-                # If the statement was cancelled, release waits for the server to confirm it: by
-                # default as long as a call may take, on top of it. A frozen server never does.
-                await pool.release(connection, timeout=RELEASE_WITHIN.total_seconds())
+                await pool.give_back(connection, well=well)
 
-    async def _pool(self, relaxed: bool) -> Pool:
+    async def _pool(self, relaxed: bool) -> Sessions:
         if self._closed:
             raise StoreUnavailable("the store has been closed")
         if relaxed not in self._pools:
             async with self._opening:
                 if relaxed not in self._pools:
-                    self._pools[relaxed] = await self._open(relaxed)
+                    self._pools[relaxed] = Sessions(await self._open(relaxed), self.timeout)
         return self._pools[relaxed]
 
     async def _open(self, relaxed: bool) -> Pool:

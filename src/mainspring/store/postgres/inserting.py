@@ -50,7 +50,9 @@ class Batch(Value, frozen=True, kw_only=True):
         """What writes the rows."""
         if self.steps is not None:
             return "insert_workflow_jobs"
-        return "insert_jobs" if self.line_ids is None else "insert_limited_jobs"
+        if self.line_ids is not None:
+            return "insert_limited_jobs"
+        return "insert_job" if len(self.jobs) == 1 else "insert_jobs"
 
     @property
     def expiring(self) -> bool:
@@ -64,6 +66,8 @@ class Batch(Value, frozen=True, kw_only=True):
 
     def params(self, at: Stamp) -> dict[str, object]:
         """What the statement wants."""
+        if self.statement == "insert_job":
+            return self._one(at)
         jobs, expiring = self.jobs, self.expiring
         of_steps = {
             "workflow_ids": [step.workflow_id for step in self.steps or ()],
@@ -82,6 +86,23 @@ class Batch(Value, frozen=True, kw_only=True):
             "delays": [job.delay for job in jobs],
             "max_attempts": [job.max_attempts for job in jobs],
             "payloads": [job.payload for job in jobs],
+            "at": at,
+        }
+
+    def _one(self, at: Stamp) -> dict[str, object]:
+        [job] = self.jobs
+        return {
+            "id": self.ids[0],
+            "queue_id": self.queue_ids[0],
+            "task_id": self.task_ids[0],
+            "priority": job.priority,
+            "run_at": job.run_at,
+            "delay": job.delay,
+            "max_attempts": job.max_attempts,
+            "payload": job.payload,
+            "expires_at": job.expires_at,
+            "expires": job.expires,
+            "trace": job.trace,
             "at": at,
         }
 

@@ -1,0 +1,67 @@
+"""A pool of sessions, with a few at hand: to be given one by the pool takes as long as a statement."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
+    Connection = PoolConnectionProxy[asyncpg.Record]
+    Pool = asyncpg.Pool[asyncpg.Record]
+
+AT_HAND = 2
+"""Sessions that are kept out of the pool between two statements: a worker has two under way at a time."""
+RELEASE_WITHIN = timedelta(seconds=1)
+
+
+class Sessions:
+    """Gives the pool's sessions out, and takes them back."""
+
+    def __init__(self, pool: Pool, timeout: timedelta) -> None:
+        self._pool = pool
+        self._timeout = timeout.total_seconds()
+        self._at_hand: list[Connection] = []
+        self._asking = 0
+        self._closed = False
+
+    async def take(self) -> Connection:
+        """One that nobody else has."""
+        while self._at_hand:
+            connection = self._at_hand.pop()
+            if not connection.is_closed():
+                return connection
+            await self._release(connection)
+        self._asking += 1
+        try:
+            return await self._pool.acquire(timeout=self._timeout)
+        finally:
+            self._asking -= 1
+
+    async def give_back(self, connection: Connection, *, well: bool) -> None:
+        """It is not needed any more; `well` says that it did what it was asked, and is at rest."""
+        # Whoever waits at the pool would not see what is kept out of it.
+        if well and not self._asking and not self._closed and len(self._at_hand) < AT_HAND:
+            self._at_hand.append(connection)
+        else:
+            await self._release(connection)
+
+    async def close(self, within: timedelta) -> None:
+        """Let go of all of them; statements under way get this long to end."""
+        self._closed = True
+        async with asyncio.timeout(within.total_seconds()):
+            while self._at_hand:
+                await self._release(self._at_hand.pop())
+            await self._pool.close()
+
+    def terminate(self) -> None:
+        """Let go of them at once."""
+        self._pool.terminate()
+
+    async def _release(self, connection: Connection) -> None:
+        # If the statement was cancelled, release waits for the server to confirm it: by default as long as a
+        # call may take, on top of it. A frozen server never does.
+        await self._pool.release(connection, timeout=RELEASE_WITHIN.total_seconds())
