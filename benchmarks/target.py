@@ -9,12 +9,13 @@ from mainspring import Mainspring
 app = Mainspring()
 
 
-@app.task
+# With a timeout, as tasks should have: that is part of what a run costs.
+@app.task(timeout=60)
 async def noop(tenant: str, month: str) -> None:
     """As little as a handler can do, with arguments of an ordinary size."""
 
 
-@app.task
+@app.task(timeout=60)
 def sync_noop(tenant: str, month: str) -> None:
     """The same in a thread."""
 

@@ -15,7 +15,7 @@ from mark import ENDED, TICKED, mark
 from mainspring import Mainspring
 
 POSTGRESQL = URL.startswith("postgresql:")
-CONCURRENCY = 200
+CONCURRENCY = 1000
 
 ABOUT = About(
     label="Mainspring",
@@ -24,7 +24,7 @@ ABOUT = About(
         "enqueue returns when the job is on disk, and a job counts as done when its settlement is: fsync for "
         "both, on either store; a claim that a power cut undoes is made again."
     ),
-    settings=f"{CONCURRENCY} jobs in hand at once (default 32); everything else as it comes.",
+    settings=f"{CONCURRENCY:,} jobs in hand at once (default 32); everything else as it comes.",
     handlers=["async", "sync", "isolated"],
     schedules=["minute", "second"],
     bulk=20_000,

@@ -1,4 +1,4 @@
-"""Sessions with PostgreSQL: two pools, named statements, and the one place that reads driver errors."""
+"""Sessions with PostgreSQL: two pools and named statements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     asynccontextmanager,
-    contextmanager,
     suppress,
 )
 from datetime import datetime, timedelta
@@ -22,15 +21,20 @@ from mainspring.config.pooling import Address
 from mainspring.errors import (
     AnswerLost,
     InvalidConfig,
-    SchemaMismatch,
-    StoreError,
-    StoreFull,
     StoreUnavailable,
 )
 from mainspring.model.value import Value
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
 from mainspring.store.postgres.steering import DURABLE, RELAXED, STEERING, TOLD
+from mainspring.store.postgres.troubles import (
+    BROKEN,
+    UNSTEERED,
+    PartitionMoved,
+    connecting,
+    released,
+    translated,
+)
 from mainspring.store.sqlfile import load, numbered
 
 if TYPE_CHECKING:
@@ -70,34 +74,6 @@ CONNECT_WITHIN = timedelta(seconds=5)
 MIGRATE_WITHIN = timedelta(hours=2)
 LENT = 16
 """Transactions of handlers that one process has open at a time; others wait for theirs."""
-_NOT_TAKEN = (
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.QueryCanceledError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.ReadOnlySQLTransactionError,
-)
-_BROKEN = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # the driver lost track of a session that is breaking under it
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    ConnectionError,
-    TimeoutError,
-    OSError,
-)
-_UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
-_UNSTEERED = "PostgreSQL itself, or pool=transaction among its options when a pooler is in between"
-_NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
-
-
-class PartitionMoved(StoreUnavailable):
-    """A row was about to go into the default partition while one of its own was made: the server refuses it,
-    for it had looked at the partitions before."""
 
 
 class Session(Value, frozen=True, kw_only=True):
@@ -137,6 +113,37 @@ class Database:
         return await self._alone(statement, params, relaxed=True)
 
     async def _alone(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
+        pool = self._pools.get(relaxed)
+        connection = None if pool is None or self._pooled or self._closed else pool.at_hand()
+        if pool is None or connection is None:
+            return await self._slowly(statement, params, relaxed=relaxed)
+        # As below, without what only trouble needs: this is done for every job that is put in.
+        sql, names = SQL[statement]
+        try:
+            rows = await connection.fetch(sql, *[params[name] for name in names])
+        except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised
+            return await self._in_trouble(pool, connection, statement, params, error)
+        if not pool.keep(connection):
+            with released():
+                await pool.give_back(connection, well=True)
+        return rows
+
+    async def _in_trouble(
+        self,
+        pool: Sessions,
+        connection: Connection,
+        statement: str,
+        params: dict[str, object],
+        error: BaseException,
+    ) -> list[Record]:
+        async with self._given(pool, connection):
+            try:
+                with translated(statement, self.session_of(connection)):
+                    raise error
+            except PartitionMoved:
+                return await self.run_on(connection, statement, params)
+
+    async def _slowly(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
         async with self._connection(relaxed=relaxed) as connection:
             run = functools.partial(self._steered, relaxed=relaxed) if self._pooled else self.run_on
             try:
@@ -150,7 +157,7 @@ class Database:
     ) -> list[Record]:
         if statement in PLAIN:
             return await self.run_on(connection, statement, params)
-        with _translated(statement, self.session_of(connection)):
+        with translated(statement, self.session_of(connection)):
             async with self._begun(connection, relaxed=relaxed):
                 return await self.run_on(connection, statement, params)
 
@@ -164,7 +171,7 @@ class Database:
     async def transaction(self, what: str) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
         async with self._connection(relaxed=False) as connection:
-            with _translated(what, self.session_of(connection)):
+            with translated(what, self.session_of(connection)):
                 async with self._begun(connection, relaxed=False):
                     yield Transaction(self, connection)
 
@@ -176,7 +183,7 @@ class Database:
 
     def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
         """Inside it, the driver's errors are told as ours."""
-        return _translated(what, session)
+        return translated(what, session)
 
     async def end_session(self, session: object) -> None:
         """See to it that a session we lost contact with does nothing more."""
@@ -198,7 +205,7 @@ class Database:
             raise StoreUnavailable("the store has been closed")
         async with self._opening:
             if self._lending is None:
-                with _connecting():
+                with connecting():
                     self._lending = await asyncpg.create_pool(
                         self._url,
                         min_size=0,
@@ -207,7 +214,7 @@ class Database:
                         server_settings={"application_name": "mainspring handler"},
                         **self._lent,
                     )
-        with _connecting():
+        with connecting():
             return await self._lending.acquire()
 
     @property
@@ -220,7 +227,7 @@ class Database:
         if not self._pooled:
             return self.session_of(connection)
         sql, _ = SQL["session"]
-        with _translated("session", None):
+        with translated("session", None):
             [row] = await connection.fetch(sql)
         return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
 
@@ -228,14 +235,14 @@ class Database:
         """A lent session comes back; one that is broken or still in a transaction is thrown away."""
         if self._lending is None:
             return
-        with _released():
+        with released():
             if not connection.is_closed() and connection.is_in_transaction():
                 connection.terminate()
             await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
 
     async def connect(self) -> asyncpg.Connection[Record]:
         """A session of its own, outside the pools, for notifications."""
-        with _connecting():
+        with connecting():
             return await asyncpg.connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
 
     async def close(self) -> None:
@@ -245,7 +252,7 @@ class Database:
         for pool in (*self._pools.values(), *lending):
             try:
                 await pool.close(CONNECT_WITHIN)
-            except (TimeoutError, *_BROKEN):
+            except (TimeoutError, *BROKEN):
                 pool.terminate()
 
     @asynccontextmanager
@@ -253,18 +260,24 @@ class Database:
         pool = self._pools.get(relaxed)
         if pool is None or self._closed:
             pool = await self._pool(relaxed)
-        with _connecting():
+        with connecting():
             connection = await pool.take()
+        async with self._given(pool, connection):
+            yield connection
+
+    @asynccontextmanager
+    async def _given(self, pool: Sessions, connection: Connection) -> AsyncIterator[None]:
+        """Inside it the session is ours; it goes back whatever happens."""
         well = False
         try:
-            yield connection
+            yield
             well = True
         except AnswerLost:
             with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
                 connection.terminate()  # whatever it is still at, nobody may be given it next
             raise
         finally:
-            with _released():
+            with released():
                 await pool.give_back(connection, well=well)
 
     async def _pool(self, relaxed: bool) -> Sessions:
@@ -287,7 +300,7 @@ class Database:
         else:
             settings = {**TOLD, **(RELAXED if relaxed else DURABLE)}
             how = {"server_settings": settings, "init": self._greet}
-        with _connecting():
+        with connecting():
             return await asyncpg.create_pool(
                 self._url,
                 min_size=0,
@@ -301,7 +314,7 @@ class Database:
     async def _greet(self, connection: asyncpg.Connection[Record]) -> None:
         row = await self._remember(connection)
         if row is not None and row["plans"] != STEERING["plan_cache_mode"]:
-            raise InvalidConfig("database.url", "a session without the settings it was asked for", _UNSTEERED)
+            raise InvalidConfig("database.url", "a session without the settings it was asked for", UNSTEERED)
 
     async def _remember(self, connection: asyncpg.Connection[Record]) -> Record | None:
         sql, _ = SQL["session"]
@@ -323,7 +336,7 @@ class Database:
         session = self.session_of(connection)
         if self._pooled and isinstance(session, Mark):
             sql = session.text + sql
-        with _translated(statement, session):
+        with translated(statement, session):
             return await connection.fetch(sql, *[params[name] for name in names])
 
 
@@ -353,48 +366,3 @@ class Transaction:
 
 async def _keep(_connection: object) -> None:
     """Instead of the pool's reset: our sessions keep no state, and a reset costs a round trip."""
-
-
-@contextmanager
-def _connecting() -> Iterator[None]:
-    try:
-        yield
-    except (asyncpg.PostgresError, *_BROKEN) as error:
-        if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
-            raise InvalidConfig("database.url", _said(error), _UNSTEERED) from error
-        raise StoreUnavailable(f"cannot connect to PostgreSQL: {_said(error)}") from error
-
-
-@contextmanager
-def _released() -> Iterator[None]:
-    # The session is broken and the pool has dropped it; what matters was said by the statement.
-    try:
-        yield
-    except _BROKEN:
-        return
-
-
-@contextmanager
-def _translated(what: str, session: Session | Mark | None) -> Iterator[None]:
-    try:
-        yield
-    except _NOT_TAKEN as error:
-        raise StoreUnavailable(f"{what}: {_said(error)}") from error
-    except asyncpg.DiskFullError as error:
-        raise StoreFull(f"{what}: PostgreSQL has no room left: {_said(error)}") from error
-    except _UNPREPARED as error:
-        raise InvalidConfig("database.url", _said(error), _UNSTEERED) from error
-    except _NO_SCHEMA as error:
-        raise SchemaMismatch(0, 1, _said(error)) from error
-    except _BROKEN as error:
-        raise AnswerLost(what, session=session) from error
-    except asyncpg.CheckViolationError as error:
-        if "_default" in (error.table_name or "") and "partition constraint" in str(error):
-            raise PartitionMoved(f"{what}: {_said(error)}") from error
-        raise StoreError(f"{what}: {_said(error)}") from error
-    except asyncpg.PostgresError as error:
-        raise StoreError(f"{what}: {_said(error)}") from error
-
-
-def _said(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -28,6 +28,20 @@ class Sessions:
         self._asking = 0
         self._closed = False
 
+    def at_hand(self) -> Connection | None:
+        """One that nobody else has, if it can be had without waiting."""
+        if self._at_hand and not self._at_hand[-1].is_closed():
+            return self._at_hand.pop()
+        return None
+
+    def keep(self, connection: Connection) -> bool:
+        """Whether one that did what it was asked could be kept at hand; else it is to be given back."""
+        # Whoever waits at the pool would not see what is kept out of it.
+        if self._asking or self._closed or len(self._at_hand) >= AT_HAND:
+            return False
+        self._at_hand.append(connection)
+        return True
+
     async def take(self) -> Connection:
         """One that nobody else has."""
         while self._at_hand:
@@ -43,10 +57,7 @@ class Sessions:
 
     async def give_back(self, connection: Connection, *, well: bool) -> None:
         """It is not needed any more; `well` says that it did what it was asked, and is at rest."""
-        # Whoever waits at the pool would not see what is kept out of it.
-        if well and not self._asking and not self._closed and len(self._at_hand) < AT_HAND:
-            self._at_hand.append(connection)
-        else:
+        if not (well and self.keep(connection)):
             await self._release(connection)
 
     async def close(self, within: timedelta) -> None:

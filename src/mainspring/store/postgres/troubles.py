@@ -1,0 +1,94 @@
+"""The one place that reads the driver's errors, and tells them as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from mainspring.errors import (
+    AnswerLost,
+    InvalidConfig,
+    SchemaMismatch,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+
+_NOT_TAKEN = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
+BROKEN = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the driver lost track of a session that is breaking under it
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    ConnectionError,
+    TimeoutError,
+    OSError,
+)
+_UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+UNSTEERED = "PostgreSQL itself, or pool=transaction among its options when a pooler is in between"
+_NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
+
+
+class PartitionMoved(StoreUnavailable):
+    """A row was about to go into the default partition while one of its own was made: the server refuses it,
+    for it had looked at the partitions before."""
+
+
+@contextmanager
+def connecting() -> Iterator[None]:
+    """Inside it a session is asked for."""
+    try:
+        yield
+    except (asyncpg.PostgresError, *BROKEN) as error:
+        if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
+            raise InvalidConfig("database.url", _said(error), UNSTEERED) from error
+        raise StoreUnavailable(f"cannot connect to PostgreSQL: {_said(error)}") from error
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """Inside it one is given back."""
+    # The session is broken and the pool has dropped it; what matters was said by the statement.
+    try:
+        yield
+    except BROKEN:
+        return
+
+
+@contextmanager
+def translated(what: str, session: object) -> Iterator[None]:
+    """Inside it a statement is run on the session, of which a lost answer is told."""
+    try:
+        yield
+    except _NOT_TAKEN as error:
+        raise StoreUnavailable(f"{what}: {_said(error)}") from error
+    except asyncpg.DiskFullError as error:
+        raise StoreFull(f"{what}: PostgreSQL has no room left: {_said(error)}") from error
+    except _UNPREPARED as error:
+        raise InvalidConfig("database.url", _said(error), UNSTEERED) from error
+    except _NO_SCHEMA as error:
+        raise SchemaMismatch(0, 1, _said(error)) from error
+    except BROKEN as error:
+        raise AnswerLost(what, session=session) from error
+    except asyncpg.CheckViolationError as error:
+        if "_default" in (error.table_name or "") and "partition constraint" in str(error):
+            raise PartitionMoved(f"{what}: {_said(error)}") from error
+        raise StoreError(f"{what}: {_said(error)}") from error
+    except asyncpg.PostgresError as error:
+        raise StoreError(f"{what}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
