@@ -87,6 +87,24 @@ def test_each_run_is_in_a_context_of_its_own(run: Any) -> None:
     run(story())
 
 
+def test_a_run_that_waits_has_its_task_to_itself(run: Any) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    async def waits(me: asyncio.Task[None]) -> None:
+        tasks.append(me)
+        await asyncio.sleep(0)
+
+    async def story() -> None:
+        hands = new_hands()
+        hands.give([waits] * 30)
+        await until(lambda: len(tasks) == 30)
+        hands.give([waits])
+        await until(lambda: len(tasks) == 31)
+        assert len({id(task) for task in tasks}) == 31
+
+    run(story())
+
+
 def test_a_task_that_was_cancelled_works_no_more(run: Any) -> None:
     tasks: list[asyncio.Task[None]] = []
 
@@ -121,7 +139,7 @@ def test_a_defect_in_one_run_is_not_the_others(run: Any) -> None:
         loop.set_exception_handler(lambda _, context: told.append(context))
         new_hands().give([fails, works, fails, works])
         await until(lambda: len(done) == 2)
-        await until(lambda: gc.collect() >= 0 and len(told) == 2)  # asyncio tells when it throws the task away
+        await until(lambda: gc.collect() >= 0 and len(told) == 2)  # told when the task is thrown away
         assert all(isinstance(each["exception"], ZeroDivisionError) for each in told)
 
     run(story())

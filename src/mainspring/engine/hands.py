@@ -24,10 +24,10 @@ Work = Callable[[W, "asyncio.Task[None]"], Coroutine[Any, Any, None]]
 class Hands(Generic[W]):
     """As many as are needed, and no more: the next one is called when one has to wait.
 
-    Runs that never wait are done by one hand without a turn of the event loop. Each is in a context of its
-    own, as it would be in a task of its own; what differs is that `asyncio.current_task` may be the same for
-    two of them, one after the other. A hand that was ever cancelled works no more: what was asked of its
-    task might still be on its way when the next run begins.
+    Runs that never wait are done by one hand without a turn of the event loop, each in a context of its own.
+    A hand that had to wait in a run works no more after it: people keep sessions and the like by task, and
+    those must not be the next run's. Nor does one that was cancelled: what was asked of its task might still
+    be on its way.
     """
 
     def __init__(self, work: Work[W], now: Callable[[], float]) -> None:
@@ -64,12 +64,10 @@ class Hands(Generic[W]):
             except BaseException:
                 self._call(1)  # a defect of ours, or the loop's end: others go on
                 raise
-            if me.cancelling():
+            if waited or me.cancelling():
                 self._call(1)
                 return
-            if waited:
-                began = self._now()
-            elif self._now() - began > YIELD_AFTER:
+            if self._now() - began > YIELD_AFTER:
                 await pause(NOW)
                 began = self._now()
 
