@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from mainspring.errors import AnswerLost, SchemaMismatch, StoreError, StoreFull, StoreUnavailable
-from mainspring.store.postgres.connection import _translated
+from mainspring.store.postgres.troubles import translated
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from mainspring.store.postgres.connection import _translated
     ids=lambda each: each.__name__ if isinstance(each, type) else type(each).__name__,
 )
 def test_a_drivers_error_is_told_as(raised: Exception, told: type[StoreError]) -> None:
-    with pytest.raises(StoreError) as error, _translated("claim_jobs", None):
+    with pytest.raises(StoreError) as error, translated("claim_jobs", None):
         raise raised
 
     assert type(error.value) is told

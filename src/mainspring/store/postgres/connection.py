@@ -119,10 +119,11 @@ class Database:
             return await self._slowly(statement, params, relaxed=relaxed)
         # As below, without what only trouble needs: this is done for every job that is put in.
         sql, names = SQL[statement]
+        session = self.session_of(connection)  # before it may be gone
         try:
             rows = await connection.fetch(sql, *[params[name] for name in names])
         except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised
-            return await self._in_trouble(pool, connection, statement, params, error)
+            return await self._in_trouble(pool, connection, statement, params, session, error)
         if not pool.keep(connection):
             with released():
                 await pool.give_back(connection, well=True)
@@ -134,11 +135,12 @@ class Database:
         connection: Connection,
         statement: str,
         params: dict[str, object],
+        session: object,
         error: BaseException,
     ) -> list[Record]:
         async with self._given(pool, connection):
             try:
-                with translated(statement, self.session_of(connection)):
+                with translated(statement, session):
                     raise error
             except PartitionMoved:
                 return await self.run_on(connection, statement, params)

@@ -6,8 +6,9 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import asyncpg
+
 if TYPE_CHECKING:
-    import asyncpg
     from asyncpg.pool import PoolConnectionProxy
 
     Connection = PoolConnectionProxy[asyncpg.Record]
@@ -30,25 +31,25 @@ class Sessions:
 
     def at_hand(self) -> Connection | None:
         """One that nobody else has, if it can be had without waiting."""
-        if self._at_hand and not self._at_hand[-1].is_closed():
-            return self._at_hand.pop()
+        while self._at_hand:
+            connection = self._at_hand.pop()
+            if _is_open(connection):
+                return connection
         return None
 
     def keep(self, connection: Connection) -> bool:
         """Whether one that did what it was asked could be kept at hand; else it is to be given back."""
         # Whoever waits at the pool would not see what is kept out of it.
-        if self._asking or self._closed or len(self._at_hand) >= AT_HAND:
+        if self._asking or self._closed or len(self._at_hand) >= AT_HAND or not _is_open(connection):
             return False
         self._at_hand.append(connection)
         return True
 
     async def take(self) -> Connection:
         """One that nobody else has."""
-        while self._at_hand:
-            connection = self._at_hand.pop()
-            if not connection.is_closed():
-                return connection
-            await self._release(connection)
+        connection = self.at_hand()
+        if connection is not None:
+            return connection
         self._asking += 1
         try:
             return await self._pool.acquire(timeout=self._timeout)
@@ -64,8 +65,8 @@ class Sessions:
         """Let go of all of them; statements under way get this long to end."""
         self._closed = True
         async with asyncio.timeout(within.total_seconds()):
-            while self._at_hand:
-                await self._release(self._at_hand.pop())
+            while (connection := self.at_hand()) is not None:
+                await self._release(connection)
             await self._pool.close()
 
     def terminate(self) -> None:
@@ -76,3 +77,11 @@ class Sessions:
         # If the statement was cancelled, release waits for the server to confirm it: by default as long as a
         # call may take, on top of it. A frozen server never does.
         await self._pool.release(connection, timeout=RELEASE_WITHIN.total_seconds())
+
+
+def _is_open(connection: Connection) -> bool:
+    """The pool takes a session back by itself when its server goes: then there is nothing left to ask."""
+    try:
+        return not connection.is_closed()
+    except asyncpg.InterfaceError:
+        return False

@@ -67,8 +67,8 @@ class SQLiteFiring:
 
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
         def work(session: Session) -> timedelta | None:
-            found = session.rows("next_due", now=session.now(at), beside=listed(beside))
-            return timedelta(microseconds=found[0]["wait"]) if found else None
+            wait = session.row("next_due", now=session.now(at), beside=listed(beside))["wait"]
+            return None if wait is None else timedelta(microseconds=wait)
 
         return await self._database.read(work)
 

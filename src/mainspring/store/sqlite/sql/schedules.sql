@@ -182,7 +182,14 @@ UPDATE fires SET last_id = :herd_end WHERE spec_id = :spec_id AND slot_at = :slo
 DELETE FROM fires WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
 -- name: next_due
-SELECT max(next_at - :now, 0) AS wait FROM specs
-WHERE next_at IS NOT NULL AND id NOT IN (SELECT value FROM json_each(:beside))
-ORDER BY next_at
-LIMIT 1;
+-- A fire that another scheduler left open is looked at again soon.
+SELECT min(wait) AS wait FROM (
+    SELECT * FROM (
+        SELECT max(next_at - :now, 0) AS wait FROM specs
+        WHERE next_at IS NOT NULL AND id NOT IN (SELECT value FROM json_each(:beside))
+        ORDER BY next_at
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT 10000 WHERE EXISTS (SELECT 1 FROM fires)
+);
