@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import timedelta
@@ -45,6 +46,11 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         if not task.cancelled():
             task.exception()  # whoever cancelled us does not want to hear of it
         raise
+
+
+def nap(length: timedelta) -> None:
+    """The same for a thread that has nothing else to do."""
+    time.sleep(length.total_seconds())
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:

@@ -14,6 +14,7 @@ from mainspring.store.migrations import migrations
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlfile import load
 from mainspring.store.sqlite.rows import micros
+from mainspring.waiting import NOW, nap
 
 PACKAGE = "mainspring.store.sqlite"
 FILES = (
@@ -49,6 +50,7 @@ OLDEST = (3, 37, 0)
 WAL_RESET_FIXED = (3, 51, 3)
 
 BUSY_TIMEOUT = timedelta(seconds=5)
+LOOK_EVERY = timedelta(microseconds=500)
 WAL_TRIES = 20
 CHECKPOINT_ABOVE = 8 * 1024 * 1024
 CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
@@ -167,6 +169,23 @@ def open_reader(path: str) -> sqlite3.Connection:
     connection = _open(path)
     connection.execute("PRAGMA query_only = 1")
     return connection
+
+
+def begin(connection: sqlite3.Connection, statement: str) -> None:
+    """Open a transaction, with the lock that it asks for. SQLite's own wait looks ever more seldom, in the
+    end every 100 ms: beside a process that writes without a rest it might not find it free for seconds."""
+    _wait_for_locks(connection, NOW)
+    try:
+        for left in reversed(range(BUSY_TIMEOUT // LOOK_EVERY)):
+            try:
+                connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if _code(error) & 0xFF != sqlite3.SQLITE_BUSY or not left:
+                    raise
+            nap(LOOK_EVERY)
+    finally:
+        _wait_for_locks(connection, BUSY_TIMEOUT)
 
 
 def set_durable(connection: sqlite3.Connection, durable: bool) -> None:

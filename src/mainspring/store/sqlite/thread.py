@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.store.sqlite.connection import Session, is_full, is_io_error, set_durable, translated
+from mainspring.store.sqlite.connection import Session, begin, is_full, is_io_error, set_durable, translated
 
 T = TypeVar("T")
 
@@ -158,7 +158,7 @@ class ConnectionThread:
         if durable is not self._durable:
             set_durable(connection, durable)
             self._durable = durable
-        connection.execute(self._begin)
+        begin(connection, self._begin)
         session = Session(connection)
         try:
             yield session
