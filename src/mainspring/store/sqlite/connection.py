@@ -50,7 +50,7 @@ OLDEST = (3, 37, 0)
 WAL_RESET_FIXED = (3, 51, 3)
 
 BUSY_TIMEOUT = timedelta(seconds=5)
-LOOK_EVERY = timedelta(microseconds=500)
+LOOK_EVERY, LOOKS = timedelta(microseconds=500), 1000
 WAL_TRIES = 20
 CHECKPOINT_ABOVE = 8 * 1024 * 1024
 CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
@@ -176,14 +176,17 @@ def begin(connection: sqlite3.Connection, statement: str) -> None:
     end every 100 ms: beside a process that writes without a rest it might not find it free for seconds."""
     _wait_for_locks(connection, NOW)
     try:
-        for left in reversed(range(BUSY_TIMEOUT // LOOK_EVERY)):
+        for _ in range(LOOKS):
             try:
                 connection.execute(statement)
                 return
             except sqlite3.OperationalError as error:
-                if _code(error) & 0xFF != sqlite3.SQLITE_BUSY or not left:
+                if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
             nap(LOOK_EVERY)
+        # Whoever has it does not let go of it between transactions: it is in one, or stopped.
+        _wait_for_locks(connection, BUSY_TIMEOUT - LOOKS * LOOK_EVERY)
+        connection.execute(statement)
     finally:
         _wait_for_locks(connection, BUSY_TIMEOUT)
 
