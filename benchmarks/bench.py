@@ -126,15 +126,16 @@ class Bench:
 
     async def copy_schedule(self, name: str, count: int) -> None:
         """As many more schedules like this one, straight into the table: writing them is not measured."""
+        herd = name.rpartition("-")[0]
         same = "spec_id, {names}, priority, max_attempts, payload, misfire, catch_up, active_from, overlap"
         if self.engine == "sqlite":
             columns = same.format(names="task, queue")
             numbers = f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})"
-            more = f"SELECT 'herd-' || n, {columns} FROM schedules, n WHERE name = '{name}'"
+            more = f"SELECT '{herd}-' || n, {columns} FROM schedules, n WHERE name = '{name}'"
             await self.execute(f"{numbers} INSERT INTO schedules (name, {columns}) {more}")
             return
         columns = same.format(names="task_id, queue_id")
-        more = f"SELECT 'herd-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count}) n"
+        more = f"SELECT '{herd}-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count}) n"
         await self.execute(f"INSERT INTO mainspring.schedules (name, {columns}) {more} WHERE name = '{name}'")
         await self.execute("ANALYZE mainspring.schedules")
 

@@ -215,8 +215,16 @@ async def schedules(
 ) -> Scheduler:
     """So many schedules on one trigger, and a scheduler for them."""
     store = await app.store()
-    schedule = NewSchedule(
-        name="herd-0",
+    await bench.execute(f"DELETE FROM {bench.table('specs')}")
+    await store.put_schedules([one_of_a_herd("herd-0", period, first)], at=first - HOUR)
+    await bench.copy_schedule("herd-0", count - 1)
+    return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
+
+
+def one_of_a_herd(name: str, period: timedelta, first: datetime) -> NewSchedule:
+    """The schedule that all others of its herd are copied from."""
+    return NewSchedule(
+        name=name,
         task="noop",
         trigger=Every(period).encode(),
         payload=b"{}",
@@ -224,10 +232,6 @@ async def schedules(
         next_at=first,
         following_at=first + period,
     )
-    await bench.execute(f"DELETE FROM {bench.table('specs')}")
-    await store.put_schedules([schedule], at=first - HOUR)
-    await bench.copy_schedule("herd-0", count - 1)
-    return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
 
 
 async def no_schedules(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from benchmarks.growth.curve import Curve, Point, spread
 from benchmarks.growth.fill import QUEUE, TASK, backlog, history
 from mainspring.clock import SystemClock
 from mainspring.model.fleet import Member, Role
+from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
@@ -39,6 +40,20 @@ async def claimer(bench: Bench) -> AsyncIterator[Store]:
         await store.close()
 
 
+def succeeded(claims: Sequence[Claim]) -> list[Settlement]:
+    """All of them done, in no time."""
+    return [
+        Settlement(
+            job_id=claim.job_id,
+            worker_id=CLAIMER,
+            fence=claim.fence,
+            verdict=Verdict.SUCCEEDED,
+            took=timedelta(),
+        )
+        for claim in claims
+    ]
+
+
 async def turns(store: Store, count: int) -> Point:
     """So many claims of a hundred by the store's own call, each settled before the next."""
     claimed, settled, jobs = [], [], 0
@@ -48,16 +63,7 @@ async def turns(store: Store, count: int) -> Point:
         claimed.append((time.perf_counter() - began) * 1000)
         if not claims:
             break
-        done = [
-            Settlement(
-                job_id=claim.job_id,
-                worker_id=CLAIMER,
-                fence=claim.fence,
-                verdict=Verdict.SUCCEEDED,
-                took=timedelta(),
-            )
-            for claim in claims
-        ]
+        done = succeeded(claims)
         began = time.perf_counter()
         refused = await store.settle(done, at=None)
         settled.append((time.perf_counter() - began) * 1000)

@@ -11,10 +11,9 @@ from benchmarks.growth.curve import Curve, spread
 from benchmarks.growth.fill import run
 from benchmarks.growth.processes import resident_mb, started
 from benchmarks.growth.target import app as target
+from benchmarks.measures import one_of_a_herd
 from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
-from mainspring.model.schedule import NewSchedule, Overlap
-from mainspring.trigger.interval import Every
 
 HOUR = timedelta(hours=1)
 DUE = 1000
@@ -72,26 +71,10 @@ async def against_schedules(bench: Bench, sizes: Sequence[int]) -> Curve:
 async def _put(bench: Bench, app: Mainspring, name: str, count: int, first: datetime) -> None:
     """So many on one trigger of their own: its period tells them from others."""
     period = HOUR * (2 if name == "rest" else 3)
-    schedule = NewSchedule(
-        name=f"{name}-0",
-        task="noop",
-        trigger=Every(period).encode(),
-        payload=b"{}",
-        overlap=Overlap.QUEUE_ALL,
-        next_at=first,
-        following_at=first + period,
-    )
     store = await app.store()
-    await store.put_schedules([schedule], at=first - 2 * HOUR)
-    columns = (
-        "spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, active_from, overlap"
-    )
-    more = f"SELECT '{name}-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count - 1}) n"
-    await run(
-        bench,
-        f"INSERT INTO mainspring.schedules (name, {columns}) {more} WHERE name = '{name}-0'",
-        "VACUUM ANALYZE mainspring.schedules",
-    )
+    await store.put_schedules([one_of_a_herd(f"{name}-0", period, first)], at=first - 2 * HOUR)
+    await bench.copy_schedule(f"{name}-0", count - 1)
+    await run(bench, "VACUUM ANALYZE mainspring.schedules")
 
 
 async def _memory(bench: Bench) -> float | None:

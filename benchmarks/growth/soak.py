@@ -7,11 +7,10 @@ import time
 from datetime import timedelta
 
 from benchmarks.bench import Bench, task_of
-from benchmarks.growth.claiming import BATCH, CLAIMER, claimer
+from benchmarks.growth.claiming import BATCH, CLAIMER, claimer, succeeded
 from benchmarks.growth.curve import Curve, Point, spread
 from benchmarks.growth.fill import QUEUE, TASK, admin, name_all, run
 from benchmarks.growth.target import app as target
-from mainspring.model.settlement import Settlement, Verdict
 from mainspring.waiting import pause
 
 WINDOW = 10.0
@@ -77,17 +76,7 @@ class Soak:
                 if not claims:
                     await pause(timedelta(seconds=SLICE / 5))
                     continue
-                done = [
-                    Settlement(
-                        job_id=claim.job_id,
-                        worker_id=CLAIMER,
-                        fence=claim.fence,
-                        verdict=Verdict.SUCCEEDED,
-                        took=timedelta(),
-                    )
-                    for claim in claims
-                ]
-                self._done += len(claims) - len(await store.settle(done, at=None))
+                self._done += len(claims) - len(await store.settle(succeeded(claims), at=None))
 
     async def _watch(self) -> None:
         began = time.monotonic()

@@ -133,6 +133,8 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
     listed = site.ask(site.store.alerts(AlertFilter(limit=1000)))
     assert {f"{each.rule}:{each.subject}" for each in listed} >= {*wrong, *gone}
 
+    # Locked between sending and saying so, the store would be told of the same again.
+    until(lambda: _all_is_said(site), "every note to be on record as sent")
     with closing(sqlite3.connect(site.url.removeprefix("sqlite:///"), isolation_level=None)) as lock:
         lock.execute("BEGIN IMMEDIATE")
         began = time.monotonic()

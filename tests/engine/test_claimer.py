@@ -196,6 +196,27 @@ def test_a_claim_answered_after_the_lease_was_suspended_is_given_back(floor: Flo
     run(story())
 
 
+def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run: Any) -> None:
+    ran = _counting(floor)
+
+    async def story() -> None:
+        [job_id] = await _put(floor, 1)
+        await floor.join()
+
+        async def stop() -> None:
+            floor.claimer.stop()
+
+        floor.store.during("claim", stop)
+        await floor.claimer.tick()
+        await floor.finish()
+
+        assert ran == []
+        assert (await floor.job(job_id)).state is JobState.READY
+        assert await floor.runs(job_id) == []
+
+    run(story())
+
+
 def test_a_claim_answered_after_the_lease_was_lost_is_not_run(floor: Floor, run: Any) -> None:
     ran = _counting(floor)
 

@@ -163,6 +163,91 @@ def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run:
     run(story())
 
 
+@pytest.mark.parametrize("raises", [False, True], ids=["returns", "raises"])
+@pytest.mark.parametrize("asks", [False, True], ids=["plain", "with context"])
+def test_a_function_that_ends_soon_after_its_time_was_too_late(
+    floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch, asks: bool, raises: bool
+) -> None:
+    monkeypatch.setattr(executor, "LINGER", timedelta(seconds=20))
+    gate = threading.Event()
+
+    def late() -> str:
+        gate.wait(30)
+        return str(1 // 0) if raises else "too late"
+
+    def with_context(ctx: Context) -> str:
+        return late()
+
+    floor.task(name="late", timeout="20ms", retry=TWICE)(with_context if asks else late)
+
+    async def story() -> None:
+        job_id = await floor.put("late", max_attempts=2)
+        await floor.join()
+        await floor.claimer.tick()
+        [going] = floor.crew._runs.values()
+        await until(lambda: going.late)
+        gate.set()
+        await floor.finish()
+
+        job = await floor.job(job_id)
+        assert (job.failures, [error.type for error in job.errors]) == (1, ["TimeoutError"])
+        assert floor.heard.of(HandlerLeaked) == []
+
+    run(story())
+
+
+def test_a_function_that_is_told_to_end_twice_is_given_up_once(floor: Floor, run: Any) -> None:
+    gate = threading.Event()
+
+    @floor.task(timeout="20ms", retry=TWICE)
+    def stuck() -> None:
+        gate.wait(30)
+
+    async def story() -> None:
+        job_id = await floor.put("stuck", max_attempts=2)
+        await floor.join()
+        await floor.claimer.tick()
+        [going] = floor.crew._runs.values()
+        await until(lambda: going.late)
+        floor.crew.release_all()
+        await floor.finish()
+        await asyncio.sleep(2 * executor.LINGER.total_seconds())  # the second look has been, too
+
+        assert len(floor.heard.of(HandlerLeaked)) == 1
+        assert floor.worker.executor.threads_left == 3
+        assert (await floor.job(job_id)).failures == 0, "we ended it, so it costs no attempt"
+        gate.set()
+        await until(lambda: floor.worker.executor.threads_left == 4)
+
+    run(story())
+
+
+def test_a_function_that_waits_for_a_thread_is_given_back_without_a_run(new_floor: Any, run: Any) -> None:
+    floor, gate = new_floor(threads=1), threading.Event()
+    begun: list[int] = []
+
+    @floor.task(timeout="30s")
+    def waits() -> None:
+        begun.append(1)
+        gate.wait(30)
+
+    async def story() -> None:
+        first, second = await floor.put("waits"), await floor.put("waits")
+        await floor.join()
+        await floor.claimer.tick()
+        await until(lambda: begun)
+        assert floor.crew.release([second]) == 1
+        gate.set()
+        await floor.finish()
+
+        assert (await floor.job(second)).state is JobState.READY
+        assert await floor.runs(second) == []
+        assert [each.verdict for each in await floor.runs(first)] == [Verdict.SUCCEEDED]
+        assert begun == [1]
+
+    run(story())
+
+
 def test_a_worker_without_threads_is_worn_out(new_floor: Any, run: Any) -> None:
     floor, gate = new_floor(threads=1), threading.Event()
 

@@ -287,7 +287,6 @@ class Crew:
         run.call = self._executor.begin(
             task,
             run.claim,
-            run,
             self._clock.monotonic,
             on_begin=partial(self._begun, run, task) if told else None,
             on_end=partial(self._ended, run, task),
@@ -310,6 +309,8 @@ class Crew:
         if run.call is not None:  # else it has been given up meanwhile
             run.call = None
             outcome, seconds = ended
+            if run.late and run.ending is None:
+                outcome = self._executor.timed_out(task)  # whatever it did after its time
             self._finish(run, task, outcome, timedelta(seconds=seconds))
 
     def _outlive(self, run: Run, task: AnyTask) -> None:
@@ -318,9 +319,7 @@ class Crew:
             self._executor.outlive(run.call, run.claim, partial(self._give_up, run, task))
 
     def _give_up(self, run: Run, task: AnyTask) -> None:
-        timed_out = run.late and run.ending is None
-        outcome = self._executor.timed_out(task) if timed_out else Stopped()
-        self._ended(run, task, (outcome, self._clock.monotonic() - run.began), None)
+        self._ended(run, task, (Stopped(), self._clock.monotonic() - run.began), None)
 
     def _put(self, claim: Claim, settlement: Settlement) -> None:
         log = self._journal.close(claim) if self._journal.reports else None

@@ -138,31 +138,26 @@ class Executor:
         self,
         task: AnyTask,
         claim: Claim,
-        stop: Stop,
         now: Callable[[], float],
         *,
         on_begin: OnBegin,
         on_end: OnEnd,
     ) -> Call:
         """Call a plain handler; `on_end` hears its outcome, and how many seconds it took."""
-        work = partial(copy_context().run, self._timed, task, claim, stop, now)
+        work = partial(copy_context().run, self._timed, task, claim, now)
         return self._threads.start(work, on_end, on_begin)
 
-    def _timed(
-        self, task: AnyTask, claim: Claim, stop: Stop, now: Callable[[], float]
-    ) -> tuple[Outcome, float]:
+    def _timed(self, task: AnyTask, claim: Claim, now: Callable[[], float]) -> tuple[Outcome, float]:
         began = now()
-        return self._plain(task, claim, stop), now() - began
+        return self._plain(task, claim), now() - began
 
-    def _plain(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+    def _plain(self, task: AnyTask, claim: Claim) -> Outcome:
         """The whole run, on a thread."""
         running.set(claim)
         try:
             args, kwargs = decode(claim.payload)
             return _succeeded(task.signature.call(task.function, None, args, kwargs), self._result_bytes)
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
-            if stop.late and isinstance(error, TimeoutError):
-                return _timed_out(task, error)
             return outcome_of(error, task.retry, frames_to_hide=2)
 
     def outlive(self, call: Call, claim: Claim, on_leak: Callable[[], None]) -> None:
@@ -170,7 +165,8 @@ class Executor:
         begin elsewhere while it is about to end here: so it gets a moment."""
 
         def look() -> None:
-            if not call.over:
+            # It may be told to end twice, for its timeout and by us; it is given up once.
+            if not call.over and call.on_over is None:
                 self._leak(call, claim)
                 on_leak()
 

@@ -110,7 +110,10 @@ class Process:
             await self._shut_down(others, settling)
 
     async def _shut_down(self, others: list[asyncio.Task[None]], settling: list[asyncio.Task[None]]) -> None:
-        # A claim may be under way: its jobs must be in hand before it can be said that none is left.
+        # A claim may be under way: it must be answered before it can be said that none is left, and what
+        # it brings is given back.
+        if self._worker is not None:
+            self._worker.claimer.stop()
         await _end(self._others, others)
         clean = await self._drain()
         await _end(self._settling, settling)
@@ -185,7 +188,6 @@ class Process:
         worker = self._worker
         if worker is None:
             return True
-        worker.claimer.stop()
         worker.crew.draining = True
         self._telemetry.emit(ProcessStopping(running=worker.crew.running, grace=self._grace))
         # A second stop may have come before we got here.

@@ -116,20 +116,16 @@ class PostgresJobs:
             )
             if not places:
                 self._hints.swept(began)
-            # RETURNING keeps no order: most important first, and of a lane, the longest due.
-            if _is_one_lane(rows):
-                rows.sort(key=_DUE)
-            else:
-                place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
-                rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
+            _sort(rows, queue_ids)
             self._hints.note(_lasts(rows))
             return rows
 
         hinted = bool(self._hints.places())
         rows = await look(False, limit)
-        if hinted and len(rows) < limit and self._hints.may_sweep():
-            # What lay before the hints has waited longer.
-            rows = await look(True, limit - len(rows)) + rows
+        short = limit - len(rows)
+        if hinted and short and self._hints.may_sweep() and (more := await look(True, short)):
+            rows += more
+            _sort(rows, queue_ids)
         return [to_claim(row, worker_id, self._names) for row in rows]
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
@@ -293,9 +289,13 @@ class PostgresJobs:
         return [job_id for job_id in job_ids if job_id in back]
 
 
-def _is_one_lane(rows: list[Record]) -> bool:
-    """As nearly all claims are: told once a claim, and not once a job."""
-    return len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2
+def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
+    """RETURNING keeps no order: most important first, and of a lane, the longest due."""
+    if len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2:
+        rows.sort(key=_DUE)  # as nearly always, without a call for each row
+    else:
+        place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
+        rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
 
 
 def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:

@@ -145,7 +145,7 @@ class Checkpoints:
         except sqlite3.Error:
             return True  # whatever it was, the next call meets it and tells its caller
         finally:
-            _wait_for_locks(connection, BUSY_TIMEOUT)
+            _wait_for_locks(connection, NOW)
 
 
 def open_writer(path: str) -> sqlite3.Connection:
@@ -158,6 +158,8 @@ def open_writer(path: str) -> sqlite3.Connection:
             # The switch fails at once where it should wait; beginning to write does wait.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
+        # From here on `begin` waits, and whoever has the lock meets no other.
+        _wait_for_locks(connection, NOW)
     except sqlite3.Error:
         connection.close()
         raise
@@ -174,21 +176,20 @@ def open_reader(path: str) -> sqlite3.Connection:
 def begin(connection: sqlite3.Connection, statement: str) -> None:
     """Open a transaction, with the lock that it asks for. SQLite's own wait looks ever more seldom, in the
     end every 100 ms: beside a process that writes without a rest it might not find it free for seconds."""
-    _wait_for_locks(connection, NOW)
+    for _ in range(LOOKS):
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        nap(LOOK_EVERY)
+    # Whoever has it does not let go of it between transactions: it is in one, or stopped.
+    _wait_for_locks(connection, BUSY_TIMEOUT - LOOKS * LOOK_EVERY)
     try:
-        for _ in range(LOOKS):
-            try:
-                connection.execute(statement)
-                return
-            except sqlite3.OperationalError as error:
-                if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
-            nap(LOOK_EVERY)
-        # Whoever has it does not let go of it between transactions: it is in one, or stopped.
-        _wait_for_locks(connection, BUSY_TIMEOUT - LOOKS * LOOK_EVERY)
         connection.execute(statement)
     finally:
-        _wait_for_locks(connection, BUSY_TIMEOUT)
+        _wait_for_locks(connection, NOW)
 
 
 def set_durable(connection: sqlite3.Connection, durable: bool) -> None:
