@@ -15,6 +15,7 @@ from mainspring.testing.clock import ManualClock
 #: Held while the template is made, so that of several processes one makes it.
 _TEMPLATE_LOCK = 7_240_113
 _TRIES = 20
+_CHOOSES_STRATEGY = 15
 
 
 class Databases:
@@ -44,7 +45,7 @@ class Databases:
             asyncio.run(self._make_template())
             self._template_is_there = True
         source = self.template if migrated else "template0"
-        asyncio.run(self._admin(f"CREATE DATABASE {name} TEMPLATE {source}"))
+        asyncio.run(self._copy(source, name))
         return name
 
     def drop(self, name: str) -> None:
@@ -64,6 +65,17 @@ class Databases:
             )
             for row in names:
                 await connection.execute(f"DROP DATABASE {row['datname']} WITH (FORCE)")
+        finally:
+            await connection.close()
+
+    async def _copy(self, source: str, name: str) -> None:
+        connection = await asyncpg.connect(self._admin_url)
+        try:
+            # Through the log, as it is by default, a copy takes four times as long: nothing is synced here.
+            newer = connection.get_server_version().major >= _CHOOSES_STRATEGY
+            strategy = "STRATEGY file_copy" if newer else ""
+            copy = f"CREATE DATABASE {name} TEMPLATE {source} {strategy}"
+            await _while_in_use(lambda: connection.execute(copy))
         finally:
             await connection.close()
 

@@ -42,7 +42,7 @@ class PostgresEvents:
                 await transaction.fetch("wake_jobs", **which, at=at)
                 await transaction.fetch("drop_waits", **which)
         if waits:
-            self._hints.forget()
+            self._hints.put_back()
             self._notifier.poke()
         return True
 

@@ -1,60 +1,80 @@
 """Where the last claims ended, so that the next one need not walk over what is taken or dead.
 
-Rows that were claimed or deleted stay in the index until vacuum has passed, and under a held
-snapshot it cannot. A claim that starts at the head of the index then gets slower with every job
-done; one that starts behind the last row claimed does not. What lies before the hint (jobs given
-back, late commits) is found by sweeps from the head: whenever a hinted claim comes back short, and
-from time to time under full load, but never more than a twentieth of the time.
+Rows that were claimed or deleted stay in the index until vacuum has passed. A claim that starts at the head
+of the index gets slower with every job done until then; one that starts behind the last row claimed does
+not. What lies before the hints (jobs given back, late commits) is found by sweeps: when a hinted claim comes
+back short, and from time to time under full load.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
 
 from mainspring.clock import Clock
-
-SWEEP_EVERY_SECONDS = 1.0
-SWEEP_SHARE = 20.0
+from mainspring.store.postgres.sweep import MOST_PIECES, Place, Stretch, Sweep
 
 Key = tuple[int, int]
-Place = tuple[datetime, int]
+EVERYTHING = Stretch()
 
 
 class Hints:
-    """The last place claimed in each (queue, priority), and when the head was last looked at."""
+    """The last place claimed in each (queue, priority), and what is to be looked at before them."""
 
     def __init__(self, clock: Clock, *, enabled: bool) -> None:
         self._clock = clock
         self._enabled = enabled
-        self._places: dict[Key, Place] = {}
-        self._swept_at = clock.monotonic()
-        self._sweep_took = 0.0
+        self._sweep = Sweep(clock)
+        self._last: Place | None = None
+        self._asked: object = None
+        self.places: dict[Key, Place] = {}
 
-    def places(self) -> dict[Key, Place]:
-        """Where to start; empty when it is time to look from the head again."""
-        rested = self._clock.monotonic() - self._swept_at
-        if rested >= max(SWEEP_EVERY_SECONDS, SWEEP_SHARE * self._sweep_took):
-            return {}
-        return self._places
+    @property
+    def floor(self) -> Place | None:
+        """Where to start in a lane that has no hint."""
+        return self._sweep.floor
 
-    def may_sweep(self) -> bool:
-        """Whether a claim that came back short should look from the head at once."""
-        return self._clock.monotonic() - self._swept_at >= SWEEP_SHARE * self._sweep_took
+    def looks(self, queue_ids: Iterable[int], task_ids: Sequence[int]) -> Iterator[Stretch | None]:
+        """Where one claim looks, as long as it is short of jobs. None: behind the hints."""
+        if self._asked != (asked := (frozenset(queue_ids), task_ids)):
+            # What is not there for the one may be there for the other.
+            self._asked = asked
+            self._sweep.floor = None
+            self._sweep.owe()
+        if not self._enabled or (not self.places and self.floor is None):
+            yield EVERYTHING
+            return
+        before = self._sweep.newest(short=False) or self._sweep.older(short=False)
+        if before is not None:
+            yield before
+        if before == EVERYTHING:
+            return
+        yield None
+        # Here the claim is short of jobs.
+        if (before is None or before.until) and (newest := self._sweep.newest(short=True)):
+            yield newest
+        for _ in range(MOST_PIECES):
+            if (older := self._sweep.older(short=True)) is None:
+                return
+            yield older
+            if older.after is None:
+                return
 
-    def swept(self, began: float) -> None:
-        """A look from the head has ended."""
-        self._swept_at = self._clock.monotonic()
-        self._sweep_took = self._swept_at - began
-
-    def note(self, claimed: Iterable[tuple[Key, Place]]) -> None:
-        """Remember the furthest place claimed in each lane."""
+    def looked(
+        self, stretch: Stretch | None, began: float, claimed: Iterable[tuple[Key, Place]], *, full: bool
+    ) -> None:
+        """A look has ended, and found these: the furthest place in each lane."""
         if not self._enabled:
             return
         for key, place in claimed:
-            if key not in self._places or place > self._places[key]:
-                self._places[key] = place
+            if key not in self.places or place > self.places[key]:
+                self.places[key] = place
+            if self._last is None or place > self._last:
+                self._last = place
+        if stretch is None:
+            self._sweep.usual(began)
+        else:
+            self._sweep.looked(stretch, began, full=full, last=self._last)
 
-    def forget(self) -> None:
-        """Something was put back before the hints: start from the head next time."""
-        self._places.clear()
+    def put_back(self) -> None:
+        """Something was put before the hints: it shall be found by the next claim."""
+        self._sweep.owe()

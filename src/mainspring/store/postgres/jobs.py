@@ -21,12 +21,13 @@ from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.events import meet, prune_events, put_waits
-from mainspring.store.postgres.hints import Hints, Key, Place
+from mainspring.store.postgres.hints import Hints, Key
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import note_logs
 from mainspring.store.postgres.rows import to_claim, written
+from mainspring.store.postgres.sweep import Place, Stretch
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
@@ -89,7 +90,7 @@ class PostgresJobs:
         if answers is None:
             answers = await written_batch(self._database, batch)
         if any(answer.created or answer.replaced for answer in answers):
-            self._hints.forget()  # one that was replaced may be due earlier than before
+            self._hints.put_back()  # one that was replaced may be due earlier than before
             self._notifier.poke()
         return answers
 
@@ -99,34 +100,52 @@ class PostgresJobs:
         queue_ids = await self._names.queue_ids(queues)
         task_ids = await self._names.task_ids(tasks)
 
-        async def look(from_head: bool, limit: int) -> list[Record]:
-            places = {} if from_head else self._hints.places()
-            began = self._clock.monotonic()
-            rows = await self._relaxed(
-                "claim_jobs",
-                worker_id=worker_id,
-                queue_ids=queue_ids,
-                task_ids=task_ids,
-                limit=limit,
-                hint_queue_ids=[queue for queue, _ in places],
-                hint_priorities=[priority for _, priority in places],
-                hint_run_ats=[run_at for run_at, _ in places.values()],
-                hint_ids=[job_id for _, job_id in places.values()],
-                at=at,
-            )
-            if not places:
-                self._hints.swept(began)
-            _sort(rows, queue_ids)
-            self._hints.note(_lasts(rows))
-            return rows
-
-        hinted = bool(self._hints.places())
-        rows = await look(False, limit)
-        short = limit - len(rows)
-        if hinted and short and self._hints.may_sweep() and (more := await look(True, short)):
-            rows += more
+        rows: list[Record] = []
+        looks = 0
+        for stretch in self._hints.looks(queue_ids, task_ids):
+            found = await self._seek(stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
+            rows += found
+            looks += bool(found)
+            if len(rows) == limit:
+                break
+        if looks > 1:
             _sort(rows, queue_ids)
         return [to_claim(row, worker_id, self._names) for row in rows]
+
+    async def _seek(
+        self,
+        stretch: Stretch | None,
+        worker_id: int,
+        queue_ids: list[int],
+        task_ids: list[int],
+        limit: int,
+        at: Stamp,
+    ) -> list[Record]:
+        """Behind the hints, or at a stretch of what lies before them."""
+        places = self._hints.places if stretch is None else {}
+        after = self._hints.floor if stretch is None else stretch.after
+        after_run_at, after_id = after or (None, None)
+        until_run_at, until_id = (stretch and stretch.until) or (None, None)
+        began = self._clock.monotonic()
+        rows = await self._relaxed(
+            "claim_jobs",
+            worker_id=worker_id,
+            queue_ids=queue_ids,
+            task_ids=task_ids,
+            limit=limit,
+            hint_queue_ids=[queue for queue, _ in places],
+            hint_priorities=[priority for _, priority in places],
+            hint_run_ats=[run_at for run_at, _ in places.values()],
+            hint_ids=[job_id for _, job_id in places.values()],
+            after_run_at=after_run_at,
+            after_id=after_id,
+            until_run_at=until_run_at,
+            until_id=until_id,
+            at=at,
+        )
+        _sort(rows, queue_ids)
+        self._hints.looked(stretch, began, _lasts(rows), full=len(rows) == limit)
+        return rows
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         while self._lost_sessions:
@@ -151,7 +170,7 @@ class PostgresJobs:
                     await self._start(transaction, starts, settled, at)
         verdicts = {verdict for verdict, _ in groups}
         if Verdict.RELEASED in verdicts:
-            self._hints.forget()  # as long due as before; all others are due from now on, behind every hint
+            self._hints.put_back()  # as long due as before; all others are due from now on, behind every hint
         if not verdicts.isdisjoint(GOES_BACK):
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
@@ -283,7 +302,7 @@ class PostgresJobs:
     async def _back(self, statement: str, job_ids: Sequence[int], at: Stamp) -> list[int]:
         rows = await self._database.fetch(statement, ids=list(job_ids), at=at)
         if rows:
-            self._hints.forget()
+            self._hints.put_back()
             self._notifier.poke()
         back = {row["id"] for row in rows}
         return [job_id for job_id in job_ids if job_id in back]

@@ -21,6 +21,7 @@ from mainspring.store.admitting import (
 )
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.wake import Notifier
 from mainspring.waiting import pause
 
@@ -34,9 +35,8 @@ LOOKS = 1000
 class PostgresLimits:
     """LimitStore and the pauses of queues on PostgreSQL."""
 
-    def __init__(self, database: Database, notifier: Notifier) -> None:
-        self._database = database
-        self._notifier = notifier
+    def __init__(self, database: Database, hints: Hints, notifier: Notifier) -> None:
+        self._database, self._hints, self._notifier = database, hints, notifier
 
     async def admit(self, *, after: int = 0, at: Stamp) -> Admission:
         [row] = await self._database.relaxed("anybody_waits")
@@ -80,6 +80,7 @@ class PostgresLimits:
             await transaction.fetch("lock_lanes")
             resumed = await transaction.fetch("resume_queue", queue=queue)
             await transaction.fetch("mark_lanes", queue=queue, paused=False)
+        self._hints.put_back()
         self._notifier.poke()
         return bool(resumed)
 

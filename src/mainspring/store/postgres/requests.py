@@ -24,7 +24,7 @@ class PostgresRequests(PostgresJobs):
             # It was written, and its answer is on record beside it.
             answered = await _insert_once(self._database, request, batch, at)
         if any(job.created or job.replaced for job in answered.jobs) and not answered.again:
-            self._hints.forget()
+            self._hints.put_back()
             self._notifier.poke()
         return answered
 

@@ -31,7 +31,7 @@ class PostgresWorkflows(PostgresJobs, WorkflowCalls):
     ) -> T:
         async with self._database.nesting("workflow") as transaction:
             answer = await work(await self._workflow_session(transaction, at))
-        self._hints.forget()
+        self._hints.put_back()
         self._notifier.poke()
         return answer
 

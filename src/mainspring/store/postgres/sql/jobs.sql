@@ -113,7 +113,8 @@ SET worker_id = :worker_id, fence = fence + 1, claimed_at = coalesce(:at::timest
 WHERE ctid = ANY (ARRAY(
     SELECT due.ctid
     FROM (
-        SELECT l.queue_id, l.priority, coalesce(h.run_at, '-infinity') AS after_run_at, coalesce(h.id, 0) AS after_id
+        SELECT l.queue_id, l.priority, coalesce(h.run_at, :after_run_at::timestamptz, '-infinity') AS after_run_at,
+               coalesce(h.id, :after_id::bigint, 0) AS after_id
         FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
         JOIN mainspring.lanes l USING (queue_id)
         LEFT JOIN unnest(:hint_queue_ids::int[], :hint_priorities::smallint[], :hint_run_ats::timestamptz[], :hint_ids::bigint[])
@@ -125,7 +126,7 @@ WHERE ctid = ANY (ARRAY(
         SELECT j.ctid FROM mainspring.jobs j
         WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority
           AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
-          AND j.run_at <= coalesce(:at::timestamptz, now())
+          AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, :at::timestamptz, now()), coalesce(:until_id::bigint, 9223372036854775807))
           AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
         ORDER BY j.run_at, j.id + 0
         LIMIT :limit

@@ -1,0 +1,158 @@
+"""Looks at what lies before the hints, a stretch at a time.
+
+A look from the head of the index walks over every row that was claimed or deleted and that vacuum has not
+cleared away. Under a snapshot that somebody holds it clears nothing: a microsecond a row, and millions of
+rows in an hour. So a stretch that took long is cut in pieces. The newest is looked at often, for what comes
+late or is given back is seldom old; the others in turn, in a small part of the time. Neighbours that have
+become quick are one again, and where vacuum keeps up there is one stretch: everything.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mainspring.clock import Clock
+
+NEAR_EVERY = 1.0
+"""Seconds after which a worker that finds enough behind its hints looks before them all the same."""
+NEAR_SHARE = 20.0
+"""A look at the newest stretch rests so many times as long as it took, but no longer than that."""
+BUSY_SHARE, IDLE_SHARE = 100.0, 20.0
+"""What part of the time the older ones may take, of a worker with jobs and of one without."""
+MOST_CREDIT, MOST_DEBT = 0.02, -0.5
+"""Seconds of looking that may be saved up, and owed: a server that hung is not a stretch that is long."""
+LONG = 0.001
+"""Seconds that a look may take beyond two of the usual ones."""
+MOST_PIECES = 64
+LADDER = 21
+"""Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
+
+Place = tuple[datetime, int]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Of the order in which jobs are due: behind one place, up to another; or without an end."""
+
+    after: Place | None = None
+    until: Place | None = None
+
+
+class Sweep:
+    """Which stretch is to be looked at, and when."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._cuts: list[Place] = []
+        self._near_at = self._counted_at = clock.monotonic()
+        self._near_took = self._credit = 0.0
+        self._usual = 0.0
+        self._owed = False
+        self._turn = _Turn()
+        self.floor: Place | None = None
+        """What was due up to here has been looked at in every lane."""
+
+    def owe(self) -> None:
+        """Something was put back before the hints: look there with the next claim."""
+        self._owed = True
+
+    def newest(self, *, short: bool) -> Stretch | None:
+        """The newest stretch, if it is to be looked at now. Short of jobs, one looks before one says that
+        there are none."""
+        rested = self._clock.monotonic() - self._near_at
+        owed = self._owed and not self._cuts
+        wanted = short or self._owed or rested >= NEAR_EVERY
+        if owed or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
+            return Stretch(after=self._cuts[-1] if self._cuts else None)
+        return None
+
+    def older(self, *, short: bool) -> Stretch | None:
+        """The next of the others, if there is time for one."""
+        now = self._clock.monotonic()
+        earned = (now - self._counted_at) / (IDLE_SHARE if short else BUSY_SHARE)
+        self._credit, self._counted_at = min(self._credit + earned, MOST_CREDIT), now
+        if not self._cuts or self._credit <= 0:
+            return None
+        until = self._turn.at or self._cuts[-1]
+        before = bisect_left(self._cuts, until) - 1
+        return Stretch(after=self._cuts[before] if before >= 0 else None, until=until)
+
+    def usual(self, began: float) -> None:
+        """A look behind the hints has ended: how long that takes where nothing is in its way."""
+        self._usual += (self._clock.monotonic() - began - self._usual) / 8
+
+    def looked(self, stretch: Stretch, began: float, *, full: bool, last: Place | None) -> None:
+        """A stretch was looked at. `full`: there may be more in it; `last` is the furthest place claimed."""
+        now = self._clock.monotonic()
+        took = now - began
+        if stretch.until is None:
+            self._near_at, self._near_took, self._owed = now, took, False
+            if took > self._limit:
+                self._cut(stretch, last, pieces=int(took / self._limit))
+            elif not self._cuts and not full:
+                self.floor = last
+            return
+        self._credit = max(self._credit - took, MOST_DEBT)
+        if took > self._limit:
+            self._cut(stretch, last, pieces=int(took / self._limit) + 1)
+        if not full:
+            self._pass(stretch, took)
+
+    @property
+    def _limit(self) -> float:
+        return LONG + 2 * self._usual
+
+    def _pass(self, stretch: Stretch, took: float) -> None:
+        """On to the next, or from the newest again; two that are quick need no cut between them."""
+        turn = self._turn
+        if turn.began is None:
+            turn.began = stretch.until
+        elif turn.took + took <= self._limit:
+            self._join(stretch.until)
+            took += turn.took
+        turn.at, turn.took = stretch.after, took
+        if stretch.after is None:
+            self.floor = turn.began
+            self._turn = _Turn()
+            if took <= self._limit and len(self._cuts) == 1:
+                self._cuts.clear()
+
+    def _cut(self, stretch: Stretch, last: Place | None, *, pieces: int) -> None:
+        end = stretch.until or last
+        if end is None:
+            return  # dead rows, and never a job: whoever claims knows where to cut
+        if stretch.after is None:
+            new = {(end[0] - timedelta(seconds=2**step), 0) for step in range(LADDER)}
+        else:
+            new = set(_between(stretch.after, end, min(pieces, MOST_PIECES)))
+        for place in new | {end}:
+            at = bisect_left(self._cuts, place)
+            if self._cuts[at : at + 1] != [place]:
+                self._cuts.insert(at, place)
+
+    def _join(self, place: Place | None) -> None:
+        if place is not None:
+            at = bisect_left(self._cuts, place)
+            if self._cuts[at : at + 1] == [place]:
+                del self._cuts[at]
+
+
+class _Turn:
+    """From the newest of the old stretches to the oldest."""
+
+    def __init__(self) -> None:
+        self.began: Place | None = None
+        self.at: Place | None = None
+        self.took = 0.0
+
+
+def _between(start: Place, end: Place, pieces: int) -> Iterator[Place]:
+    """Even in time, for nothing is known of the rows. What is due in one moment stays together."""
+    step = (end[0] - start[0]) / pieces
+    for piece in range(1, pieces):
+        place = (start[0] + step * piece, 0)
+        if start < place < end:
+            yield place

@@ -1,0 +1,102 @@
+"""On PostgreSQL what lies before the hints is found although no look is at everything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from mainspring.model.fleet import Member, Role
+from mainspring.model.job import NewJob
+from mainspring.store.opener import open_store
+from mainspring.store.postgres import hints, sweep
+from mainspring.testing import ManualClock
+from tests.support.desk import HOUR
+
+JOBS = 150
+QUEUES = ("a", "b")
+
+
+class Ticking(ManualClock):
+    """On which everything takes a millisecond."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ticks = 0
+
+    def monotonic(self) -> float:
+        self._ticks += 1
+        return super().monotonic() + self._ticks / 1000
+
+
+@pytest.fixture
+def clock():
+    return Ticking()
+
+
+@pytest.fixture
+def stores(postgres_url, clock, run, monkeypatch):
+    """The one that claims, for which every look is too long, and another that puts jobs in."""
+    monkeypatch.setattr(sweep.Sweep, "_limit", 0.0002)
+    monkeypatch.setattr(sweep, "NEAR_SHARE", 0.0)
+    monkeypatch.setattr(sweep, "BUSY_SHARE", 0.5)
+    monkeypatch.setattr(sweep, "IDLE_SHARE", 0.5)
+    monkeypatch.setattr(sweep, "NEAR_EVERY", 60.0)
+    opened = [open_store(postgres_url, clock=clock) for _ in range(2)]
+    yield opened
+    for store in opened:
+        run(store.close())
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Where claims look, as they do."""
+    seen: list[sweep.Stretch | None] = []
+    original = hints.Hints.looks
+
+    def noted(self, *asked):
+        for stretch in original(self, *asked):
+            seen.append(stretch)
+            yield stretch
+
+    monkeypatch.setattr(hints.Hints, "looks", noted)
+    return seen
+
+
+def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
+    claiming, other = stores
+
+    async def claim(limit):
+        return await claiming.claim(1, queues=QUEUES, tasks=["t"], limit=limit, at=clock.stamp())
+
+    async def story():
+        random = Random(11)
+        await claiming.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        found = {}
+        for _ in range(JOBS):
+            now = clock.now()
+            # All before the hints, but for the first: far back, a little, and at the very same moment.
+            back = random.choice([timedelta(days=400), timedelta(hours=3), timedelta(seconds=3), timedelta()])
+            new = NewJob(
+                task="t",
+                payload=b"x",
+                queue=random.choice(QUEUES),
+                priority=random.choice([0, 5]),
+                run_at=now - back * random.random(),
+            )
+            await other.insert([new], at=now)
+            for job in await claim(random.choice([1, 3])):
+                found[job.job_id] = found.get(job.job_id, 0) + 1
+            clock.advance(timedelta(milliseconds=random.randrange(2000)))
+        for _ in range(20 * JOBS):
+            if len(found) == JOBS:
+                break
+            for job in await claim(3):
+                found[job.job_id] = found.get(job.job_id, 0) + 1
+        return found
+
+    found = run(story())
+
+    assert (len(found), set(found.values())) == (JOBS, {1})
+    assert any(stretch and stretch.after and stretch.until for stretch in looks), "no piece was looked at"
