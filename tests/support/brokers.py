@@ -29,6 +29,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _environment() -> dict[str, str]:
+    """Ours, without the name of the test that happens to be the first: it may be too long for one."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 class Server:
     """One process in a folder of its own."""
 
@@ -53,7 +58,7 @@ class Server:
                 stdout=output,
                 stderr=output,
                 cwd=self.folder,
-                env={**os.environ, **(env or {})},
+                env=_environment() | (env or {}),
                 start_new_session=True,
             )
         self._processes.append(process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from random import Random
 
@@ -65,14 +66,20 @@ class Queue:
         self.left = [place for place in self.left if place not in found]
         self.found += [(place, self.clock.now()) for place in found]
         claimed = [(LANE, newest)] if until == newest else []
-        self.hints.looked(stretch, began, claimed, full=False)
+        self.hints.looked(stretch, began, claimed, found=len(found), full=False)
 
 
 def test_where_vacuum_keeps_up_every_look_is_at_everything() -> None:
     queue = Queue(rate=0)
     queue.work(5)
-    seen = {stretch for _ in range(100) for stretch in _looks(queue)}
-    assert seen == {EVERYTHING, None}
+    assert {stretch for _ in range(100) for stretch in _looks(queue)} == {EVERYTHING}
+
+
+def test_one_look_after_the_other_is_behind_the_hints_but_for_a_twentieth_of_the_time() -> None:
+    queue = Queue(rate=0)
+    queue.work(5)
+    seen = Counter(stretch for _ in range(1000) for stretch in _looks(queue, apart=0.0))
+    assert seen == {EVERYTHING: pytest.approx(1000 / 20, rel=0.1), None: pytest.approx(1000, rel=0.1)}
 
 
 def test_the_first_look_of_all_is_at_everything() -> None:
@@ -125,7 +132,7 @@ def test_once_vacuum_has_passed_one_look_is_at_everything_again() -> None:
     queue.vacuum()
     queue.work(120)
 
-    assert {stretch for _ in range(100) for stretch in _looks(queue)} == {EVERYTHING, None}
+    assert {stretch for _ in range(100) for stretch in _looks(queue)} == {EVERYTHING}
 
 
 def test_other_queues_or_tasks_than_before_are_looked_for_from_the_beginning() -> None:
@@ -151,14 +158,14 @@ def test_without_hints_every_look_is_at_everything() -> None:
     hints = Hints(ManualClock(), enabled=False)
     for _ in range(3):
         assert list(hints.looks([1], [1])) == [EVERYTHING]
-        hints.looked(EVERYTHING, 0.0, [(LANE, (ManualClock().now(), 1))], full=False)
+        hints.looked(EVERYTHING, 0.0, [(LANE, (ManualClock().now(), 1))], found=1, full=False)
     assert hints.places == {}
 
 
-def _looks(queue: Queue) -> list[Stretch | None]:
+def _looks(queue: Queue, apart: float = CLAIM_EVERY) -> list[Stretch | None]:
     """Where a claim looks, done."""
     seen = []
-    queue.clock.advance(timedelta(seconds=CLAIM_EVERY))
+    queue.clock.advance(timedelta(seconds=apart))
     for stretch in queue.hints.looks([1], [1]):
         seen.append(stretch)
         queue._look(stretch)

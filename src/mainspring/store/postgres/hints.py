@@ -60,20 +60,26 @@ class Hints:
                 return
 
     def looked(
-        self, stretch: Stretch | None, began: float, claimed: Iterable[tuple[Key, Place]], *, full: bool
+        self,
+        stretch: Stretch | None,
+        began: float,
+        lasts: Iterable[tuple[Key, Place]],
+        *,
+        found: int,
+        full: bool,
     ) -> None:
-        """A look has ended, and found these: the furthest place in each lane."""
+        """A look has ended, and found so many; these are the furthest in each lane."""
         if not self._enabled:
             return
-        for key, place in claimed:
+        for key, place in lasts:
             if key not in self.places or place > self.places[key]:
                 self.places[key] = place
             if self._last is None or place > self._last:
                 self._last = place
         if stretch is None:
-            self._sweep.usual(began)
+            self._sweep.usual(began, found)
         else:
-            self._sweep.looked(stretch, began, full=full, last=self._last)
+            self._sweep.looked(stretch, began, found, full=full, last=self._last)
 
     def put_back(self) -> None:
         """Something was put before the hints: it shall be found by the next claim."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -18,16 +17,16 @@ from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.ports import Stamp
+from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.events import meet, prune_events, put_waits
-from mainspring.store.postgres.hints import Hints, Key
+from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import note_logs
-from mainspring.store.postgres.rows import to_claim, written
-from mainspring.store.postgres.sweep import Place, Stretch
+from mainspring.store.postgres.rows import written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
@@ -46,9 +45,6 @@ PRUNED_WORKFLOWS = 100
 RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
-ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
-"""Where these are in a claimed row: looked up once a job, and quicker than by name."""
-_DUE = itemgetter(RUN_AT, ID)
 GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
 T = TypeVar("T")
 
@@ -73,7 +69,7 @@ class PostgresJobs:
         self._definitions = Definitions(database)
         self._clock = clock
         self._spare_ids: list[int] = []
-        self._lost_sessions: list[object] = []
+        self._claiming = Claiming(database, names, hints, clock)
 
     async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
         if not jobs:
@@ -97,63 +93,10 @@ class PostgresJobs:
     async def claim(
         self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
     ) -> list[Claim]:
-        queue_ids = await self._names.queue_ids(queues)
-        task_ids = await self._names.task_ids(tasks)
-
-        rows: list[Record] = []
-        looks = 0
-        for stretch in self._hints.looks(queue_ids, task_ids):
-            found = await self._seek(stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
-            rows += found
-            looks += bool(found)
-            if len(rows) == limit:
-                break
-        if looks > 1:
-            _sort(rows, queue_ids)
-        return [to_claim(row, worker_id, self._names) for row in rows]
-
-    async def _seek(
-        self,
-        stretch: Stretch | None,
-        worker_id: int,
-        queue_ids: list[int],
-        task_ids: list[int],
-        limit: int,
-        at: Stamp,
-    ) -> list[Record]:
-        """Behind the hints, or at a stretch of what lies before them."""
-        places = self._hints.places if stretch is None else {}
-        after = self._hints.floor if stretch is None else stretch.after
-        after_run_at, after_id = after or (None, None)
-        until_run_at, until_id = (stretch and stretch.until) or (None, None)
-        began = self._clock.monotonic()
-        rows = await self._relaxed(
-            "claim_jobs",
-            worker_id=worker_id,
-            queue_ids=queue_ids,
-            task_ids=task_ids,
-            limit=limit,
-            hint_queue_ids=[queue for queue, _ in places],
-            hint_priorities=[priority for _, priority in places],
-            hint_run_ats=[run_at for run_at, _ in places.values()],
-            hint_ids=[job_id for _, job_id in places.values()],
-            after_run_at=after_run_at,
-            after_id=after_id,
-            until_run_at=until_run_at,
-            until_id=until_id,
-            at=at,
-        )
-        _sort(rows, queue_ids)
-        self._hints.looked(stretch, began, _lasts(rows), full=len(rows) == limit)
-        return rows
+        return await self._claiming.claim(worker_id, queues=queues, tasks=tasks, limit=limit, at=at)
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
-        while self._lost_sessions:
-            await self._database.end_session(self._lost_sessions[-1])
-            self._lost_sessions.pop()
-        rows = await self._database.fetch("held_jobs", worker_id=worker_id, at=at)
-        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
-        return [to_claim(row, worker_id, self._names) for row in rows]
+        return await self._claiming.held(worker_id, at=at)
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
@@ -292,13 +235,6 @@ class PostgresJobs:
                     raise AnswerLost("enqueue", ids=tuple(ids), session=lost.session) from error
                 await pause(RESOLVE_EVERY)
 
-    async def _relaxed(self, statement: str, **params: object) -> list[Record]:
-        try:
-            return await self._database.relaxed(statement, **params)
-        except AnswerLost as lost:
-            self._lost_sessions.append(lost.session)
-            raise
-
     async def _back(self, statement: str, job_ids: Sequence[int], at: Stamp) -> list[int]:
         rows = await self._database.fetch(statement, ids=list(job_ids), at=at)
         if rows:
@@ -306,25 +242,6 @@ class PostgresJobs:
             self._notifier.poke()
         back = {row["id"] for row in rows}
         return [job_id for job_id in job_ids if job_id in back]
-
-
-def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
-    """RETURNING keeps no order: most important first, and of a lane, the longest due."""
-    if len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2:
-        rows.sort(key=_DUE)  # as nearly always, without a call for each row
-    else:
-        place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
-        rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
-
-
-def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:
-    """Of rows in order, each lane's last."""
-    following: Key | None = None
-    for row in reversed(rows):
-        lane = row[QUEUE], row[PRIORITY]
-        if lane != following:
-            following = lane
-            yield lane, (row[RUN_AT], row[ID])
 
 
 Fetch = Callable[..., Awaitable["list[Record]"]]

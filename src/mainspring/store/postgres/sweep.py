@@ -26,6 +26,8 @@ MOST_CREDIT, MOST_DEBT = 0.02, -0.5
 """Seconds of looking that may be saved up, and owed: a server that hung is not a stretch that is long."""
 LONG = 0.001
 """Seconds that a look may take beyond two of the usual ones."""
+JOB = 0.00002
+"""And for each job that it finds."""
 MOST_PIECES = 64
 LADDER = 21
 """Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
@@ -61,11 +63,11 @@ class Sweep:
 
     def newest(self, *, short: bool) -> Stretch | None:
         """The newest stretch, if it is to be looked at now. Short of jobs, one looks before one says that
-        there are none."""
+        there are none; and where it is everything, it serves for the look behind the hints, too."""
         rested = self._clock.monotonic() - self._near_at
-        owed = self._owed and not self._cuts
-        wanted = short or self._owed or rested >= NEAR_EVERY
-        if owed or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
+        whole = not self._cuts
+        wanted = whole or short or self._owed or rested >= NEAR_EVERY
+        if (whole and self._owed) or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
             return Stretch(after=self._cuts[-1] if self._cuts else None)
         return None
 
@@ -80,14 +82,15 @@ class Sweep:
         before = bisect_left(self._cuts, until) - 1
         return Stretch(after=self._cuts[before] if before >= 0 else None, until=until)
 
-    def usual(self, began: float) -> None:
+    def usual(self, began: float, found: int) -> None:
         """A look behind the hints has ended: how long that takes where nothing is in its way."""
-        self._usual += (self._clock.monotonic() - began - self._usual) / 8
+        took = max(self._clock.monotonic() - began - found * JOB, 0.0)
+        self._usual += (took - self._usual) / 8
 
-    def looked(self, stretch: Stretch, began: float, *, full: bool, last: Place | None) -> None:
+    def looked(self, stretch: Stretch, began: float, found: int, *, full: bool, last: Place | None) -> None:
         """A stretch was looked at. `full`: there may be more in it; `last` is the furthest place claimed."""
         now = self._clock.monotonic()
-        took = now - began
+        took = max(now - began - found * JOB, 0.0)
         if stretch.until is None:
             self._near_at, self._near_took, self._owed = now, took, False
             if took > self._limit:

@@ -1,4 +1,4 @@
-"""Hints over NOTIFY: at most one per ten milliseconds a process, never inside somebody's transaction."""
+"""Hints over NOTIFY: rationed, and never inside somebody's transaction."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
 CHANNEL = "mainspring"
-REST = timedelta(milliseconds=10)
+SHORT_REST, LONG_REST = timedelta(milliseconds=2), timedelta(milliseconds=5)
 CHECK_EVERY = timedelta(seconds=2)
 DEAF = "database.url has pool=transaction and no listen=HOST:PORT, and through such a pool nobody can listen"
 
 
 class Notifier:
-    """Tells listening workers that jobs came in: at once, then once more for all that follow
-    within the rest. A NOTIFY takes a lock on every commit of the database, so it is rationed."""
+    """Tells listening workers that jobs came in: at once, then once more for all that follow within the
+    rest. A NOTIFY takes a lock on every commit of the database and wakes every worker, so it is rationed: the
+    rest is short, and grows while one stands for several."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._wanted = False
+        self._rest = SHORT_REST
+        self._wanted = 0
         self._sending: asyncio.Task[None] | None = None
 
     def poke(self) -> None:
         """Ask for a hint to be sent. Never waits, never fails: a lost hint costs latency only."""
-        self._wanted = True
+        self._wanted += 1
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
@@ -44,12 +46,14 @@ class Notifier:
 
     async def _send(self) -> None:
         while self._wanted:
-            self._wanted = False
+            self._wanted = 0
             try:
                 await self._database.relaxed("notify")
             except StoreError:
                 return  # polling finds the jobs
-            await pause(REST)
+            await pause(self._rest)
+            crowded = self._wanted > 1
+            self._rest = min(self._rest * 2, LONG_REST) if crowded else max(self._rest / 2, SHORT_REST)
 
 
 class PostgresWaker:

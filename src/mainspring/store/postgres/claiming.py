@@ -1,0 +1,122 @@
+"""Claims on PostgreSQL: made, and found again when their answer was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from mainspring.clock import Clock
+from mainspring.errors import AnswerLost
+from mainspring.model.job import Claim
+from mainspring.store.ports import Stamp
+from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.hints import Hints, Key
+from mainspring.store.postgres.names import Names
+from mainspring.store.postgres.rows import to_claim
+from mainspring.store.postgres.sweep import Place, Stretch
+
+if TYPE_CHECKING:
+    from mainspring.store.postgres.connection import Record
+
+ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
+"""Where these are in a claimed row: looked up once a job, and quicker than by name."""
+_DUE = itemgetter(RUN_AT, ID)
+
+
+class Claiming:
+    """The part of the queue that workers ask, several hundred times a second."""
+
+    def __init__(self, database: Database, names: Names, hints: Hints, clock: Clock) -> None:
+        self._database = database
+        self._names = names
+        self._hints = hints
+        self._clock = clock
+        self._lost_sessions: list[object] = []
+
+    async def claim(
+        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+    ) -> list[Claim]:
+        queue_ids = await self._names.queue_ids(queues)
+        task_ids = await self._names.task_ids(tasks)
+
+        rows: list[Record] = []
+        looks = 0
+        for stretch in self._hints.looks(queue_ids, task_ids):
+            found = await self._seek(stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
+            rows += found
+            looks += bool(found)
+            if len(rows) == limit:
+                break
+        if looks > 1:
+            _sort(rows, queue_ids)
+        return [to_claim(row, worker_id, self._names) for row in rows]
+
+    async def _seek(
+        self,
+        stretch: Stretch | None,
+        worker_id: int,
+        queue_ids: list[int],
+        task_ids: list[int],
+        limit: int,
+        at: Stamp,
+    ) -> list[Record]:
+        """Behind the hints, or at a stretch of what lies before them."""
+        places = self._hints.places if stretch is None else {}
+        after = self._hints.floor if stretch is None else stretch.after
+        after_run_at, after_id = after or (None, None)
+        until_run_at, until_id = (stretch and stretch.until) or (None, None)
+        began = self._clock.monotonic()
+        rows = await self._relaxed(
+            "claim_jobs",
+            worker_id=worker_id,
+            queue_ids=queue_ids,
+            task_ids=task_ids,
+            limit=limit,
+            hint_queue_ids=[queue for queue, _ in places],
+            hint_priorities=[priority for _, priority in places],
+            hint_run_ats=[run_at for run_at, _ in places.values()],
+            hint_ids=[job_id for _, job_id in places.values()],
+            after_run_at=after_run_at,
+            after_id=after_id,
+            until_run_at=until_run_at,
+            until_id=until_id,
+            at=at,
+        )
+        _sort(rows, queue_ids)
+        self._hints.looked(stretch, began, _lasts(rows), found=len(rows), full=len(rows) == limit)
+        return rows
+
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        while self._lost_sessions:
+            await self._database.end_session(self._lost_sessions[-1])
+            self._lost_sessions.pop()
+        rows = await self._database.fetch("held_jobs", worker_id=worker_id, at=at)
+        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
+        return [to_claim(row, worker_id, self._names) for row in rows]
+
+    async def _relaxed(self, statement: str, **params: object) -> list[Record]:
+        try:
+            return await self._database.relaxed(statement, **params)
+        except AnswerLost as lost:
+            self._lost_sessions.append(lost.session)
+            raise
+
+
+def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
+    """RETURNING keeps no order: most important first, and of a lane, the longest due."""
+    if len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2:
+        rows.sort(key=_DUE)  # as nearly always, without a call for each row
+    else:
+        place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
+        rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
+
+
+def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:
+    """Of rows in order, each lane's last."""
+    following: Key | None = None
+    for row in reversed(rows):
+        lane = row[QUEUE], row[PRIORITY]
+        if lane != following:
+            following = lane
+            yield lane, (row[RUN_AT], row[ID])
