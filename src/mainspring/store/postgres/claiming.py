@@ -84,7 +84,7 @@ class Claiming:
             at=at,
         )
         _sort(rows, queue_ids)
-        self._hints.looked(stretch, began, _lasts(rows), found=len(rows), full=len(rows) == limit)
+        self._hints.looked(stretch, began, _lasts(rows), full=len(rows) == limit)
         return rows
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

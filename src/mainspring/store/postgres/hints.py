@@ -65,10 +65,9 @@ class Hints:
         began: float,
         lasts: Iterable[tuple[Key, Place]],
         *,
-        found: int,
         full: bool,
     ) -> None:
-        """A look has ended, and found so many; these are the furthest in each lane."""
+        """A look has ended; these are the furthest that it found in each lane."""
         if not self._enabled:
             return
         for key, place in lasts:
@@ -77,9 +76,9 @@ class Hints:
             if self._last is None or place > self._last:
                 self._last = place
         if stretch is None:
-            self._sweep.usual(began, found)
+            self._sweep.usual(began)
         else:
-            self._sweep.looked(stretch, began, found, full=full, last=self._last)
+            self._sweep.looked(stretch, began, full=full, last=self._last)
 
     def put_back(self) -> None:
         """Something was put before the hints: it shall be found by the next claim."""

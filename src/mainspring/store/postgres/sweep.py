@@ -26,8 +26,10 @@ MOST_CREDIT, MOST_DEBT = 0.02, -0.5
 """Seconds of looking that may be saved up, and owed: a server that hung is not a stretch that is long."""
 LONG = 0.001
 """Seconds that a look may take beyond two of the usual ones."""
-JOB = 0.00002
-"""And for each job that it finds."""
+FULL = 0.05
+"""And one that is full of jobs: what takes long is claiming them."""
+AT_FIRST = 0.002
+"""What is usual before anything is known."""
 MOST_PIECES = 64
 LADDER = 21
 """Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
@@ -51,7 +53,8 @@ class Sweep:
         self._cuts: list[Place] = []
         self._near_at = self._counted_at = clock.monotonic()
         self._near_took = self._credit = 0.0
-        self._usual = 0.0
+        self._usual = AT_FIRST
+        self._cold = True
         self._owed = False
         self._turn = _Turn()
         self.floor: Place | None = None
@@ -82,24 +85,25 @@ class Sweep:
         before = bisect_left(self._cuts, until) - 1
         return Stretch(after=self._cuts[before] if before >= 0 else None, until=until)
 
-    def usual(self, began: float, found: int) -> None:
-        """A look behind the hints has ended: how long that takes where nothing is in its way."""
-        took = max(self._clock.monotonic() - began - found * JOB, 0.0)
-        self._usual += (took - self._usual) / 8
+    def usual(self, began: float) -> None:
+        """A look behind the hints has ended: how long that takes where nothing but our own work is in its
+        way."""
+        self._usual += (self._clock.monotonic() - began - self._usual) / 8
 
-    def looked(self, stretch: Stretch, began: float, found: int, *, full: bool, last: Place | None) -> None:
+    def looked(self, stretch: Stretch, began: float, *, full: bool, last: Place | None) -> None:
         """A stretch was looked at. `full`: there may be more in it; `last` is the furthest place claimed."""
         now = self._clock.monotonic()
-        took = max(now - began - found * JOB, 0.0)
+        # The first of all has connected, and has had its statement planned.
+        took, self._cold = 0.0 if self._cold else now - began, False
         if stretch.until is None:
             self._near_at, self._near_took, self._owed = now, took, False
-            if took > self._limit:
+            if took > self._limit + FULL * full:
                 self._cut(stretch, last, pieces=int(took / self._limit))
             elif not self._cuts and not full:
                 self.floor = last
             return
         self._credit = max(self._credit - took, MOST_DEBT)
-        if took > self._limit:
+        if took > self._limit + FULL * full:
             self._cut(stretch, last, pieces=int(took / self._limit) + 1)
         if not full:
             self._pass(stretch, took)
