@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,7 +53,10 @@ def main() -> int:
     there = [system for system in systems if "missing" not in told[system.key]]
     facts = about(scale=options.scale, repeat=options.repeat, workloads=options.workloads, all=options.all)
     run = Run(options.size, told, all=options.all)
-    began = time.monotonic()
+    result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
+    began, path = time.monotonic(), options.json
+    # Whoever ends an hour of work wants its servers to end, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     for turn in range(options.repeat):
         for name in options.workloads:
             print(f"{name}, {turn + 1} of {options.repeat}", file=sys.stderr)
@@ -61,11 +65,11 @@ def main() -> int:
             else:
                 for system in there:
                     ALONE[name](run, system)
-    facts["minutes"] = round((time.monotonic() - began) / 60, 1)
-    facts["load after"] = round(os.getloadavg()[0], 2)
-    result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
+            facts["minutes"] = round((time.monotonic() - began) / 60, 1)
+            facts["load after"] = round(os.getloadavg()[0], 2)
+            path = result.write(path)
     print(table(result))
-    print(f"written to {result.write(options.json)}", file=sys.stderr)
+    print(f"written to {path}", file=sys.stderr)
     return 0
 
 

@@ -31,7 +31,7 @@ class Size:
     drain: int = 20_000
     large: int = 200_000
     largest: int = 1_000_000
-    rates: tuple[int, ...] = (250, 1000, 4000, 15_000)
+    rates: tuple[int, ...] = (250, 1000, 4000, 15_000, 25_000)
     seconds: float = 8.0
     """Of feeding at each rate."""
     pickups: int = 100

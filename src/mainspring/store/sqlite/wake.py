@@ -1,14 +1,24 @@
-"""Hints on SQLite: look whether anybody has committed."""
+"""Hints on SQLite: look whether anybody has committed, when the system says that somebody writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
 
-from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.connection import MEMORY, Session
 from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.stirs import Stirs, stirs
+from mainspring.waiting import until
 
 LOOK_EVERY = timedelta(milliseconds=20)
+"""Where nobody says that somebody writes."""
+LISTEN = timedelta(milliseconds=50)
+"""How long one pass waits for a write: it holds up the end of the process."""
+PASSES = 20
+"""Without a write, after which one looks all the same."""
+AGAIN = tuple(timedelta(milliseconds=each) for each in (1, 1, 2, 4, 8, 16))
+"""A write is seen before its commit can be: when to look for that."""
+REST = timedelta(milliseconds=2)
 
 
 class SQLiteWaker:
@@ -22,16 +32,47 @@ class SQLiteWaker:
         self._database = database
         self._on_hint = on_hint
         self._seen: tuple[int, int] | None = None
+        self._stirs: Stirs | None = None
+        self._quiet = 0
+        self._again = list(AGAIN)
 
     async def tick(self) -> timedelta:
-        seen = await self._database.read(_data_version), self._database.hints
-        if seen != self._seen:
-            self._seen = seen
-            self._on_hint()
-        return LOOK_EVERY
+        if self._stirs is None or self._stirs.gone:
+            return await self._look_about()
+        if not self._again:
+            if not await until(self._stirs.event, LISTEN) and self._quiet < PASSES:
+                self._quiet += 1
+                return timedelta()
+            self._again = list(AGAIN)
+            self._stirs.event.clear()
+            return self._again.pop(0)
+        if await self._changed():
+            self._again.clear()
+            return REST
+        return self._again.pop(0)
 
     async def close(self) -> None:
-        """Nothing is kept open between two looks."""
+        """Nothing but the watch is kept between two looks."""
+        if self._stirs is not None:
+            self._stirs.close()
+            self._stirs = None
+
+    async def _look_about(self) -> timedelta:
+        """Look, and see whether we can be told the next time: the log is there once it was looked at."""
+        await self._changed()
+        await self.close()
+        if self._database.path != MEMORY:
+            self._stirs = stirs(f"{self._database.path}-wal")
+        return LOOK_EVERY if self._stirs is None else timedelta()
+
+    async def _changed(self) -> bool:
+        self._quiet = 0
+        seen = await self._database.read(_data_version), self._database.hints
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        self._on_hint()
+        return True
 
 
 def _data_version(session: Session) -> int:

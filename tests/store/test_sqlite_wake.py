@@ -1,0 +1,166 @@
+"""On SQLite a worker hears of what others commit: from the system where it tells, else by looking."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from mainspring.clock import SystemClock
+from mainspring.model.job import NewJob
+from mainspring.store.opener import open_store
+from mainspring.store.sqlite import wake
+from mainspring.store.sqlite.stirs import stirs
+from mainspring.waiting import pause
+
+JOB = NewJob(task="t", payload=b"x")
+WITHIN = 20.0
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="nobody tells of writes here")
+
+
+def _files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture
+def stores(tmp_path, run):
+    """The one that listens, and another on the same file."""
+    url = f"sqlite:///{tmp_path / 'file.db'}"
+    opened = [open_store(url, clock=SystemClock()) for _ in range(2)]
+    run(opened[0].migrate())
+    yield opened
+    for store in opened:
+        run(store.close())
+
+
+class Ears:
+    """A waker at work, and what it heard."""
+
+    def __init__(self, store):
+        self.hints = 0
+        self.news = asyncio.Event()
+        self.waker = store.waker(self._hear)
+
+    def _hear(self):
+        self.hints += 1
+        self.news.set()
+
+    async def heard(self):
+        async with asyncio.timeout(WITHIN):
+            await self.news.wait()
+        self.news.clear()
+
+    async def listen(self):
+        while True:
+            await pause(await self.waker.tick())
+
+
+@asynccontextmanager
+async def listening(store):
+    ears = Ears(store)
+    task = asyncio.create_task(ears.listen())
+    try:
+        await ears.heard()  # the first look always tells
+        yield ears
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await ears.waker.close()
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "looking"])
+def test_every_commit_of_another_is_heard_of(stores, run, monkeypatch, told):
+    listener, other = stores
+    if not told:
+        monkeypatch.setattr(wake, "stirs", lambda path: None)
+
+    async def story():
+        async with listening(listener) as ears:
+            for _ in range(20):
+                await other.insert([JOB], at=None)
+                await ears.heard()
+
+    run(story())
+
+
+@on_linux
+def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
+    listener, other = stores
+    monkeypatch.setattr(wake, "PASSES", 10**9)
+    looks = []
+    original = wake.SQLiteWaker._changed
+
+    async def changed(self):
+        looks.append(1)
+        return await original(self)
+
+    monkeypatch.setattr(wake.SQLiteWaker, "_changed", changed)
+
+    async def story():
+        async with listening(listener) as ears:
+            await other.insert([JOB], at=None)
+            await ears.heard()
+            await asyncio.sleep(0.3)  # whatever was written has been looked at
+            before = len(looks)
+            await asyncio.sleep(0.3)
+            assert len(looks) == before
+            await other.insert([JOB], at=None)
+            await ears.heard()
+
+    run(story())
+
+
+@on_linux
+def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, run, monkeypatch):
+    listener, other = stores
+
+    def deaf(path):
+        found = stirs(os.devnull)
+        assert found is not None
+        return found
+
+    monkeypatch.setattr(wake, "stirs", deaf)
+    monkeypatch.setattr(wake, "PASSES", 2)
+
+    async def story():
+        async with listening(listener) as ears:
+            await asyncio.sleep(0.1)
+            await other.insert([JOB], at=None)
+            await ears.heard()
+
+    run(story())
+
+
+@on_linux
+def test_a_file_that_is_gone_is_no_longer_listened_to(tmp_path, run):
+    path = tmp_path / "log"
+    path.touch()
+
+    async def story():
+        found = stirs(str(path))
+        path.write_bytes(b"x")
+        async with asyncio.timeout(WITHIN):
+            await found.event.wait()
+        assert not found.gone
+        path.unlink()
+        found.event.clear()
+        async with asyncio.timeout(WITHIN):
+            await found.event.wait()
+        assert found.gone
+        found.close()
+
+    run(story())
+
+
+@on_linux
+def test_what_cannot_be_watched_is_not(tmp_path, run):
+    async def story():
+        before = _files()
+        assert stirs(str(tmp_path / "nothing")) is None
+        assert _files() == before
+
+    run(story())
