@@ -53,7 +53,6 @@ def main() -> int:
     there = [system for system in systems if "missing" not in told[system.key]]
     facts = about(scale=options.scale, repeat=options.repeat, workloads=options.workloads, all=options.all)
     run = Run(options.size, told, all=options.all)
-    result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
     began, path = time.monotonic(), options.json
     # Whoever ends an hour of work wants its servers to end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
@@ -67,6 +66,7 @@ def main() -> int:
                     ALONE[name](run, system)
             facts["minutes"] = round((time.monotonic() - began) / 60, 1)
             facts["load after"] = round(os.getloadavg()[0], 2)
+            result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
             path = result.write(path)
     print(table(result))
     print(f"written to {path}", file=sys.stderr)

@@ -82,7 +82,7 @@ SECTIONS = (
             more("highest rate held, jobs/s", "highest rate held, jobs/s"),
             *(
                 less(f"wait at {rate}/s {which}, ms", f"wait at {rate} jobs/s {which}, ms")
-                for rate in ("250", "1,000", "4,000", "15,000")
+                for rate in ("250", "1,000", "4,000", "15,000", "25,000")
                 for which in ("p50", "p99")
             ),
         ),
