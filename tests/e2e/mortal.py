@@ -47,10 +47,15 @@ class MortalConnection(sqlite3.Connection):
         return self._mortal(super().executemany, *args)
 
     def _mortal(self, call: Any, *args: Any) -> Any:
+        global passed
         if threading.current_thread().name != "mainspring-sqlite-handler":
             return call(*args)
         point()
-        answer = call(*args)
+        try:
+            answer = call(*args)
+        except sqlite3.OperationalError:
+            passed -= 1  # it is asked again for the lock: however often, that is one point
+            raise
         point()
         return answer
 

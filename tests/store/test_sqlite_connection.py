@@ -325,21 +325,6 @@ def test_ids_are_never_used_again(opened: Any, run: Any) -> None:
     assert run(store.insert(new(), at=None)) == [4]
 
 
-def test_a_commit_of_another_store_is_a_hint(opened: Any, run: Any) -> None:
-    mine, other = opened(), opened()
-    hints: list[int] = []
-    waker = mine.waker(lambda: hints.append(1))
-    run(waker.tick())
-    run(waker.tick())
-    before = len(hints)
-
-    run(other.insert(new(), at=None))
-    wait = run(waker.tick())
-
-    assert (before, len(hints), wait) == (1, 2, timedelta(milliseconds=20))
-    run(waker.close())
-
-
 def test_several_processes_on_one_file_lose_and_double_nothing(
     path: str, run: Any, clock: ManualClock
 ) -> None:
