@@ -53,6 +53,7 @@ def gates(site: Site) -> list[GateInfo]:
 
 def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, record_property: Record) -> None:
     fleet = workers(site, 8, "-c", "4")
+    until(lambda: all(each.says(" started ") for each in fleet), "all workers to have started")
     victims = fleet[:2]
     many = 200 if site.url.startswith("postgres") else 100
     common = site.put([shared.job(0.1)] * many)

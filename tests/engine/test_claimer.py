@@ -217,6 +217,30 @@ def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run:
     run(story())
 
 
+def test_a_plain_function_claimed_while_we_were_stopped_never_begins(floor: Floor, run: Any) -> None:
+    began: list[int] = []
+
+    @floor.task
+    def plain() -> None:
+        began.append(1)
+
+    async def story() -> None:
+        ids = [await floor.put("plain") for _ in range(4)]
+        await floor.join()
+
+        async def stop() -> None:
+            floor.claimer.stop()
+
+        floor.store.during("claim", stop)
+        await floor.claimer.tick()
+        await floor.finish()
+
+        assert began == []
+        assert [(await floor.job(each)).state for each in ids] == [JobState.READY] * 4
+
+    run(story())
+
+
 def test_a_claim_answered_after_the_lease_was_lost_is_not_run(floor: Floor, run: Any) -> None:
     ran = _counting(floor)
 

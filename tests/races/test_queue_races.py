@@ -155,7 +155,7 @@ async def _open_claim(connection: asyncpg.Connection, worker: int) -> list[async
         "limit": 5,
         "at": None,
     }
-    nothing = {name: [] if name.startswith("hint_") else None for name in names}
+    nothing = {name: [] if name.startswith("hint_") else None for name in names} | {"before": False}
     return await connection.fetch(sql, *(nothing | values).values())
 
 

@@ -13,12 +13,19 @@ from mainspring.clock import SystemClock
 from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.sqlite import wake
+from mainspring.store.sqlite.connection import wal
 from mainspring.store.sqlite.stirs import stirs
 from mainspring.waiting import pause
 
 JOB = NewJob(task="t", payload=b"x")
 WITHIN = 20.0
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="nobody tells of writes here")
+
+
+def test_the_log_of_a_linked_file_is_where_the_file_is(tmp_path):
+    (tmp_path / "link.db").symlink_to(tmp_path / "file.db")
+
+    assert wal(str(tmp_path / "link.db")) == str(tmp_path / "file.db-wal")
 
 
 def _files() -> int:
@@ -104,7 +111,7 @@ def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
         async with listening(listener) as ears:
             await other.insert([JOB], at=None)
             await ears.heard()
-            await asyncio.sleep(0.3)  # whatever was written has been looked at
+            await asyncio.sleep(1.5)  # whatever was written has been looked at
             before = len(looks)
             await asyncio.sleep(0.3)
             assert len(looks) == before

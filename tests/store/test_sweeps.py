@@ -43,6 +43,8 @@ def stores(postgres_url, clock, run, monkeypatch):
     monkeypatch.setattr(sweep, "BUSY_SHARE", 0.5)
     monkeypatch.setattr(sweep, "IDLE_SHARE", 0.5)
     monkeypatch.setattr(sweep, "NEAR_EVERY", 60.0)
+    monkeypatch.setattr(sweep, "WHOLE", 0.0)
+    monkeypatch.setattr(sweep, "FULL", 0.0)
     opened = [open_store(postgres_url, clock=clock) for _ in range(2)]
     yield opened
     for store in opened:

@@ -128,8 +128,9 @@ class Claimer:
         self._in_doubt = bool(keys & unwritten - in_hand)
 
     def _take(self, claims: Sequence[Claim], worker_id: int) -> None:
-        self._crew.start(claims)
         if self._stopped or self._membership.id != worker_id or self._membership.suspended:
             # We were stopped, or the lease was lost or began to run out, while the answer was on its
             # way: those who were told to stop then did not include these.
-            self._crew.release(claim.job_id for claim in claims)
+            self._crew.give_back(claims)
+        else:
+            self._crew.start(claims)

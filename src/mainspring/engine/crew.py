@@ -109,11 +109,8 @@ class Crew:
         runs, limit, plain = [], self._limit, self._tracer is None
         self._tells_start = self._telemetry.hears(RunStarted)
         for claim in claims:
-            old = self._runs.get(claim.job_id)
-            if old is not None:
-                if (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence):
-                    continue
-                self._end(old, Ending.DROP)
+            if self._goes_on(claim):
+                continue
             run = self._runs[claim.job_id] = Run(claim, limit)
             task = self._registry.get(claim.task)
             if plain and self._executor.is_plain(task, claim):
@@ -121,6 +118,16 @@ class Crew:
             else:
                 runs.append(run)
         self._hands.give(runs)
+
+    def _goes_on(self, claim: Claim) -> bool:
+        """Whether it is in hand already; what is in hand under another fence has lost."""
+        old = self._runs.get(claim.job_id)
+        if old is None:
+            return False
+        if (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence):
+            return True
+        self._end(old, Ending.DROP)
+        return False
 
     def unwritten(self) -> set[tuple[int, int]]:
         """The (job, fence) pairs whose run has ended and whose settlement the store has not answered."""
@@ -145,6 +152,12 @@ class Crew:
         for run in runs:
             self._end(run, Ending.RELEASE)
         return len(runs)
+
+    def give_back(self, claims: Iterable[Claim]) -> None:
+        """Give these jobs back without taking them in hand; those that are in hand go on."""
+        for claim in claims:
+            if not self._goes_on(claim):
+                self._put(claim, settle(claim, Stopped(started=False), took=NO_TIME, backoff=NO_TIME))
 
     def release_all(self) -> int:
         """End every run and give its job back, at no cost of an attempt."""

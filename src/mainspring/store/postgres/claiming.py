@@ -14,7 +14,7 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints, Key
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim
-from mainspring.store.postgres.sweep import Place, Stretch
+from mainspring.store.postgres.sweep import EVERYTHING, Place, Stretch
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
@@ -62,9 +62,9 @@ class Claiming:
         at: Stamp,
     ) -> list[Record]:
         """Behind the hints, or at a stretch of what lies before them."""
-        places = self._hints.places if stretch is None else {}
-        after = self._hints.floor if stretch is None else stretch.after
-        after_run_at, after_id = after or (None, None)
+        places = {} if stretch == EVERYTHING else self._hints.places
+        floor = None if stretch == EVERYTHING else self._hints.floor
+        after_run_at, after_id = (floor if stretch is None else stretch.after) or (None, None)
         until_run_at, until_id = (stretch and stretch.until) or (None, None)
         began = self._clock.monotonic()
         rows = await self._relaxed(
@@ -77,6 +77,8 @@ class Claiming:
             hint_priorities=[priority for _, priority in places],
             hint_run_ats=[run_at for run_at, _ in places.values()],
             hint_ids=[job_id for _, job_id in places.values()],
+            before=stretch is not None and stretch != EVERYTHING,
+            floor=floor and floor[0],
             after_run_at=after_run_at,
             after_id=after_id,
             until_run_at=until_run_at,

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mainspring.clock import Clock
-from mainspring.store.postgres.sweep import MOST_PIECES, Place, Stretch, Sweep
+from mainspring.store.postgres.sweep import EVERYTHING, Place, Stretch, Sweep
 
 Key = tuple[int, int]
-EVERYTHING = Stretch()
+MOST_LOOKS = 64
+"""Of one claim that is short of jobs."""
 
 
 class Hints:
@@ -26,6 +27,7 @@ class Hints:
         self._sweep = Sweep(clock)
         self._last: Place | None = None
         self._asked: object = None
+        self._idle = False
         self.places: dict[Key, Place] = {}
 
     @property
@@ -38,22 +40,22 @@ class Hints:
         if self._asked != (asked := (frozenset(queue_ids), task_ids)):
             # What is not there for the one may be there for the other.
             self._asked = asked
-            self._sweep.floor = None
-            self._sweep.owe()
+            self._sweep.start_over()
         if not self._enabled or (not self.places and self.floor is None):
             yield EVERYTHING
             return
-        before = self._sweep.newest(short=False) or self._sweep.older(short=False)
+        idle, self._idle = self._idle, False
+        before = self._sweep.newest(short=False) or self._sweep.older(idle=idle)
         if before is not None:
             yield before
         if before == EVERYTHING:
             return
         yield None
-        # Here the claim is short of jobs.
+        self._idle = True  # or nobody would ask for more
         if (before is None or before.until) and (newest := self._sweep.newest(short=True)):
             yield newest
-        for _ in range(MOST_PIECES):
-            if (older := self._sweep.older(short=True)) is None:
+        for _ in range(MOST_LOOKS):
+            if (older := self._sweep.older(idle=True)) is None:
                 return
             yield older
             if older.after is None:
@@ -70,8 +72,13 @@ class Hints:
         """A look has ended; these are the furthest that it found in each lane."""
         if not self._enabled:
             return
+        piece = stretch is not None and stretch != EVERYTHING
         for key, place in lasts:
-            if key not in self.places or place > self.places[key]:
+            if piece:
+                # There may be more of them, as after a pause: from here on they come in order.
+                if full:
+                    self.places[key] = place
+            elif key not in self.places or place > self.places[key]:
                 self.places[key] = place
             if self._last is None or place > self._last:
                 self._last = place

@@ -46,6 +46,8 @@ RESOLVE_WITHIN = timedelta(seconds=20)
 RESOLVE_EVERY = timedelta(milliseconds=250)
 
 GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
+STAYS_DUE = (Verdict.RELEASED, Verdict.SNOOZED)
+"""Those may be due as long as before."""
 T = TypeVar("T")
 
 
@@ -112,8 +114,8 @@ class PostgresJobs:
                 if starts:
                     await self._start(transaction, starts, settled, at)
         verdicts = {verdict for verdict, _ in groups}
-        if Verdict.RELEASED in verdicts:
-            self._hints.put_back()  # as long due as before; all others are due from now on, behind every hint
+        if not verdicts.isdisjoint(STAYS_DUE):
+            self._hints.put_back()  # all others are due from now on, behind every hint
         if not verdicts.isdisjoint(GOES_BACK):
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]

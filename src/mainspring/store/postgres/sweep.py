@@ -22,15 +22,18 @@ NEAR_SHARE = 20.0
 """A look at the newest stretch rests so many times as long as it took, but no longer than that."""
 BUSY_SHARE, IDLE_SHARE = 100.0, 20.0
 """What part of the time the older ones may take, of a worker with jobs and of one without."""
-MOST_CREDIT, MOST_DEBT = 0.02, -0.5
+MOST_CREDIT, MOST_DEBT = 0.05, -0.5
 """Seconds of looking that may be saved up, and owed: a server that hung is not a stretch that is long."""
 LONG = 0.001
 """Seconds that a look may take beyond two of the usual ones."""
 FULL = 0.05
 """And one that is full of jobs: what takes long is claiming them."""
+WHOLE = 0.02
+"""And one at everything: as long as that is quick there need not be pieces."""
 AT_FIRST = 0.002
 """What is usual before anything is known."""
-MOST_PIECES = 64
+MOST_PIECES, MANY, MOST_CUTS = 64, 500, 16_384
+SMALLEST = timedelta(milliseconds=100)
 LADDER = 21
 """Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
 
@@ -45,6 +48,9 @@ class Stretch:
     until: Place | None = None
 
 
+EVERYTHING = Stretch()
+
+
 class Sweep:
     """Which stretch is to be looked at, and when."""
 
@@ -55,29 +61,35 @@ class Sweep:
         self._near_took = self._credit = 0.0
         self._usual = AT_FIRST
         self._cold = True
-        self._owed = False
+        self._owed = self._promised = 0
+        self._suspects: set[tuple[Place | None, Place | None]] = set()
         self._turn = _Turn()
         self.floor: Place | None = None
-        """What was due up to here has been looked at in every lane."""
+        """What was due up to here has been looked at in every lane that was open to us."""
+
+    def start_over(self) -> None:
+        """Others are asked for than before: what was looked at was not for them."""
+        self.floor, self._turn = None, _Turn()
+        self.owe()
 
     def owe(self) -> None:
         """Something was put back before the hints: look there with the next claim."""
-        self._owed = True
+        self._owed += 1
 
     def newest(self, *, short: bool) -> Stretch | None:
         """The newest stretch, if it is to be looked at now. Short of jobs, one looks before one says that
         there are none; and where it is everything, it serves for the look behind the hints, too."""
         rested = self._clock.monotonic() - self._near_at
-        whole = not self._cuts
-        wanted = whole or short or self._owed or rested >= NEAR_EVERY
-        if (whole and self._owed) or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
+        wanted = not self._cuts or short or rested >= NEAR_EVERY
+        if self._owed or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
+            self._promised = self._owed
             return Stretch(after=self._cuts[-1] if self._cuts else None)
         return None
 
-    def older(self, *, short: bool) -> Stretch | None:
+    def older(self, *, idle: bool) -> Stretch | None:
         """The next of the others, if there is time for one."""
         now = self._clock.monotonic()
-        earned = (now - self._counted_at) / (IDLE_SHARE if short else BUSY_SHARE)
+        earned = (now - self._counted_at) / (IDLE_SHARE if idle else BUSY_SHARE)
         self._credit, self._counted_at = min(self._credit + earned, MOST_CREDIT), now
         if not self._cuts or self._credit <= 0:
             return None
@@ -95,22 +107,39 @@ class Sweep:
         now = self._clock.monotonic()
         # The first of all has connected, and has had its statement planned.
         took, self._cold = 0.0 if self._cold else now - began, False
+        long = self._is_long(stretch, took, full)
         if stretch.until is None:
-            self._near_at, self._near_took, self._owed = now, took, False
-            if took > self._limit + FULL * full:
+            # What was put back while it was under way it may not have seen.
+            self._near_at, self._near_took, self._owed = now, took, self._owed - self._promised
+            self._promised = 0
+            if long:
                 self._cut(stretch, last, pieces=int(took / self._limit))
-            elif not self._cuts and not full:
+            elif stretch == EVERYTHING and not full:
                 self.floor = last
             return
         self._credit = max(self._credit - took, MOST_DEBT)
-        if took > self._limit + FULL * full:
+        if long:
             self._cut(stretch, last, pieces=int(took / self._limit) + 1)
-        if not full:
-            self._pass(stretch, took)
+        self._pass(stretch, took)
 
     @property
     def _limit(self) -> float:
-        return LONG + 2 * self._usual
+        """Pieces grow with their number: a turn must end, and their list must stay short."""
+        return (LONG + 2 * self._usual) * (1 + len(self._cuts) / MANY)
+
+    def _is_long(self, stretch: Stretch, took: float, full: bool) -> bool:
+        """Whether it took long twice in a row: once may be anything, a server or ourselves held up."""
+        key = (stretch.after, stretch.until)
+        if took <= self._limit + FULL * full + WHOLE * (stretch == EVERYTHING):
+            self._suspects.discard(key)
+            return False
+        if key in self._suspects:
+            self._suspects.remove(key)
+            return True
+        if len(self._suspects) >= MOST_CUTS:
+            self._suspects.clear()
+        self._suspects.add(key)
+        return False
 
     def _pass(self, stretch: Stretch, took: float) -> None:
         """On to the next, or from the newest again; two that are quick need no cut between them."""
@@ -129,8 +158,9 @@ class Sweep:
 
     def _cut(self, stretch: Stretch, last: Place | None, *, pieces: int) -> None:
         end = stretch.until or last
-        if end is None:
-            return  # dead rows, and never a job: whoever claims knows where to cut
+        # Dead rows, and never a job: whoever claims knows where to cut.
+        if end is None or len(self._cuts) >= MOST_CUTS:
+            return
         if stretch.after is None:
             new = {(end[0] - timedelta(seconds=2**step), 0) for step in range(LADDER)}
         else:
@@ -158,6 +188,7 @@ class _Turn:
 
 def _between(start: Place, end: Place, pieces: int) -> Iterator[Place]:
     """Even in time, for nothing is known of the rows. What is due in one moment stays together."""
+    pieces = max(min(pieces, int((end[0] - start[0]) / SMALLEST)), 1)
     step = (end[0] - start[0]) / pieces
     for piece in range(1, pieces):
         place = (start[0] + step * piece, 0)

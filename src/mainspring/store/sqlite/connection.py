@@ -118,6 +118,11 @@ class Session:
         self.hinted = True
 
 
+def wal(path: str) -> str:
+    """Where SQLite keeps its log: beside the file, wherever links lead."""
+    return f"{os.path.realpath(path)}-wal"
+
+
 class Checkpoints:
     """Moves the WAL back into the database once it has grown, from the writer's own thread.
 
@@ -125,7 +130,7 @@ class Checkpoints:
     """
 
     def __init__(self, path: str, clock: Clock) -> None:
-        self._wal = f"{path}-wal"
+        self._wal = wal(path)
         self._clock = clock
         self._not_before = clock.monotonic()
 

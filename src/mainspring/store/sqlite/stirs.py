@@ -6,10 +6,12 @@ import asyncio
 import ctypes
 import os
 import struct
+import sys
 
 MODIFIED, GONE = 0x2, 0x8000
 """Of inotify(7): IN_MODIFY, and IN_IGNORED, which is told when a file that was watched is no more."""
-NOT_BLOCKING = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+NOT_BLOCKING = 0o4000 | 0o2000000
+"""IN_NONBLOCK and IN_CLOEXEC."""
 _EVENT = struct.Struct("iIII")
 _ROOM = 4096
 
@@ -25,8 +27,10 @@ class Stirs:
         self.gone = False
 
     def close(self) -> None:
-        self._loop.remove_reader(self._file)
-        os.close(self._file)
+        try:
+            self._loop.remove_reader(self._file)
+        finally:
+            os.close(self._file)
 
     def _read(self) -> None:
         said = os.read(self._file, _ROOM)
@@ -40,9 +44,9 @@ class Stirs:
 
 def stirs(path: str) -> Stirs | None:
     """Watch this file; None where that cannot be had."""
-    libc = ctypes.CDLL(None)
-    if not hasattr(libc, "inotify_init1"):
+    if sys.platform != "linux":
         return None
+    libc = ctypes.CDLL(None)
     file = libc.inotify_init1(NOT_BLOCKING)
     if file < 0:
         return None
@@ -51,6 +55,8 @@ def stirs(path: str) -> Stirs | None:
         return None
     try:
         return Stirs(file)
-    except NotImplementedError:  # an event loop that knows no files
+    except BaseException as error:
         os.close(file)
-        return None
+        if isinstance(error, NotImplementedError):  # an event loop that knows no files
+            return None
+        raise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from mainspring.store.sqlite.connection import MEMORY, Session
+from mainspring.store.sqlite.connection import MEMORY, Session, wal
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.stirs import Stirs, stirs
 from mainspring.waiting import until
@@ -16,8 +16,8 @@ LISTEN = timedelta(milliseconds=50)
 """How long one pass waits for a write: it holds up the end of the process."""
 PASSES = 20
 """Without a write, after which one looks all the same."""
-AGAIN = tuple(timedelta(milliseconds=each) for each in (1, 1, 2, 4, 8, 16))
-"""A write is seen before its commit can be: when to look for that."""
+AGAIN = tuple(timedelta(milliseconds=each) for each in (1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512))
+"""A write is seen before its commit can be: when to look for that. A disk may take a second for it."""
 REST = timedelta(milliseconds=2)
 
 
@@ -31,25 +31,29 @@ class SQLiteWaker:
     def __init__(self, database: Database, on_hint: Callable[[], None]) -> None:
         self._database = database
         self._on_hint = on_hint
+        self._log = wal(database.path)
         self._seen: tuple[int, int] | None = None
         self._stirs: Stirs | None = None
         self._quiet = 0
-        self._again = list(AGAIN)
+        self._again: Iterator[timedelta] | None = iter(AGAIN)
+        """When to look next; None while nothing was written."""
 
     async def tick(self) -> timedelta:
         if self._stirs is None or self._stirs.gone:
             return await self._look_about()
-        if not self._again:
+        if self._again is None:
             if not await until(self._stirs.event, LISTEN) and self._quiet < PASSES:
                 self._quiet += 1
                 return timedelta()
-            self._again = list(AGAIN)
             self._stirs.event.clear()
-            return self._again.pop(0)
-        if await self._changed():
-            self._again.clear()
+            self._again = iter(AGAIN)
+        elif await self._changed():
+            self._again = None
             return REST
-        return self._again.pop(0)
+        rest = next(self._again, None)
+        if rest is None:
+            self._again = None
+        return rest or timedelta()
 
     async def close(self) -> None:
         """Nothing but the watch is kept between two looks."""
@@ -62,7 +66,8 @@ class SQLiteWaker:
         await self._changed()
         await self.close()
         if self._database.path != MEMORY:
-            self._stirs = stirs(f"{self._database.path}-wal")
+            self._stirs = stirs(self._log)
+            self._again = iter(AGAIN)  # what was written before we listened
         return LOOK_EVERY if self._stirs is None else timedelta()
 
     async def _changed(self) -> bool:

@@ -113,8 +113,12 @@ SET worker_id = :worker_id, fence = fence + 1, claimed_at = coalesce(:at::timest
 WHERE ctid = ANY (ARRAY(
     SELECT due.ctid
     FROM (
-        SELECT l.queue_id, l.priority, coalesce(h.run_at, :after_run_at::timestamptz, '-infinity') AS after_run_at,
-               coalesce(h.id, :after_id::bigint, 0) AS after_id
+        SELECT l.queue_id, l.priority,
+               CASE WHEN :before::boolean THEN coalesce(:after_run_at::timestamptz, '-infinity')
+                    ELSE coalesce(h.run_at, :after_run_at::timestamptz, '-infinity') END AS after_run_at,
+               CASE WHEN :before::boolean THEN coalesce(:after_id::bigint, 0) ELSE coalesce(h.id, :after_id::bigint, 0) END AS after_id,
+               CASE WHEN :before::boolean THEN least(coalesce(h.run_at, :floor::timestamptz), coalesce(:at::timestamptz, now()))
+                    ELSE coalesce(:at::timestamptz, now()) END AS last_run_at
         FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
         JOIN mainspring.lanes l USING (queue_id)
         LEFT JOIN unnest(:hint_queue_ids::int[], :hint_priorities::smallint[], :hint_run_ats::timestamptz[], :hint_ids::bigint[])
@@ -126,7 +130,8 @@ WHERE ctid = ANY (ARRAY(
         SELECT j.ctid FROM mainspring.jobs j
         WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority
           AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
-          AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, :at::timestamptz, now()), coalesce(:until_id::bigint, 9223372036854775807))
+          AND j.run_at <= lane.last_run_at
+          AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, 'infinity'), coalesce(:until_id::bigint, 0))
           AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
         ORDER BY j.run_at, j.id + 0
         LIMIT :limit
