@@ -110,7 +110,7 @@ def test_it_can_be_mounted_anywhere(browser: Any, tmp_path: Any) -> None:
                 "[href], [src], form", "all => all.map(e => e.href || e.src || e.action)"
             )
             assert all(each.startswith(server.base) for each in links)
-            tab.page.wait_for_function("htmx !== undefined")
+            tab.page.wait_for_function("window.htmx !== undefined")
             tab.must_be_calm()
 
 
