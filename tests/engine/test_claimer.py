@@ -196,11 +196,20 @@ def test_a_claim_answered_after_the_lease_was_suspended_is_given_back(floor: Flo
     run(story())
 
 
-def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run: Any) -> None:
-    ran = _counting(floor)
+@pytest.mark.parametrize("kind", ["async", "plain"])
+def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run: Any, kind: str) -> None:
+    ran: list[int] = []
+
+    async def on_the_loop() -> None:
+        ran.append(1)
+
+    def in_a_thread() -> None:
+        ran.append(1)
+
+    floor.task(name="work")(on_the_loop if kind == "async" else in_a_thread)
 
     async def story() -> None:
-        [job_id] = await _put(floor, 1)
+        ids = [await floor.put("work") for _ in range(4)]
         await floor.join()
 
         async def stop() -> None:
@@ -211,32 +220,8 @@ def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run:
         await floor.finish()
 
         assert ran == []
-        assert (await floor.job(job_id)).state is JobState.READY
-        assert await floor.runs(job_id) == []
-
-    run(story())
-
-
-def test_a_plain_function_claimed_while_we_were_stopped_never_begins(floor: Floor, run: Any) -> None:
-    began: list[int] = []
-
-    @floor.task
-    def plain() -> None:
-        began.append(1)
-
-    async def story() -> None:
-        ids = [await floor.put("plain") for _ in range(4)]
-        await floor.join()
-
-        async def stop() -> None:
-            floor.claimer.stop()
-
-        floor.store.during("claim", stop)
-        await floor.claimer.tick()
-        await floor.finish()
-
-        assert began == []
         assert [(await floor.job(each)).state for each in ids] == [JobState.READY] * 4
+        assert [await floor.runs(each) for each in ids] == [[]] * 4
 
     run(story())
 

@@ -16,6 +16,7 @@ from mainspring.store.sqlite import wake
 from mainspring.store.sqlite.connection import wal
 from mainspring.store.sqlite.stirs import stirs
 from mainspring.waiting import pause
+from tests.engine.kit import until
 
 JOB = NewJob(task="t", payload=b"x")
 WITHIN = 20.0
@@ -47,13 +48,8 @@ class Ears:
     """A waker at work, and what it heard."""
 
     def __init__(self, store):
-        self.hints = 0
         self.news = asyncio.Event()
-        self.waker = store.waker(self._hear)
-
-    def _hear(self):
-        self.hints += 1
-        self.news.set()
+        self.waker = store.waker(self.news.set)
 
     async def heard(self):
         async with asyncio.timeout(WITHIN):
@@ -98,23 +94,13 @@ def test_every_commit_of_another_is_heard_of(stores, run, monkeypatch, told):
 def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
     listener, other = stores
     monkeypatch.setattr(wake, "PASSES", 10**9)
-    looks = []
-    original = wake.SQLiteWaker._changed
-
-    async def changed(self):
-        looks.append(1)
-        return await original(self)
-
-    monkeypatch.setattr(wake.SQLiteWaker, "_changed", changed)
 
     async def story():
         async with listening(listener) as ears:
             await other.insert([JOB], at=None)
             await ears.heard()
-            await asyncio.sleep(1.5)  # whatever was written has been looked at
-            before = len(looks)
-            await asyncio.sleep(0.3)
-            assert len(looks) == before
+            # A look would begin the count anew.
+            await until(lambda: ears.waker._quiet >= 5)
             await other.insert([JOB], at=None)
             await ears.heard()
 
@@ -124,18 +110,11 @@ def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
 @on_linux
 def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, run, monkeypatch):
     listener, other = stores
-
-    def deaf(path):
-        found = stirs(os.devnull)
-        assert found is not None
-        return found
-
-    monkeypatch.setattr(wake, "stirs", deaf)
-    monkeypatch.setattr(wake, "PASSES", 2)
+    monkeypatch.setattr(wake, "stirs", lambda path: stirs(os.devnull))
 
     async def story():
         async with listening(listener) as ears:
-            await asyncio.sleep(0.1)
+            await until(lambda: ears.waker._quiet)  # it waits to be told
             await other.insert([JOB], at=None)
             await ears.heard()
 

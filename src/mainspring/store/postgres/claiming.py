@@ -14,7 +14,7 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints, Key
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim
-from mainspring.store.postgres.sweep import EVERYTHING, Place, Stretch
+from mainspring.store.postgres.sweep import Place, Stretch
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
@@ -62,8 +62,9 @@ class Claiming:
         at: Stamp,
     ) -> list[Record]:
         """Behind the hints, or at a stretch of what lies before them."""
-        places = {} if stretch == EVERYTHING else self._hints.places
-        floor = None if stretch == EVERYTHING else self._hints.floor
+        hinted = stretch is None or stretch.is_piece
+        places = self._hints.places if hinted else {}
+        floor = self._hints.floor if hinted else None
         after_run_at, after_id = (floor if stretch is None else stretch.after) or (None, None)
         until_run_at, until_id = (stretch and stretch.until) or (None, None)
         began = self._clock.monotonic()
@@ -77,7 +78,7 @@ class Claiming:
             hint_priorities=[priority for _, priority in places],
             hint_run_ats=[run_at for run_at, _ in places.values()],
             hint_ids=[job_id for _, job_id in places.values()],
-            before=stretch is not None and stretch != EVERYTHING,
+            before=stretch is not None and stretch.is_piece,
             floor=floor and floor[0],
             after_run_at=after_run_at,
             after_id=after_id,

@@ -22,7 +22,6 @@ class Hints:
     """The last place claimed in each (queue, priority), and what is to be looked at before them."""
 
     def __init__(self, clock: Clock, *, enabled: bool) -> None:
-        self._clock = clock
         self._enabled = enabled
         self._sweep = Sweep(clock)
         self._last: Place | None = None
@@ -72,9 +71,8 @@ class Hints:
         """A look has ended; these are the furthest that it found in each lane."""
         if not self._enabled:
             return
-        piece = stretch is not None and stretch != EVERYTHING
         for key, place in lasts:
-            if piece:
+            if stretch is not None and stretch.is_piece:
                 # There may be more of them, as after a pause: from here on they come in order.
                 if full:
                     self.places[key] = place
