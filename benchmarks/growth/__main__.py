@@ -84,6 +84,7 @@ class Growth:
             "workers": self._workers,
             "recovery": self._recovery,
             "soak": self._soak,
+            "pinned": self._pinned,
         }
 
     async def _backlog(self) -> list[Curve]:
@@ -121,22 +122,31 @@ class Growth:
         return [await recovery.against_held(self._bench, self._sizes.held)]
 
     async def _soak(self) -> list[Curve]:
+        return [await self._soaked(pinned=False)]
+
+    async def _pinned(self) -> list[Curve]:
+        return [await self._soaked(pinned=True)]
+
+    async def _soaked(self, *, pinned: bool) -> Curve:
         lasts = timedelta(minutes=self._sizes.minutes)
-        return [
-            await soak.soak(self._bench, self._sizes.rate, lasts, pinned=pinned) for pinned in (False, True)
-        ]
+        return await soak.soak(self._bench, self._sizes.rate, lasts, pinned=pinned)
 
 
 async def measured(growth: Growth, chosen: Sequence[str], about: dict[str, object], file: Path) -> None:
-    """Each part, shown and kept as soon as it is there."""
-    curves: list[dict[str, object]] = []
+    """Each part, shown and kept as soon as it is there. What the file holds of other parts stays in it, so
+    that one of them can be measured again."""
     for name in chosen:
         noise = Noise()
-        for curve in await growth.parts[name]():
-            print("\n".join(curve.lines()))
-            curves.append({"part": name, **curve.document(), "others' share of the cores": noise.others})
+        curves = await growth.parts[name]()
+        print("\n".join(line for curve in curves for line in curve.lines()))
+        told = [
+            {"part": name, **curve.document(), "others' share of the cores": noise.others, "about": about}
+            for curve in curves
+        ]
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"about": about, "curves": curves}, indent=2) + "\n")
+        kept = json.loads(file.read_text())["curves"] if file.exists() else []
+        told = [*(each for each in kept if each["part"] != name), *told]
+        file.write_text(json.dumps({"about": about, "curves": told}, indent=2) + "\n")
 
 
 async def prepared(server: PostgresServer) -> str:
@@ -183,7 +193,7 @@ def about_all(sizes: Sizes, version: str) -> dict[str, object]:
 
 
 def main() -> None:
-    names = ["backlog", "history", "schedules", "workers", "recovery", "soak"]
+    names = ["backlog", "history", "schedules", "workers", "recovery", "soak", "pinned"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(names)}; all of them")
     parser.add_argument("--small", action="store_true", help="sizes that take minutes")
