@@ -119,7 +119,7 @@ class Database:
             return await self._slowly(statement, params, relaxed=relaxed)
         # As below, without what only trouble needs: this is done for every job that is put in.
         sql, names = SQL[statement]
-        session = self.session_of(connection)  # before it may be gone
+        session = self._sessions.get(connection.get_server_pid())  # before it may be gone
         try:
             rows = await connection.fetch(sql, *[params[name] for name in names])
         except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised

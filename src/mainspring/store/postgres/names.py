@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mainspring.model.job import NewJob
 from mainspring.store.postgres.connection import Database, Transaction
 
 
@@ -34,6 +35,13 @@ class Names:
                 "add_lanes", queue_ids=[q for q, _ in missing], priorities=[p for _, p in missing]
             )
             self._lanes.update(missing)
+
+    def place(self, job: NewJob) -> tuple[int, int] | None:
+        """The numbers of a job's queue and task, if they are known and its lane is."""
+        queue_id, task_id = self._queue_ids.get(job.queue), self._task_ids.get(job.task)
+        if queue_id is None or task_id is None or (queue_id, job.priority) not in self._lanes:
+            return None
+        return queue_id, task_id
 
     async def learn(
         self, queue_ids: Iterable[int], task_ids: Iterable[int], *, within: Transaction | None = None

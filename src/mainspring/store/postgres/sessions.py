@@ -39,8 +39,9 @@ class Sessions:
 
     def keep(self, connection: Connection) -> bool:
         """Whether one that did what it was asked could be kept at hand; else it is to be given back."""
-        # Whoever waits at the pool would not see what is kept out of it.
-        if self._asking or self._closed or len(self._at_hand) >= AT_HAND or not _is_open(connection):
+        # Whoever waits at the pool would not see what is kept out of it. One whose server has gone since is
+        # found out, and left to the pool, when it is wanted.
+        if self._asking or self._closed or len(self._at_hand) >= AT_HAND:
             return False
         self._at_hand.append(connection)
         return True
