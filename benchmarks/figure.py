@@ -87,6 +87,14 @@ class Book:
         """There is no figure, and this is why."""
         _note(self._figure(system, workload, workload), why)
 
+    def join(self, figure: Figure) -> None:
+        """The repeats of another book."""
+        mine = self._figure(figure.system, figure.workload, figure.measure)
+        mine.repeats += figure.repeats
+        mine.others += figure.others
+        for note in figure.notes:
+            _note(mine, note)
+
     def value(self, system: str, measure: str) -> float | None:
         found = self._figures.get((system, measure))
         return None if found is None else found.value

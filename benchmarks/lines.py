@@ -13,16 +13,24 @@ COLOURS = ("#2a78d6", "#d6602a", "#1f9e6e", "#8a56c2")
 Points = Sequence[tuple[float, float]]
 
 
-def chart(title: str, across: str, lines: Mapping[str, Points], *, marks: Mapping[int, str]) -> str:
-    """Lines by name, from zero upwards on a scale of logarithms; `marks` are the words below."""
+def chart(
+    title: str,
+    across: str,
+    lines: Mapping[str, Points],
+    *,
+    marks: Mapping[float, str],
+    logarithmic: bool = True,
+) -> str:
+    """Lines by name, from zero upwards; `marks` are the words below."""
     highest = max((y for points in lines.values() for _, y in points), default=1.0)
     most = max((x for points in lines.values() for x, _ in points), default=1.0) or 1.0
-    steps = _steps(highest)
-    top = math.log1p(steps[-1])
+    steps = _powers(highest) if logarithmic else _even(highest)
+    height = math.log1p if logarithmic else float
+    top = height(steps[-1])
 
     def at(x: float, y: float) -> tuple[float, float]:
         right = LEFT + (WIDTH - LEFT - RIGHT) * x / most
-        return round(right, 1), round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log1p(y) / top, 1)
+        return round(right, 1), round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * height(y) / top, 1)
 
     parts = [_head(title)]
     for step in steps:
@@ -54,7 +62,14 @@ def _head(title: str) -> str:
     )
 
 
-def _steps(highest: float) -> list[float]:
+def _even(highest: float) -> list[float]:
+    """Zero and up to five equal steps of one digit."""
+    size = 10.0 ** math.floor(math.log10(highest or 1.0))
+    step = next(each * size for each in (0.2, 0.5, 1.0, 2.0) if each * size * 5 >= highest)
+    return [round(step * number, 9) for number in range(math.ceil(highest / step) + 1)]
+
+
+def _powers(highest: float) -> list[float]:
     """Zero and powers of ten, up to what holds the highest."""
     top = max(math.ceil(math.log10(max(highest, 1.0))), 1)
     return [0.0, *(10.0**power for power in range(top + 1))]

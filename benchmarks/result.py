@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Book, Figure
 from benchmarks.goals import judged
 
 FOLDER = Path(__file__).parent / "results"
@@ -25,6 +25,31 @@ class Result:
     systems: Mapping[str, Mapping[str, Any]]
     """By the name that figures have: what each program says of itself."""
     figures: Sequence[Figure]
+
+    def figure(self, system: str, measure: str) -> Figure | None:
+        """The one with a value."""
+        found = (each for each in self.figures if (each.system, each.measure) == (system, measure))
+        return next((each for each in found if each.repeats), None)
+
+    def value(self, system: str, measure: str) -> float | None:
+        found = self.figure(system, measure)
+        return None if found is None else found.value
+
+    def name(self, system: str) -> str:
+        """As a reader knows it."""
+        told = self.systems[system]
+        return ", ".join(filter(None, [told.get("label", system), told.get("server", "")]))
+
+    def ours(self, system: str) -> bool:
+        return bool(self.systems[system].get("ours"))
+
+    def others(self, language: str) -> list[str]:
+        """Systems that are not ours, and are written in this language."""
+        return [
+            key
+            for key, told in self.systems.items()
+            if not self.ours(key) and told.get("language") == language
+        ]
 
     def write(self, path: Path | None = None) -> Path:
         """To this file, or where results are kept, under today's date."""
@@ -45,6 +70,18 @@ class Result:
         told = json.loads(path.read_text(encoding="utf-8"))
         figures = [Figure.of(each) for each in told["figures"]]
         return cls(what=told["what"], about=told["about"], systems=told["systems"], figures=figures)
+
+
+def joined(runs: Sequence[Result]) -> Result:
+    """Several runs of the same as one, with the repeats of all; what is said of them is that of the last."""
+    book = Book()
+    for run in runs:
+        for figure in run.figures:
+            book.join(figure)
+    last = runs[-1]
+    systems = {key: told for run in runs for key, told in run.systems.items()}
+    about = {**last.about, "runs": len(runs)} if len(runs) > 1 else last.about
+    return Result(what=last.what, about=about, systems=systems, figures=book.figures)
 
 
 def newest(what: str, folder: Path = FOLDER) -> Path | None:

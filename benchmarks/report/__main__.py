@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from benchmarks.report.page import page, pictures
-from benchmarks.result import FOLDER, Result
+from benchmarks.result import FOLDER, Result, joined
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAME = "benchmarks.md"
@@ -15,16 +15,22 @@ NAME = "benchmarks.md"
 
 def made(results: Path = FOLDER) -> dict[str, str]:
     """Every file of the page, by its path below `docs/`, of the newest results of each kind."""
-    newest: dict[str, Result] = {}
-    for path in sorted(results.glob("*.json")):
+    newest: dict[str, list[Result]] = {}
+    for path in sorted(results.glob("*.json"), key=lambda each: each.stem):
         # Names begin with the date. Files of another form belong to pages of their own.
         if "systems" in json.loads(path.read_text(encoding="utf-8")):
             found = Result.read(path)
-            newest[found.what] = found
-    rest = [newest[what] for what in sorted(newest) if what not in ("ours", "peers")]
-    peers, ours = newest.get("peers"), newest.get("ours")
-    drawn = {f"images/{name}": text for name, text in pictures(peers).items()}
-    return {NAME: page(peers, ours, rest), **drawn}
+            runs = newest.setdefault(found.what, [])
+            if runs and runs[-1].about.get("commit") != found.about.get("commit"):
+                runs.clear()  # runs of the same program are told together
+            runs.append(found)
+    grown = max(results.glob("*-growth.json"), default=None)
+    curves = None if grown is None else json.loads(grown.read_text(encoding="utf-8"))
+    peers = newest.pop("peers", [])
+    once = {what: joined(runs) for what, runs in sorted(newest.items())}
+    text = page(peers, once.pop("ours", None), list(once.values()), curves)
+    drawn = {f"images/{name}": text for name, text in pictures(peers, curves).items()}
+    return {NAME: text, **drawn}
 
 
 def main() -> None:

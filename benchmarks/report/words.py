@@ -47,3 +47,20 @@ twice is told.
 """
 
 NOTHING = "Not measured yet.\n"
+
+GROWTH = """\
+`make bench-growth`, on PostgreSQL with fsync: what one thing costs while another one grows. A cost is level
+when the last point is about the first. In a soak, jobs come and go at one rate for half an hour: `claim` is a
+claim that brings a hundred jobs, `look` one that brings fewer.
+"""
+
+BENDS = {
+    "backlog": "",
+    "history": "",
+    "schedules": "",
+    "workers": "",
+    "recovery": "",
+    "soak": "",
+    "pinned": "",
+}
+"""Why a cost grows, where it does."""

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scale.md"
 IMAGES = ROOT / "docs" / "images"
 RESULTS = ROOT / "benchmarks" / "results"
-HOURS = {hour * 60: f"{hour:02}:00" for hour in range(0, 25, 4)}
+HOURS: dict[float, str] = {hour * 60: f"{hour:02}:00" for hour in range(0, 25, 4)}
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

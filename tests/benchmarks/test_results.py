@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from benchmarks.figure import Book, Figure, Measured
 from benchmarks.goals import GOALS, POSTGRESQL, at_least, at_most, judged
 from benchmarks.known import SYSTEMS, System, chosen
 from benchmarks.report.__main__ import DOCS, made
-from benchmarks.report.page import SECTIONS, page
+from benchmarks.report.page import page
+from benchmarks.report.sections import SECTIONS
 from benchmarks.result import Result
 
 DRAIN = "drain 20,000 with 1 worker process, jobs/s"
@@ -108,16 +111,14 @@ def test_ours_come_along_with_whoever_is_named() -> None:
 
 def test_the_page_tells_values_ratios_notes_failures_and_who_is_missing() -> None:
     pickup = "pickup p50, ms"
-    text = page(
-        result(
-            Figure(POSTGRESQL, "drain", DRAIN, [40_000.0, 38_000.0, 41_000.0]),
-            Figure(PEER.key, "drain", DRAIN, [8000.0], [0.5], ["8,000 of 20,000 in the time there was"]),
-            Figure(POSTGRESQL, "pickup", pickup, [4.0]),
-            Figure(PEER.key, "pickup", pickup, [2.0]),
-            Figure(PEER.key, "sustained", "sustained", notes=["failed: it ended"]),
-        ),
-        None,
+    run = result(
+        Figure(POSTGRESQL, "drain", DRAIN, [40_000.0, 38_000.0, 41_000.0]),
+        Figure(PEER.key, "drain", DRAIN, [8000.0], [0.5], ["8,000 of 20,000 in the time there was"]),
+        Figure(POSTGRESQL, "pickup", pickup, [4.0]),
+        Figure(PEER.key, "pickup", pickup, [2.0]),
+        Figure(PEER.key, "sustained", "sustained", notes=["failed: it ended"]),
     )
+    text = page([run], None)
 
     assert "| **Mainspring, PostgreSQL** | 40,000 (38,000–41,000) |" in text
     assert "| PgQueuer, PostgreSQL | 8,000<sup>1</sup> |" in text
@@ -144,10 +145,49 @@ def test_pictures_are_drawings_with_every_value_in_print(tmp_path: Path) -> None
 
 
 def test_the_newest_result_of_a_kind_is_the_one_shown(tmp_path: Path) -> None:
-    for day, rate in (("2026-01-02", 40_000.0), ("2026-01-01", 30_000.0)):
-        result(Figure(POSTGRESQL, "drain", DRAIN, [rate])).write(tmp_path / f"{day}-peers.json")
+    for day, commit, rate in (("2026-01-02", "b", 40_000.0), ("2026-01-01", "a", 30_000.0)):
+        found = result(Figure(POSTGRESQL, "drain", DRAIN, [rate]))
+        replace(found, about={"commit": commit}).write(tmp_path / f"{day}-peers.json")
 
-    assert "40,000" in made(tmp_path)["benchmarks.md"]
+    text = made(tmp_path)["benchmarks.md"]
+
+    assert "40,000" in text
+    assert "30,000" not in text
+
+
+def test_runs_of_one_commit_are_told_together_and_ratios_of_each(tmp_path: Path) -> None:
+    for name, mine, other in (("peers", 40_000.0, 10_000.0), ("peers-2", 30_000.0, 40_000.0)):
+        figures = Figure(POSTGRESQL, "drain", DRAIN, [mine]), Figure(PEER.key, "drain", DRAIN, [other])
+        result(*figures).write(tmp_path / f"2026-01-01-{name}.json")
+
+    text = made(tmp_path)["benchmarks.md"]
+
+    assert "| **Mainspring, PostgreSQL** | 35,000 (30,000–40,000) |" in text
+    assert f"| {DRAIN} | 35,000 | 4×, **0.75×** PgQueuer, PostgreSQL | – |" in text
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_curve_is_drawn_whole_and_told_in_a_few_lines(tmp_path: Path, count: int) -> None:
+    points = [{"jobs": 10.0 * n, "claim": 2.0 + n, "rate": 500.0} for n in range(count)]
+    curve: dict[str, object] = {
+        "part": "soak",
+        "name": "Claims",
+        "x": "jobs",
+        "units": {"claim": "ms", "rate": "jobs/s"},
+    }
+    curve |= {"cost": "claim", "bend": 1.5, "points": points, "about": {"commit": "abc"}}
+    curve["others' share of the cores"] = 0.1
+    (tmp_path / "2026-01-01-growth.json").write_text(json.dumps({"about": {}, "curves": [curve]}))
+
+    files = made(tmp_path)
+    text, drawing = files["benchmarks.md"], ElementTree.fromstring(files["images/growth-1-soak.svg"])
+    [line] = [each for each in drawing.iter() if each.tag.endswith("polyline")]
+
+    assert len(line.get("points", "").split()) == count
+    assert text.count("| 500 |") == min(count, 8)
+    assert f"| {10 * (count - 1)} | {count + 1} | 500 |" in text
+    assert "Claim: the last is 1.50 × the first." in text
+    assert "](images/growth-1-soak.svg)" in text
     assert "30,000" not in made(tmp_path)["benchmarks.md"]
 
 

@@ -1,0 +1,51 @@
+"""Ours by the best of the others, measure by measure, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.goals import POSTGRESQL
+from benchmarks.report.sections import COMPARED, Column
+from benchmarks.result import Result, joined
+from benchmarks.table import number
+
+WORDS = """\
+How many times better ours on PostgreSQL is than the best of the others in the same run, for each run; below
+1, the other one is ahead. Systems on Valkey are compared, too, though they keep less (see below).
+"""
+
+
+def ahead(runs: Sequence[Result]) -> str:
+    """A table with a line for each measure that others have, too."""
+    lines = []
+    for column in COMPARED:
+        mine = joined(runs).value(POSTGRESQL, column.measure)
+        cells = [_cell(runs, column, language) for language in ("Python", "Node")]
+        if mine and any(cells):
+            told = " | ".join(cell or "–" for cell in cells)
+            lines.append(f"| {column.measure} | {number(mine)} | {told} |")
+    if not lines:
+        return ""
+    head = "| measure | ours, PostgreSQL | by the best in Python | by the best in Node |\n|---|---|---|---|"
+    return "\n".join(["### Ahead, and where not\n", WORDS, head, *lines, ""])
+
+
+def _cell(runs: Sequence[Result], column: Column, language: str) -> str:
+    found = [each for run in runs if (each := _ratio(run, column, language)) is not None]
+    ratios = ", ".join(_told(ratio) for ratio, _ in found)
+    return f"{ratios} {', '.join(dict.fromkeys(name for _, name in found))}" if found else ""
+
+
+def _ratio(run: Result, column: Column, language: str) -> tuple[float, str] | None:
+    mine = run.value(POSTGRESQL, column.measure)
+    values = {key: value for key in run.others(language) if (value := run.value(key, column.measure))}
+    if not mine or not values:
+        return None
+    best = (max if column.more else min)(values, key=lambda key: values[key])
+    return mine / values[best] if column.more else values[best] / mine, run.name(best)
+
+
+def _told(ratio: float) -> str:
+    if ratio < 1:
+        return f"**{ratio:.2g}×**"
+    return f"{ratio:.2g}×" if ratio < 10 else f"{ratio:,.0f}×"
