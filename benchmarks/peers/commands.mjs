@@ -10,7 +10,6 @@ export const URL = process.env.PEER_URL;
 export const SCHEDULES = Number(process.env.PEER_SCHEDULES ?? 0);
 
 const PERIOD = Number(process.env.PEER_PERIOD ?? 60);
-const TICK = 0.01;
 const GRACE = 1.0; // A feeder that is later than this when its time is over stops.
 
 class Unsupported extends Error {}
@@ -92,8 +91,8 @@ async function feed(client, rate, seconds, atOnce) {
     const passed = now() - began;
     const due = Math.min(total, Math.floor(passed * rate) + 1);
     if (sent === due) {
-      // To the next whole tick, so that the pace does not drift by what sending took.
-      await pause((TICK - (passed % TICK)) * 1000);
+      // Until the next one is due, and not by a slice of time: see commands.py.
+      await pause((sent / rate - passed) * 1000);
       continue;
     }
     const length = Math.min(due - sent, atOnce);

@@ -40,7 +40,6 @@ URL = os.environ.get("PEER_URL", "")
 SCHEDULES = range(int(os.environ.get("PEER_SCHEDULES", "0")))
 PERIOD = int(os.environ.get("PEER_PERIOD", "60"))
 
-TICK = 0.01
 GRACE = 1.0
 """A feeder that is late by more than this when its time is over stops: `sent` then says what it managed."""
 
@@ -176,8 +175,9 @@ def _feed(
     while sent < total and (now := time.time()) < began + seconds + GRACE:
         due = min(total, int((now - began) * rate) + 1)
         if sent == due:
-            # To the next whole tick, so that the pace does not drift by what sending took.
-            yield wait(TICK - (now - began) % TICK)
+            # Until the next one is due, and not by a slice of time: who stores within a slice would wait for
+            # its end, and who is slower would not.
+            yield wait(began + sent / rate - now)
         elif at_once:
             until = min(due, sent + at_once)
             yield client.many([(number, began + number / rate) for number in range(sent, until)])
