@@ -78,8 +78,9 @@ class PostgresJobs:
             return []
         batch = self._at_hand(jobs) or await self._batch(jobs)
         await self._resolved(batch, lambda: self._insert(batch, at))
-        if any(job.run_at is None and not job.delay for job in jobs):
-            self._notifier.poke()
+        due = sum(job.run_at is None and not job.delay for job in jobs)
+        if due:
+            self._notifier.poke(due)
         return batch.ids
 
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:

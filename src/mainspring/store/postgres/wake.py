@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CHANNEL = "mainspring"
 SHORT_REST, LONG_REST = timedelta(milliseconds=2), timedelta(milliseconds=5)
+CROWD = 40
+"""Jobs during one rest: when there are more, a worker does better to be told of many than to be told soon."""
 CHECK_EVERY = timedelta(seconds=2)
 DEAF = "database.url has pool=transaction and no listen=HOST:PORT, and through such a pool nobody can listen"
 
@@ -25,7 +27,7 @@ DEAF = "database.url has pool=transaction and no listen=HOST:PORT, and through s
 class Notifier:
     """Tells listening workers that jobs came in: at once, then once more for all that follow within the
     rest. A NOTIFY takes a lock on every commit of the database and wakes every worker, so it is rationed: the
-    rest is short, and grows while one stands for several."""
+    rest is short, and grows while one stands for many."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,9 +35,9 @@ class Notifier:
         self._wanted = 0
         self._sending: asyncio.Task[None] | None = None
 
-    def poke(self) -> None:
+    def poke(self, jobs: int = 1) -> None:
         """Ask for a hint to be sent. Never waits, never fails: a lost hint costs latency only."""
-        self._wanted += 1
+        self._wanted += jobs
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
@@ -52,8 +54,12 @@ class Notifier:
             except StoreError:
                 return  # polling finds the jobs
             await pause(self._rest)
-            crowded = self._wanted > 1
-            self._rest = min(self._rest * 2, LONG_REST) if crowded else max(self._rest / 2, SHORT_REST)
+            self._rest = next_rest(self._rest, self._wanted)
+
+
+def next_rest(rest: timedelta, jobs: int) -> timedelta:
+    """How long to rest after the next hint, when so many jobs came in during this rest."""
+    return min(rest * 2, LONG_REST) if jobs > CROWD else max(rest / 2, SHORT_REST)
 
 
 class PostgresWaker:
