@@ -61,7 +61,7 @@ class Sizes:
 SMALL = Sizes(
     backlog=(2_000, 10_000),
     history=(0, 20_000),
-    schedules=(2_000, 10_000),
+    schedules=(6_000, 20_000),
     workers=(1, 2),
     held=(10, 50),
     claims=10,
