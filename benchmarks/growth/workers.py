@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from benchmarks.bench import Bench
@@ -45,17 +44,13 @@ async def against_workers(
         async with started(bench, "worker", count, *options, url=url) as workers:
             pids = [worker.pid for worker in workers]
             own, server = sum(map(seconds, pids)), await server_seconds(bench, servers)
-            began = time.perf_counter()
+            [(began,)] = await bench.rows("SELECT clock_timestamp()")
             await run(bench, "UPDATE mainspring.lanes SET paused = false")
-
-            async def done() -> bool:
-                return await bench.count("runs") >= jobs
-
-            await bench.until(done, f"{jobs} jobs to be done by {count} workers")
-            took = time.perf_counter() - began
+            await bench.until_done(jobs)
             own = sum(map(seconds, pids)) - own
             server = await server_seconds(bench, servers) - server
             [(sessions,)] = await bench.rows(_SESSIONS)
+            took = (await bench.last_end() - began).total_seconds()
             memory = [each for pid in pids if (each := resident_mb(pid)) is not None]
         curve.points.append(
             {

@@ -67,7 +67,8 @@ def _verdict(curve: Curve) -> str:
         return ""
     told = f"{curve['cost'].capitalize()}: the last is {bend:.2f} × the first. "
     about = f"Commit {curve['about']['commit']}; others took {curve[_OTHERS]:.0%} of the cores.\n"
-    return told + (f"{BENDS[curve['part']]} " if bend > BENT else "") + about
+    why = BENDS.get(curve["part"], "**It bends up, and we do not know why.**") if bend > BENT else ""
+    return told + f"{why} {about}".lstrip()
 
 
 _OTHERS = "others' share of the cores"

@@ -55,12 +55,11 @@ claim that brings a hundred jobs, `look` one that brings fewer.
 """
 
 BENDS = {
-    "backlog": "",
-    "history": "",
-    "schedules": "",
-    "workers": "",
-    "recovery": "",
-    "soak": "",
-    "pinned": "",
+    "workers": """\
+All of them share two cores, which alone makes each worker's own work dearer. And each claim begins where its
+own worker's last one ended, so it steps over what the others have claimed since: about two rows a job for
+each worker that drains the same lane, 3 with one, 16 with eight, 64 with thirty-two (a one-off count by
+`pg_stat_user_tables.idx_tup_fetch`). It costs the server's processor, and only while all of them drain one
+lane at full speed; queues of their own, or fewer and larger workers, avoid it.""",
 }
 """Why a cost grows, where it does."""
