@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 
 import pytest
 
@@ -116,6 +117,56 @@ def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, r
         async with listening(listener) as ears:
             await until(lambda: ears.waker._quiet)  # it waits to be told
             await other.insert([JOB], at=None)
+            await ears.heard()
+
+    run(story())
+
+
+class Told:
+    """Instead of what the system says: a test tells of writes."""
+
+    gone = False
+
+    def __init__(self):
+        self.event = asyncio.Event()
+
+    def close(self):
+        pass
+
+
+def test_a_commit_that_comes_after_the_one_before_it_was_seen_is_heard_of(stores, run, monkeypatch):
+    listener, other = stores
+    told = Told()
+    monkeypatch.setattr(wake, "stirs", lambda path: told)
+    monkeypatch.setattr(wake, "PASSES", 10**9)
+    long, short = wake.AGAIN * 20, wake.AGAIN[:1]
+    monkeypatch.setattr(wake, "AGAIN", short)
+
+    async def story():
+        async with listening(listener) as ears:
+            await until(lambda: ears.waker._quiet)  # it waits to be told
+            monkeypatch.setattr(wake, "AGAIN", long)
+            await other.insert([JOB], at=None)
+            told.event.set()  # of the second one's write, while its disk is slow
+            await ears.heard()
+            await other.insert([JOB], at=None)
+            await ears.heard()
+
+    run(story())
+
+
+def test_a_write_is_heard_while_the_commit_of_another_is_waited_for(stores, run, monkeypatch):
+    listener, other = stores
+    told = Told()
+    monkeypatch.setattr(wake, "stirs", lambda path: told)
+    monkeypatch.setattr(wake, "AGAIN", [timedelta(hours=1)])
+
+    async def story():
+        async with listening(listener) as ears:
+            told.event.set()
+            await until(lambda: not told.event.is_set())  # it looks, and then waits for an hour
+            await other.insert([JOB], at=None)
+            told.event.set()
             await ears.heard()
 
     run(story())

@@ -8,7 +8,7 @@ from datetime import timedelta
 from mainspring.store.sqlite.connection import MEMORY, Session, wal
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.stirs import Stirs, stirs
-from mainspring.waiting import until
+from mainspring.waiting import pause, until
 
 LOOK_EVERY = timedelta(milliseconds=20)
 """Where nobody says that somebody writes."""
@@ -16,8 +16,10 @@ LISTEN = timedelta(milliseconds=50)
 """How long one pass waits for a write: it holds up the end of the process."""
 PASSES = 20
 """Without a write, after which one looks all the same."""
-AGAIN = tuple(timedelta(milliseconds=each) for each in (1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512))
+AGAIN = (*(timedelta(milliseconds=each) for each in (1, 2, 4, 8, 16, 32)), *[LISTEN] * 19)
 """A write is seen before its commit can be: when to look for that. A disk may take a second for it."""
+MOMENT = timedelta(milliseconds=1)
+"""What a commit takes at least; and so looks are never closer than this, however much is written."""
 REST = timedelta(milliseconds=2)
 
 
@@ -35,25 +37,25 @@ class SQLiteWaker:
         self._seen: tuple[int, int] | None = None
         self._stirs: Stirs | None = None
         self._quiet = 0
-        self._again: Iterator[timedelta] | None = iter(AGAIN)
-        """When to look next; None while nothing was written."""
+        self._again: Iterator[timedelta] = iter(AGAIN)
+        """When to look next; at its end, nothing is expected."""
 
     async def tick(self) -> timedelta:
         if self._stirs is None or self._stirs.gone:
             return await self._look_about()
-        if self._again is None:
-            if not await until(self._stirs.event, LISTEN) and self._quiet < PASSES:
-                self._quiet += 1
-                return timedelta()
+        rest = next(self._again, None)
+        if await until(self._stirs.event, rest or LISTEN):
             self._stirs.event.clear()
             self._again = iter(AGAIN)
-        elif await self._changed():
-            self._again = None
-            return REST
-        rest = next(self._again, None)
-        if rest is None:
-            self._again = None
-        return rest or timedelta()
+            await pause(MOMENT)
+        elif rest is None and self._quiet < PASSES:
+            self._quiet += 1
+            return timedelta()
+        if not await self._changed():
+            return timedelta()
+        # Perhaps that was the commit before the one whose write we heard: of the latter we hear no more.
+        self._again = iter(AGAIN)
+        return REST
 
     async def close(self) -> None:
         """Nothing but the watch is kept between two looks."""
