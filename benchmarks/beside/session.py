@@ -89,8 +89,9 @@ class Session:
             self._processes.remove(each)
 
     def ended(self) -> str:
-        """What a process that ended by itself said last; nothing when all are there."""
-        gone = [each for each in self._processes if each.poll() is not None]
+        """What a process that ended by itself said last; nothing when all are there. One that ended well had
+        nothing to do: a scheduler where workers fire schedules."""
+        gone = [each for each in self._processes if each.poll()]
         return f"a process ended with {gone[0].returncode}: {self._last_words()}" if gone else ""
 
     def until(self, condition: Callable[[], bool], within: float) -> bool:
