@@ -37,19 +37,19 @@ class Result:
 
     def name(self, system: str) -> str:
         """As a reader knows it."""
-        told = self.systems[system]
-        return ", ".join(filter(None, [told.get("label", system), told.get("server", "")]))
+        return ", ".join(filter(None, [self.label(system), self.systems[system].get("server", "")]))
+
+    def label(self, system: str) -> str:
+        """The same without its server."""
+        return str(self.systems[system].get("label", system))
 
     def ours(self, system: str) -> bool:
         return bool(self.systems[system].get("ours"))
 
-    def others(self, language: str) -> list[str]:
-        """Systems that are not ours, and are written in this language."""
-        return [
-            key
-            for key, told in self.systems.items()
-            if not self.ours(key) and told.get("language") == language
-        ]
+    def others(self, language: str, server: str) -> list[str]:
+        """Systems that are not ours, written in this language, on this server."""
+        wanted = {"ours": False, "language": language, "server": server}
+        return [key for key, told in self.systems.items() if wanted.items() <= told.items()]
 
     def write(self, path: Path | None = None) -> Path:
         """To this file, or where results are kept, under today's date."""

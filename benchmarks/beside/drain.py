@@ -49,7 +49,7 @@ def handlers(run: Run, system: System) -> None:
         name = f"drain {run.size.drain:,} with {kind} handlers, jobs/s"
         known = run.book.value(system.key, name_of(run.size.drain, 1))
         if kind == usual and known is not None:
-            run.measure(system, name, functools.partial(lambda known, name: ({name: known}, ""), known, name))
+            run.tell(system, name, {name: known})
         elif run.has(system, "handlers", kind):
             body = functools.partial(_drain, run, system, run.size.drain, 1, name, handler=kind)
             run.measure(system, name, body)

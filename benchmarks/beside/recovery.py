@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ def recovery(run: Run, systems: Sequence[System]) -> None:
         while any(_open(each, run.size.watch) for each in watched):
             time.sleep(LOOK_SECONDS)
         for each in watched:
-            run.measure(each.system, WORKLOAD, functools.partial(_told, each, run.size.watch))
+            run.tell(each.system, WORKLOAD, *_told(each, run.size.watch))
 
 
 def _killed(system: System, opened: Session, jobs: int) -> Watched:

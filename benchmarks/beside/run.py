@@ -90,9 +90,21 @@ class Run:
         except TROUBLE as why:
             self.failed(system, workload, why)
         else:
-            self.book.add(system.key, workload, measured, others=noise.others, note=note)
-            told = ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())
-            print(f"  {system.key}: {told}{note and f' ({note})'}", file=sys.stderr)
+            self.tell(system, workload, measured, note, others=noise.others)
+
+    def tell(
+        self,
+        system: System,
+        workload: str,
+        measured: Measured,
+        note: str = "",
+        *,
+        others: float | None = None,
+    ) -> None:
+        """Figures that are there."""
+        self.book.add(system.key, workload, measured, others=others, note=note)
+        told = ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())
+        print(f"  {system.key}: {told}{note and f' ({note})'}", file=sys.stderr)
 
     def failed(self, system: System, workload: str, why: Exception) -> None:
         told = str(why) or type(why).__name__

@@ -20,7 +20,7 @@ WATCH_SECONDS = 30.0
 """After a slot: what has not fired by then is missed."""
 LEAD_SECONDS, LONG_LEAD_SECONDS = 15.0, 25.0
 """Between the start of the processes and the slot; some take long to read many schedules."""
-HOPELESS_MS = 10_000.0
+HOPELESS_MS = 5_000.0
 """Who is so late with fewer is not asked for more: a minute of a run is precious."""
 
 
@@ -89,7 +89,7 @@ def doubles(run: Run, systems: Sequence[System]) -> None:
             note = f"of {size * len(slots):,}" + (
                 f"; {entered.ended()}" if not ticks and entered.ended() else ""
             )
-            run.measure(system, workload, functools.partial(lambda told, note: (told, note), told, note))
+            run.tell(system, workload, told, note)
 
 
 def _started(opened: Session, each: int) -> None:

@@ -20,7 +20,7 @@ LOST = (
 )
 
 ABOUT = About(
-    label="Huey" if REDIS else "Huey (SQLite)",
+    label="Huey",
     package="huey",
     durability=f"{LOST} A job is taken off when it begins: a killed worker's jobs are lost.",
     settings=f"{WORKERS} threads (1, 8 and 10 tried), so that four slow jobs run at once, or "

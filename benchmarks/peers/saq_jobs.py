@@ -22,7 +22,7 @@ LOST = (
 )
 
 ABOUT = About(
-    label="SAQ" if REDIS else "SAQ (PostgreSQL)",
+    label="SAQ",
     package="saq",
     durability=f"{LOST} Jobs of a killed worker are found by a sweep and, with one attempt as by "
     "default, aborted.",

@@ -27,7 +27,8 @@ PEER = next(each for each in SYSTEMS if each.key == "pgqueuer-postgresql")
 def result(*figures: Figure) -> Result:
     systems = {
         POSTGRESQL: {"label": "Mainspring", "server": "PostgreSQL", "ours": True, "language": "Python"},
-        PEER.key: {"label": "PgQueuer", "server": "PostgreSQL", "language": "Python", "durability": "a|b"},
+        PEER.key: {"label": "PgQueuer", "server": "PostgreSQL", "ours": False, "language": "Python"}
+        | {"durability": "a|b"},
         "rq-redis": {"label": "rq", "missing": "no network", "language": "Python"},
     }
     return Result(what="peers", about={"commit": "abc"}, systems=systems, figures=figures)
@@ -123,8 +124,8 @@ def test_the_page_tells_values_ratios_notes_failures_and_who_is_missing() -> Non
     assert "| **Mainspring, PostgreSQL** | 40,000 (38,000–41,000) |" in text
     assert "| PgQueuer, PostgreSQL | 8,000<sup>1</sup> |" in text
     assert "1. 8,000 of 20,000 in the time there was" in text
-    assert f"| {DRAIN} | 40,000 | 5× PgQueuer, PostgreSQL | – |" in text
-    assert f"| {pickup} | 4 | **0.5×** PgQueuer, PostgreSQL | – |" in text
+    assert f"| {DRAIN} | 40,000 | 5× PgQueuer | – | – |" in text
+    assert f"| {pickup} | 4 | **0.5×** PgQueuer | – | – |" in text
     assert "| rq | | not measured: no network | |" in text
     assert "a/b" in text
     assert "Others took up to 50% of the machine" in text
@@ -163,7 +164,7 @@ def test_runs_of_one_commit_are_told_together_and_ratios_of_each(tmp_path: Path)
     text = made(tmp_path)["benchmarks.md"]
 
     assert "| **Mainspring, PostgreSQL** | 35,000 (30,000–40,000) |" in text
-    assert f"| {DRAIN} | 35,000 | 4×, **0.75×** PgQueuer, PostgreSQL | – |" in text
+    assert f"| {DRAIN} | 35,000 | 4×, **0.75×** PgQueuer | – | – |" in text
 
 
 @pytest.mark.parametrize("count", [3, 30])
