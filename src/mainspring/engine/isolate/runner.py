@@ -28,6 +28,7 @@ from mainspring.engine.isolate.caps import capped
 from mainspring.engine.isolate.family import has_children
 from mainspring.engine.isolate.frames import Ended, Ready, Run, Tell
 from mainspring.engine.isolate.line import Line
+from mainspring.engine.isolate.looper import Looper
 from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
 from mainspring.model.job import Claim
@@ -64,6 +65,7 @@ class Runner:
         self._tracer = tracer
         self._find = find
         self._effects = effects
+        self._looper = Looper()
 
     def serve(self) -> None:
         """Say that we are ready, and work."""
@@ -74,6 +76,7 @@ class Runner:
             ended = self._ended(run)
             _flush()  # what the handler printed comes before what is logged about its end
             self._line.send(ended)
+        self._looper.close()
 
     def _ended(self, run: Run) -> Ended:
         retry, clean = Retry(), True
@@ -102,7 +105,7 @@ class Runner:
             return signature.call(function, context, *decode(run.claim.payload))
 
         if signature.is_async:
-            return asyncio.run(self._awaited(call, effects, run, retry))
+            return self._looper.run(self._awaited(call, effects, run, retry))
         outcome, clean = _outcome(lambda: encode_result(call(), run.result_bytes), retry)
         return (outcome if effects is None else effects.end(outcome)), clean
 
