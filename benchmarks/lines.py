@@ -36,7 +36,7 @@ def chart(
     for step in steps:
         _, y = at(0, step)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{_short(step)}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{short(step)}</text>')
     for x, word in marks.items():
         parts.append(
             f'<text x="{at(x, 0)[0]}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{escape(word)}</text>'
@@ -75,8 +75,9 @@ def _powers(highest: float) -> list[float]:
     return [0.0, *(10.0**power for power in range(top + 1))]
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
+    """Three digits, and a letter for thousands and more."""
     for size, word in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
-            return f"{number / size:g}{word}"
+            return f"{number / size:.3g}{word}"
     return f"{number:g}"

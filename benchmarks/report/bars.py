@@ -9,7 +9,7 @@ from html import escape
 
 from benchmarks.table import number
 
-LABEL, BAR, VALUE = 230, 430, 110
+LABEL, BAR, VALUE = 250, 430, 110
 HEIGHT, GAP, TOP = 14, 10, 52
 
 STYLE = (

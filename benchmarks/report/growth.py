@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.lines import chart
+from benchmarks.lines import chart, short
 from benchmarks.report.words import BENDS, GROWTH
 from benchmarks.table import number
 
@@ -47,7 +47,7 @@ def _picture(curve: Curve) -> str:
         if each == unit
     }
     shown = _thinned(range(len(points)))
-    marks = {across[place]: number(points[place][curve["x"]]) for place in shown}
+    marks = {across[place]: short(round(points[place][curve["x"]])) for place in shown}
     return chart(f"{curve['name']}, {unit}", curve["x"], lines, marks=marks, logarithmic=False)
 
 

@@ -11,7 +11,8 @@ test makes it again and compares.
 | | |
 |---|---|
 | `make bench` | ours on both stores, about ten minutes |
-| `make bench-peers` | ours and the others in one run, about 45 minutes; `ARGS='--peers rq'` for a part |
+| `make bench-peers` | ours and the others in one run, about an hour; `ARGS='--peers rq'` for a part |
+| `make bench-growth` | how costs grow: backlog, history, schedules, workers, half an hour under load |
 | `make bench-workflows`, `make bench-pages` | [workflows](workflows.md), [pages over full tables](reads.md) |
 | `make bench-report` | this page |
 
