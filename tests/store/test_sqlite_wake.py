@@ -109,9 +109,11 @@ def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
 
 
 @on_linux
-def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, run, monkeypatch):
+def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, run, monkeypatch, tmp_path):
     listener, other = stores
-    monkeypatch.setattr(wake, "stirs", lambda path: stirs(os.devnull))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    monkeypatch.setattr(wake, "stirs", lambda path: stirs(str(elsewhere)))
 
     async def story():
         async with listening(listener) as ears:
