@@ -20,9 +20,9 @@ OTHERS = (("Python", "PostgreSQL"), ("Node", "PostgreSQL"), ("Python", "Valkey")
 
 def ahead(runs: Sequence[Result]) -> str:
     """A table with a line for each measure that others have, too."""
-    lines = []
+    lines, all_runs = [], joined(runs)
     for column in COMPARED:
-        mine = joined(runs).value(POSTGRESQL, column.measure)
+        mine = all_runs.value(POSTGRESQL, column.measure)
         cells = [_cell(runs, column, language, server) for language, server in OTHERS]
         if mine and any(cells):
             told = " | ".join(cell or "–" for cell in cells)

@@ -14,6 +14,8 @@ MOST_ROWS = 8
 BENT = 1.25
 """A cost that has grown by less is level, on a machine such as this."""
 
+OTHERS = "others' share of the cores"
+
 Curve = Mapping[str, Any]
 
 
@@ -66,12 +68,10 @@ def _verdict(curve: Curve) -> str:
     if bend is None:
         return ""
     told = f"{curve['cost'].capitalize()}: the last is {bend:.2f} × the first. "
-    about = f"Commit {curve['about']['commit']}; others took {curve[_OTHERS]:.0%} of the cores.\n"
+    taken = "" if curve[OTHERS] is None else f"; others took {curve[OTHERS]:.0%} of the cores"
+    about = f"Commit {curve['about']['commit']}{taken}.\n"
     why = BENDS.get(curve["part"], "**It bends up, and we do not know why.**") if bend > BENT else ""
     return told + f"{why} {about}".lstrip()
-
-
-_OTHERS = "others' share of the cores"
 
 
 def _thinned(points: Sequence[Any]) -> list[Any]:
