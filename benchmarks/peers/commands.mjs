@@ -87,18 +87,23 @@ async function feed(client, rate, seconds, atOnce) {
   const began = now();
   const total = Math.round(rate * seconds);
   let sent = 0;
+  let woke = began; // A timer that rings late is not the peer's: see commands.py.
   while (sent < total && now() < began + seconds + GRACE) {
     const passed = now() - began;
     const due = Math.min(total, Math.floor(passed * rate) + 1);
     if (sent === due) {
       // Until the next one is due, and not by a slice of time: see commands.py.
       await pause((sent / rate - passed) * 1000);
+      woke = now();
       continue;
     }
     const length = Math.min(due - sent, atOnce);
     const first = sent;
     await client.many(
-      Array.from({ length }, (_, index) => ({ number: first + index, sentAt: began + (first + index) / rate })),
+      Array.from({ length }, (_, index) => ({
+        number: first + index,
+        sentAt: Math.max(began + (first + index) / rate, woke),
+      })),
     );
     sent += length;
   }

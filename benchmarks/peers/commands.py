@@ -172,18 +172,22 @@ def _feed(
     told: dict[str, float],
 ) -> Steps:
     began, total, sent = time.time(), round(rate * seconds), 0
+    woke = began
+    # A timer that rings late is not the peer's: event loops count milliseconds, and `time.sleep` does not.
+    # What came due meanwhile is sent when it rang; what came due while the client stored, when it was due.
     while sent < total and (now := time.time()) < began + seconds + GRACE:
         due = min(total, int((now - began) * rate) + 1)
         if sent == due:
             # Until the next one is due, and not by a slice of time: who stores within a slice would wait for
             # its end, and who is slower would not.
             yield wait(began + sent / rate - now)
+            woke = time.time()
         elif at_once:
             until = min(due, sent + at_once)
-            yield client.many([(number, began + number / rate) for number in range(sent, until)])
+            yield client.many([(number, max(began + number / rate, woke)) for number in range(sent, until)])
             sent = until
         else:
-            yield client.one("noop", sent, began + sent / rate)
+            yield client.one("noop", sent, max(began + sent / rate, woke))
             sent += 1
     told.update(sent=sent, seconds=time.time() - began)
 

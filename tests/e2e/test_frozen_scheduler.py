@@ -54,7 +54,11 @@ def _fires_alone(site: Site, *, frozen: Process, other: Process) -> None:
     rows = until(lambda: _alone(site, stood_at), f"{EACH} slots by {other.name} alone")
     late = [row.decided_at - row.slot_at for row in rows]
     assert max(late) <= POLL, f"{other.name}: {late}"
-    assert all(other.says(f"slot {row.slot_at.isoformat()}: ") for row in rows)
+    # A slot is in the ledger before it is told.
+    until(
+        lambda: all(other.says(f"slot {row.slot_at.isoformat()}: ") for row in rows),
+        f"{other.name} to say so",
+    )
     assert frozen.log == said
     frozen.signal(signal.SIGCONT)
 

@@ -12,14 +12,21 @@ import pytest
 from mainspring.declare.context import Context
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.reaper import Reaper
-from mainspring.engine.scheduler import AFTER, BATCH, Scheduler
+from mainspring.engine.scheduler import AFTER, BATCH, FIRST_CHUNK, Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost
 from mainspring.model.history import JobFilter
 from mainspring.model.report import RESULT_GONE
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
 from mainspring.store.ports import Store
-from mainspring.telemetry import HistoryPruned, MembersReaped, ResultsDropped, Telemetry, TriggerRefused
+from mainspring.telemetry import (
+    HistoryPruned,
+    MembersReaped,
+    ResultsDropped,
+    SlotsFired,
+    Telemetry,
+    TriggerRefused,
+)
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
@@ -76,6 +83,19 @@ def test_a_slot_is_fired_when_it_comes_and_not_before(store: Any, clock: ManualC
             job.id,
         )
         assert (job.slot_at, job.run_at) == (slot.slot_at, slot.slot_at)
+
+    run(story())
+
+
+def test_a_herd_begins_with_few_so_that_they_need_not_wait_for_all(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    async def story() -> None:
+        heard = Heard()
+        await _put(store, clock, *[_new(f"s{n}", clock) for n in range(3 * FIRST_CHUNK)])
+        clock.advance(MINUTE)
+        await _scheduler(store, clock, heard, chunk=10 * FIRST_CHUNK).tick()
+        assert [each.fired for each in heard.of(SlotsFired)] == [FIRST_CHUNK, 2 * FIRST_CHUNK]
 
     run(story())
 

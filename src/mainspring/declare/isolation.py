@@ -37,7 +37,7 @@ class Isolation:
         memory: str | int | None = None,
         processes: int | None = None,
         grace: Duration = "2s",
-        runs: int = 1000,
+        runs: int = 10_000,
     ) -> None:
         set_field = object.__setattr__
         set_field(self, "memory", None if memory is None else _size(memory, "isolate.memory"))

@@ -23,6 +23,9 @@ from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
 
 BATCH = 500
 """Specs looked at in one pass: a bounded window, however many there are."""
+FIRST_CHUNK = 250
+"""Schedules fired by a pass's first statement; each next one takes twice as many, up to `chunk`. What has
+been fired is run while the rest is fired, and a herd does not wait for its last schedule to begin."""
 AFTER = timedelta(milliseconds=1)
 BACKFILL_PAUSE = timedelta(milliseconds=100)
 """Between two looks whether jobs of a backfill have ended and others may follow."""
@@ -115,7 +118,9 @@ class Scheduler:
             return None
 
     async def _fire(self) -> None:
-        while chunk := await self._store.fire(limit=self._chunk, at=self._clock.stamp()):
+        limit = min(FIRST_CHUNK, self._chunk)
+        while chunk := await self._store.fire(limit=limit, at=self._clock.stamp()):
+            limit = min(2 * limit, self._chunk)
             if chunk.fired or chunk.skipped:
                 self._telemetry.emit(
                     SlotsFired(

@@ -59,14 +59,14 @@ class PostgresFiring:
             return None
         [row] = taken
         if row["fired"]:
-            self._notifier.poke()
+            self._notifier.poke(row["fired"])
         late: timedelta = row["now"] - row["slot_at"]
         return Chunk(slot_at=row["slot_at"], fired=row["fired"], skipped=row["skipped"], late=late)
 
     async def release_held(self, *, at: Stamp) -> int:
         released = await self._database.fetch("release_held", at=at)
         if released:
-            self._notifier.poke()
+            self._notifier.poke(len(released))
         return len(released)
 
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:

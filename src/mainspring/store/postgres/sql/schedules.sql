@@ -150,7 +150,7 @@ WITH f AS MATERIALIZED (
     FROM f CROSS JOIN LATERAL (
         SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= f.until_id ORDER BY id + 0 LIMIT :limit FOR SHARE
     ) s
-), decided AS MATERIALIZED (
+), decided AS (
     SELECT t.*, l.live, l.blocker,
            CASE WHEN t.skip IS NOT NULL THEN t.skip
                 WHEN t.paused_at IS NOT NULL OR (t.slot_at > t.last_paused_at AND t.slot_at <= t.last_resumed_at) THEN 'paused'
