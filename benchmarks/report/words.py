@@ -35,7 +35,7 @@ twice is told.
   before workers start, for everybody.
 - **Fixed rate**: a client stores jobs at 250, 1,000, 4,000, 15,000 and 25,000 a second for eight seconds
   each, until a backlog is not worked off within a second. A wait begins when the job was *to be* sent: a
-  slow client shows.
+  slow client shows, and a late timer of the client's own does not.
 - **Pickup**: a job every 50 ms to a worker with nothing else to do, from the moment at which it was to be
   sent to its handler's first line.
 - **Schedules**: all due on the same minute, with one scheduler and one worker, from the minute to the
