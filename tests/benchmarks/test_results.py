@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.beside.close import close
 from benchmarks.beside.run import ONE_BY_ONE, Run, Size
 from benchmarks.beside.session import Failed, Unsupported
 from benchmarks.figure import Book, Figure, Measured
@@ -101,6 +102,22 @@ def test_who_stores_slowly_gets_as_many_jobs_as_there_is_time_for() -> None:
     assert run.affordable(OURS, 20_000) == 20_000
     assert run.affordable(PEER, 20_000) == 1900
     assert run.affordable(PEER, 1000) == 1000
+
+
+def test_who_is_close_to_ours_is_measured_again_and_others_are_not() -> None:
+    def told(rate: float | None) -> Run:
+        run = Run(Size(), {})
+        run.book.add(OURS.key, "drain", {DRAIN: 40_000.0})
+        if rate is not None:
+            run.book.add(PEER.key, "drain", {DRAIN: rate})
+        return run
+
+    for rate in (20_000.0, 80_000.0):
+        assert close(told(rate), "drain", [OURS, PEER]) == [OURS, PEER]
+    for far in (19_000.0, 81_000.0, None):
+        assert close(told(far), "drain", [OURS, PEER]) == [OURS]
+    assert close(told(40_000.0), "handlers", [OURS, PEER]) == []
+    assert close(Run(Size(), {}), "drain", [OURS, PEER]) == []
 
 
 def test_ours_come_along_with_whoever_is_named() -> None:
