@@ -33,5 +33,4 @@ class SystemClock:
     def stamp(self) -> datetime | None:
         return None
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)

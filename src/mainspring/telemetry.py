@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from mainspring.model.failure import Failure
 from mainspring.model.settlement import Reason, Verdict
@@ -370,15 +371,34 @@ class Telemetry:
     def emit(self, event: Event) -> None:
         """Tell the sinks."""
         for sink in self._sinks:
-            try:
-                sink(event)
-            except Exception:  # noqa: BLE001 - a sink may be user code
-                _log.exception("a telemetry sink failed on %s", type(event).__name__)
+            _tell(sink, event)
+
+    def emit_all(self, events: Sequence[Event]) -> None:
+        """Tell the sinks of many at once. One that has a function `hear_all` is called once: what is done
+        once a job should not take two calls for each."""
+        for sink in self._sinks:
+            hear_all = getattr(_owner(sink), "hear_all", None)
+            if hear_all is not None:
+                _tell(hear_all, events)
+                continue
+            for event in events:
+                _tell(sink, event)
+
+
+def _tell(sink: Callable[[Any], None], told: object) -> None:
+    try:
+        sink(told)
+    except Exception:  # noqa: BLE001 - a sink may be user code
+        _log.exception("a telemetry sink failed on %s", type(told).__name__)
+
+
+def _owner(sink: Sink) -> object:
+    """Of a method, the object it belongs to."""
+    return getattr(sink, "__self__", sink)
 
 
 def _asked(sink: Sink) -> Callable[[type[Event]], bool]:
-    """Of a method, the object it belongs to is asked."""
-    asked: Callable[[type[Event]], bool] = getattr(getattr(sink, "__self__", sink), "hears", _everything)
+    asked: Callable[[type[Event]], bool] = getattr(_owner(sink), "hears", _everything)
     return asked
 
 

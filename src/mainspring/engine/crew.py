@@ -22,10 +22,9 @@ from mainspring.engine.threads import Call
 from mainspring.engine.timers import Timers
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
-from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped, Succeeded
+from mainspring.model.outcome import Crashed, Failed, Outcome, Settled, Stopped, Succeeded
 from mainspring.model.settlement import Settlement
 from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
 from mainspring.tracing import Tracer
@@ -67,7 +66,11 @@ class Crew:
         self._hands = Hands[Run](self._run, clock.monotonic)
         self._timers = Timers[Run](self._expire)
         self._leaked: set[Run] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Kept: a function may tell that it has ended while the loop does not run, as in tests."""
+        self._freeing = False
         self.on_freed: Callable[[], None] = lambda: None
+        """Called soon after a run has ended."""
         self.on_leak: Callable[[], None] = lambda: None
         """Called when a hand or a thread was lost to a handler that would not end."""
         self.draining = False
@@ -107,9 +110,11 @@ class Crew:
         """Take these claims in hand. One that is in hand already, because the store forgot the first
         grant in a crash, simply goes on; under a new fence, the old run has lost."""
         runs, limit, plain = [], self._limit, self._tracer is None
+        self._loop = asyncio.get_running_loop()
         self._tells_start = self._telemetry.hears(RunStarted)
         for claim in claims:
-            if self._goes_on(claim):
+            old = self._runs.get(claim.job_id)
+            if old is not None and self._goes_on(old, claim):
                 continue
             run = self._runs[claim.job_id] = Run(claim, limit)
             task = self._registry.get(claim.task)
@@ -119,11 +124,8 @@ class Crew:
                 runs.append(run)
         self._hands.give(runs)
 
-    def _goes_on(self, claim: Claim) -> bool:
-        """Whether it is in hand already; what is in hand under another fence has lost."""
-        old = self._runs.get(claim.job_id)
-        if old is None:
-            return False
+    def _goes_on(self, old: Run, claim: Claim) -> bool:
+        """Whether it is what is in hand already; under another fence, that has lost."""
         if (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence):
             return True
         self._end(old, Ending.DROP)
@@ -156,7 +158,8 @@ class Crew:
     def give_back(self, claims: Iterable[Claim]) -> None:
         """Give these jobs back without taking them in hand; those that are in hand go on."""
         for claim in claims:
-            if not self._goes_on(claim):
+            old = self._runs.get(claim.job_id)
+            if old is None or not self._goes_on(old, claim):
                 self._put(claim, settle(claim, Stopped(started=False), took=NO_TIME, backoff=NO_TIME))
 
     def release_all(self) -> int:
@@ -261,8 +264,24 @@ class Crew:
         task = self._registry.get(claim.task)
         began = run.began = self._clock.monotonic()
         # What few runs have is looked at before anything is called for it: this is done once a job.
-        barred = None if run.ending is None and claim.expires_in is None else _unbegun(run)
-        outcome = barred or await self._perform(task, run)
+        barred = None if run.ending is None and claim.expires_in is None else run.barred()
+        if barred is not None:
+            outcome = barred
+        else:
+            if self._tracer is not None:
+                run.span = self._tracer.run(claim)
+                claim = run.claim = msgspec.structs.replace(claim, trace=run.span.trace)
+            running.set(claim)
+            if self._tells_start:
+                self._tell_start(claim)
+            try:
+                if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
+                    outcome = await self._executor.run_in_child(task, claim, run)
+                else:
+                    outcome = await self._executor.run(task, claim, stop=run)
+            except asyncio.CancelledError as error:
+                # If not by us, the handler cancelled its own task. A release would run it for ever.
+                outcome = Stopped() if run.ending is not None else Failed(failure=failure_of(error))
         run.task = None
         self._finish(run, task, outcome, timedelta(seconds=self._clock.monotonic() - began))
 
@@ -291,6 +310,14 @@ class Crew:
             self._journal.close(claim)  # whatever it said, it is not ours to write
         if run.span is not None:
             run.span.end(settlement)
+        if not self._freeing:
+            # Once for all that end before the event loop turns: nobody could do anything about it sooner.
+            self._freeing = True
+            assert self._loop is not None  # noqa: S101 - nothing ends that was not begun
+            self._loop.call_soon(self._freed)
+
+    def _freed(self) -> None:
+        self._freeing = False
         self.on_freed()
 
     def _begin(self, run: Run, task: AnyTask) -> None:
@@ -353,24 +380,6 @@ class Crew:
             wait = delay(task.retry, claim.crashes + 1, self._entropy.fraction())
         return settle(claim, outcome, took=took, backoff=wait, attempts=attempts)
 
-    async def _perform(self, task: AnyTask, run: Run) -> Outcome:
-        claim = run.claim
-        if self._tracer is not None:
-            run.span = self._tracer.run(claim)
-            claim = run.claim = msgspec.structs.replace(claim, trace=run.span.trace)
-        running.set(claim)
-        if self._tells_start:
-            self._tell_start(claim)
-        try:
-            if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
-                return await self._executor.run_in_child(task, claim, run)
-            return await self._executor.run(task, claim, stop=run)
-        except asyncio.CancelledError as error:
-            if run.ending is None:
-                # Not by us: the handler cancelled its own task. A release would run it for ever.
-                return Failed(failure=failure_of(error))
-            return Stopped()
-
     def _tell_start(self, claim: Claim) -> None:
         self._telemetry.emit(
             RunStarted(
@@ -383,11 +392,3 @@ class Crew:
                 trace=claim.trace,
             )
         )
-
-
-def _unbegun(run: Run) -> Outcome | None:
-    """How a run ends that should not begin at all: we are stopping, or the job's deadline has passed."""
-    if run.ending:
-        return Stopped(started=False)
-    left = run.claim.expires_in
-    return None if left is None or left > NO_TIME else Expired(failure=NEVER_BEGAN, started=False)

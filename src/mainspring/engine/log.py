@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -53,6 +54,7 @@ from mainspring.telemetry import (
 _log = logging.getLogger("mainspring")
 _runs = logging.getLogger("mainspring.runs")
 _alerts = logging.getLogger("mainspring.alerts")
+_SUCCEEDED = Verdict.SUCCEEDED  # once a job: before Python 3.12 a member of an enum is as slow as a call
 _ALERT_LEVELS = {"critical": logging.ERROR, "notice": logging.INFO}
 
 
@@ -61,6 +63,13 @@ class _Lines:
 
     def __call__(self, event: Event) -> None:
         _log_event(event)
+
+    def hear_all(self, events: Sequence[Event]) -> None:
+        """Many at once. Successes are most of them, and nobody reads of those at most times."""
+        silent = not _runs.isEnabledFor(logging.INFO)
+        for event in events:
+            if not (silent and type(event) is RunEnded and event.verdict is _SUCCEEDED):
+                _log_event(event)
 
     def hears(self, kind: type[Event]) -> bool:
         """That a run begins is told to those who want to know everything."""

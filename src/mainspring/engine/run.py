@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
 from mainspring.engine.threads import Call
+from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Claim
+from mainspring.model.outcome import Expired, Outcome, Stopped
 from mainspring.tracing import RunSpan
 
 
@@ -61,6 +64,13 @@ class Run:
     def is_set(self) -> bool:
         """Whether the handler should end: what `ctx.cancelled` asks."""
         return self.ending is not None or self.late
+
+    def barred(self) -> Outcome | None:
+        """How it ends if it should not begin at all: we are stopping, or the job's deadline has passed."""
+        if self.ending:
+            return Stopped(started=False)
+        left = self.claim.expires_in
+        return None if left is None or left > timedelta() else Expired(failure=NEVER_BEGAN, started=False)
 
     def limit(self, seconds: float) -> None:
         """The timeout starts to run."""

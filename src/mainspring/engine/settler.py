@@ -14,7 +14,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.ports import JobQueue
-from mainspring.telemetry import JobsQuarantined, RunEnded, SettlementRefused, Telemetry
+from mainspring.telemetry import Event, JobsQuarantined, RunEnded, SettlementRefused, Telemetry
 
 BATCH = 1000
 HEAVY = 8 * 1024 * 1024
@@ -75,7 +75,7 @@ class Settler:
 
     def tell(self, claim: Claim, settlement: Settlement) -> None:
         """Say that this one is written: by the handler's own transaction."""
-        self._tell(claim, settlement, refused=False)
+        self._telemetry.emit_all(_told(claim, settlement, refused=False))
         if claim.workflow_id is not None:
             self.on_step()
 
@@ -143,8 +143,10 @@ class Settler:
         # A new list each time: `tick` may be handed the old one.
         gone = {id(settlement) for settlement in settlements}
         self._batch = [entry for entry in self._batch if id(entry[1]) not in gone]
+        told: list[Event] = []
         for claim, settlement in entries:
-            self._tell(claim, settlement, refused=settlement.job_id in refused)
+            told += _told(claim, settlement, refused=settlement.job_id in refused)
+        self._telemetry.emit_all(told)
         self.on_written()
         if any(claim.limited for claim, _ in entries):
             self.on_limited()
@@ -172,34 +174,34 @@ class Settler:
         if last is not None:
             raise last
 
-    def _tell(self, claim: Claim, settlement: Settlement, *, refused: bool) -> None:
-        if refused:
-            self._telemetry.emit(
-                SettlementRefused(
-                    job_id=claim.job_id, task=claim.task, fence=claim.fence, verdict=settlement.verdict
-                )
+
+def _told(claim: Claim, settlement: Settlement, *, refused: bool) -> list[Event]:
+    """What is to be said of a settlement that the store has answered for."""
+    if refused:
+        return [
+            SettlementRefused(
+                job_id=claim.job_id, task=claim.task, fence=claim.fence, verdict=settlement.verdict
             )
-            return
-        self._telemetry.emit(
-            RunEnded(
-                job_id=claim.job_id,
-                task=claim.task,
-                attempt=claim.attempt,
-                verdict=settlement.verdict,
-                took=settlement.took,
-                delay=settlement.delay,
-                failure=settlement.failure,
-                reason=settlement.reason,
-                awaits=settlement.awaits,
-                schedule_id=claim.schedule_id,
-                slot_at=claim.slot_at,
-                trace=claim.trace,
-                queue=claim.queue,
-                waited=claim.waited,
-            )
-        )
-        if settlement.reason is not None and settlement.reason is Reason.CRASHED:
-            self._telemetry.emit(JobsQuarantined(job_ids=(claim.job_id,)))
+        ]
+    ended = RunEnded(
+        job_id=claim.job_id,
+        task=claim.task,
+        attempt=claim.attempt,
+        verdict=settlement.verdict,
+        took=settlement.took,
+        delay=settlement.delay,
+        failure=settlement.failure,
+        reason=settlement.reason,
+        awaits=settlement.awaits,
+        schedule_id=claim.schedule_id,
+        slot_at=claim.slot_at,
+        trace=claim.trace,
+        queue=claim.queue,
+        waited=claim.waited,
+    )
+    if settlement.reason is None or settlement.reason is not Reason.CRASHED:
+        return [ended]
+    return [ended, JobsQuarantined(job_ids=(claim.job_id,))]
 
 
 def _weight(settlement: Settlement) -> int:

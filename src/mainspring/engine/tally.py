@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.model.settlement import Reason, Verdict
-from mainspring.model.stats import BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
+from mainspring.model.stats import BOUNDS, BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
 from mainspring.store.ports import StatStore
 from mainspring.telemetry import (
     Event,
@@ -66,6 +68,14 @@ class Tallier:
         elif isinstance(event, MembersReaped):
             self._sheet(FLEET).counts[Counted.CRASHED] += event.jobs
 
+    def hear_all(self, events: Sequence[Event]) -> None:
+        """The same for many at once, most of which are runs."""
+        for event in events:
+            if type(event) is RunEnded:
+                self._run(event)
+            else:
+                self.hear(event)
+
     async def tick(self) -> timedelta:
         await self.flush()
         return EVERY * (0.75 + 0.5 * self._entropy.fraction())
@@ -101,9 +111,10 @@ class Tallier:
         # Most runs give no reason: nothing is asked of them that costs a call, once a job.
         if event.reason is not None or event.verdict is _DEAD:
             sheet.counts[Counted.DIED] += event.verdict is _DEAD or event.reason is not Reason.CRASHED
-        sheet.tooks[bucket(event.took)] += 1
+        # Not `bucket`, once a job.
+        sheet.tooks[bisect_left(BOUNDS, event.took.total_seconds())] += 1
         if event.waited is not None:
-            sheet.waits[bucket(event.waited)] += 1
+            sheet.waits[bisect_left(BOUNDS, event.waited.total_seconds())] += 1
 
     def _slots(self, event: SlotsFired) -> None:
         sheet = self._sheet(FLEET)

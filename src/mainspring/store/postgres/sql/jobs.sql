@@ -166,19 +166,22 @@ FROM held ORDER BY id;
 -- width_bucket tells a job's place in the other arrays.
 
 -- name: settle_succeeded
+-- The usual end of a job: one fence where all have the same, and one row for all of them.
 WITH ended AS (
     DELETE FROM mainspring.jobs
     WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+      AND fence = CASE WHEN :fences::int[] IS NULL THEN :fence ELSE (:fences::int[])[width_bucket(id, :job_ids::bigint[])] END
     RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place
+), noted AS (
+    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                                 task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result)
+    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
+           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 0, payload,
+           (:results::bytea[])[place]
+    FROM ended
+    RETURNING job_id
 )
-INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                             task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 0, payload,
-       (:results::bytea[])[place]
-FROM ended
-RETURNING job_id;
+SELECT array_agg(job_id) AS job_ids FROM noted;
 
 -- name: settle_dead
 -- Of a failure (verdict 2), which counts one unless the handler never ran, or of a crash (verdict 4).
