@@ -55,3 +55,9 @@ def written(value: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts)
+
+
+def short(length: timedelta) -> str:
+    """Of what took this long, for people: 12.3 ms, 4.5 s."""
+    seconds = length.total_seconds()
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -366,7 +366,7 @@ class Telemetry:
     def hears(self, kind: type[Event]) -> bool:
         """Whether anybody would do something with such an event now: of those told once a job, it is asked
         before one is made. A sink says so by a function `hears` of its own, or else hears everything."""
-        return any(_asked(sink)(kind) for sink in self._sinks)
+        return any((hears := _owned(sink, "hears")) is None or hears(kind) for sink in self._sinks)
 
     def emit(self, event: Event) -> None:
         """Tell the sinks."""
@@ -377,8 +377,7 @@ class Telemetry:
         """Tell the sinks of many at once. One that has a function `hear_all` is called once: what is done
         once a job should not take two calls for each."""
         for sink in self._sinks:
-            hear_all = getattr(_owner(sink), "hear_all", None)
-            if hear_all is not None:
+            if (hear_all := _owned(sink, "hear_all")) is not None:
                 _tell(hear_all, events)
                 continue
             for event in events:
@@ -392,15 +391,6 @@ def _tell(sink: Callable[[Any], None], told: object) -> None:
         _log.exception("a telemetry sink failed on %s", type(told).__name__)
 
 
-def _owner(sink: Sink) -> object:
-    """Of a method, the object it belongs to."""
-    return getattr(sink, "__self__", sink)
-
-
-def _asked(sink: Sink) -> Callable[[type[Event]], bool]:
-    asked: Callable[[type[Event]], bool] = getattr(_owner(sink), "hears", _everything)
-    return asked
-
-
-def _everything(_: type[Event]) -> bool:
-    return True
+def _owned(sink: Sink, name: str) -> Callable[[Any], Any] | None:
+    """A function of that name beside the sink; of a method, one of the object it belongs to."""
+    return getattr(getattr(sink, "__self__", sink), name, None)

@@ -14,8 +14,6 @@ from tests.support.processes import Process, Site, until
 pytestmark = pytest.mark.e2e
 
 FULL = "the disk of the SQLite database is full"
-DEFECT = ": unexpected "
-"""What a loop writes into the log when it meets an error that nobody foresaw."""
 
 
 def test_runs_that_end_while_the_disk_is_full_are_settled_when_there_is_room(
@@ -81,7 +79,7 @@ def _enqueued_until_full(disk: SmallDisk, site: Site) -> list[int]:
 def _nothing_is_lost(site: Site, worker: Process, ids: list[int]) -> None:
     assert worker.lives
     assert worker.says(FULL)
-    assert not worker.says(DEFECT)
+    assert not worker.met_a_defect()
     for job_id in ids:
         assert site.job(job_id).state is JobState.SUCCEEDED
         assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1

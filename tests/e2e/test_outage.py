@@ -25,8 +25,6 @@ pytestmark = pytest.mark.e2e
 
 RESTARTS = 4
 RESUMES_WITHIN = 5.0
-DEFECT = ": unexpected "
-"""What a loop writes into the log when it meets an error that nobody foresaw."""
 
 
 class Client:
@@ -103,7 +101,7 @@ def test_a_restart_of_postgresql_under_load_loses_nothing(
         assert site.job(job_id).state is JobState.SUCCEEDED
         assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1
         assert site.job(job_id).failures == 0
-    assert not any(each.says(DEFECT) for each in [*workers, scheduler])
+    assert not any(each.met_a_defect() for each in [*workers, scheduler])
 
 
 def _firsts(site: Site, workers: Sequence[Process], since: Moment) -> list[Effect | None]:
@@ -157,7 +155,7 @@ def _stops_in_time_and_works_again(site: Site, outage: AbstractContextManager[No
         assert site.verdicts(job_id).count(Verdict.SUCCEEDED) == 1
         assert site.job(job_id).failures == 0
         assert len(site.effects.of("end", by=worker, jobs=[job_id])) == 1
-    assert not worker.says(DEFECT)
+    assert not worker.met_a_defect()
 
 
 async def _synced(url: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -144,6 +145,10 @@ class Process:
     def says(self, text: str, *, times: int = 1) -> bool:
         """Whether it has written this into its log, so many times at least."""
         return self.log.count(text) >= times
+
+    def met_a_defect(self) -> bool:
+        """Whether a loop met an error that nobody foresaw. What a driver says of its own is none."""
+        return re.search(r" error +\w[\w ]*: unexpected \w+; again in ", self.log) is not None
 
     def joined(self, *, times: int = 1) -> bool:
         """Whether it has a lease, for the so-manieth time."""

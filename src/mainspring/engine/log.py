@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import assert_never
 
-from mainspring.duration import written
-from mainspring.engine.fields import origin
-from mainspring.model.settlement import FOREVER, Reason, Verdict
+from mainspring.duration import short, written
+from mainspring.engine.runlines import SUCCEEDED, run_ended, run_started, tells_starts, tells_successes
 from mainspring.model.workflow import WorkflowState
 from mainspring.telemetry import (
     AlertTold,
@@ -52,9 +50,7 @@ from mainspring.telemetry import (
 )
 
 _log = logging.getLogger("mainspring")
-_runs = logging.getLogger("mainspring.runs")
 _alerts = logging.getLogger("mainspring.alerts")
-_SUCCEEDED = Verdict.SUCCEEDED  # once a job: before Python 3.12 a member of an enum is as slow as a call
 _ALERT_LEVELS = {"critical": logging.ERROR, "notice": logging.INFO}
 
 
@@ -66,14 +62,14 @@ class _Lines:
 
     def hear_all(self, events: Sequence[Event]) -> None:
         """Many at once. Successes are most of them, and nobody reads of those at most times."""
-        silent = not _runs.isEnabledFor(logging.INFO)
+        silent = not tells_successes()
         for event in events:
-            if not (silent and type(event) is RunEnded and event.verdict is _SUCCEEDED):
+            if not (silent and type(event) is RunEnded and event.verdict is SUCCEEDED):
                 _log_event(event)
 
     def hears(self, kind: type[Event]) -> bool:
         """That a run begins is told to those who want to know everything."""
-        return kind is not RunStarted or _runs.isEnabledFor(logging.DEBUG)
+        return kind is not RunStarted or tells_starts()
 
 
 log_event = _Lines()
@@ -82,9 +78,9 @@ log_event = _Lines()
 def _log_event(event: Event) -> None:
     match event:
         case RunStarted():
-            _run_started(event)
+            run_started(event)
         case RunEnded():
-            _run_ended(event)
+            run_ended(event)
         case (
             ProcessStarted()
             | ProcessStopping()
@@ -120,51 +116,6 @@ def _log_event(event: Event) -> None:
             _trouble(event)
         case _:
             assert_never(event)
-
-
-def _run_started(event: RunStarted) -> None:
-    if _runs.isEnabledFor(logging.DEBUG):
-        about = _about(event)
-        _runs.debug("job %d %s: attempt %d begins", event.job_id, event.task, event.attempt, extra=about)
-
-
-def _run_ended(event: RunEnded) -> None:
-    # Successes are the many: nothing is formatted for them unless somebody listens.
-    if event.verdict is Verdict.SUCCEEDED:
-        if _runs.isEnabledFor(logging.INFO):
-            took = _short(event.took)
-            _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_ended(event))
-        return
-    why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
-    again = event.reason is None and event.verdict in (Verdict.FAILED, Verdict.CRASHED, Verdict.SNOOZED)
-    after = f", {_again(event)}" if again else ""
-    if event.reason not in (None, Reason.FAILED, Reason.CRASHED):
-        after = f" ({event.reason})"  # of the other two, the verdict says it
-    _log.log(
-        _level(event),
-        "job %d %s: attempt %d %s%s%s",
-        event.job_id,
-        event.task,
-        event.attempt,
-        event.verdict,
-        after,
-        why,
-        extra=_ended(event),
-    )
-
-
-def _again(event: RunEnded) -> str:
-    if event.awaits is None:
-        return f"again in {_short(event.delay)}"
-    most = "" if event.delay >= FOREVER else f", at most {_short(event.delay)}"
-    return f"until event {event.awaits} comes{most}"
-
-
-def _level(event: RunEnded) -> int:
-    if event.reason is not None or event.verdict is Verdict.DEAD:
-        return logging.ERROR
-    asked_for = event.verdict in (Verdict.SNOOZED, Verdict.DISCARDED, Verdict.STARTED)
-    return logging.INFO if asked_for else logging.WARNING
 
 
 def _endings(event: JobsQuarantined | JobsExpired | DeadLettersCounted | WorkflowEnded) -> None:
@@ -228,7 +179,7 @@ def _worker_ended(event: WorkerEnded) -> None:
         level = logging.INFO if event.code == 0 else logging.WARNING
         _log.log(level, "worker %d: process %d ended (%s)", event.number, event.pid, how)
         return
-    again = _short(event.again_in)
+    again = short(event.again_in)
     _log.warning("worker %d: process %d ended (%s), another in %s", event.number, event.pid, how, again)
 
 
@@ -304,7 +255,7 @@ def _schedule(
                 event.slot_at.isoformat(),
                 event.fired,
                 event.skipped,
-                _short(event.late),
+                short(event.late),
             )
         case SchedulesWritten():
             _log.info("schedules written: %s", ", ".join(event.names))
@@ -344,7 +295,7 @@ def _alert(event: AlertTold | AlertUndelivered | PingFailed) -> None:
                 extra=about,
             )
         case AlertUndelivered():
-            then = "given up" if event.again_in is None else f"again in {_short(event.again_in)}"
+            then = "given up" if event.again_in is None else f"again in {short(event.again_in)}"
             _alerts.error("alerts: %s did not take a message: %s; %s", event.target, event.reason, then)
         case PingFailed():
             _alerts.warning("alerts: no ping to %s: %s", event.target, event.reason)
@@ -366,7 +317,7 @@ def _trouble(
         case LoopStalled():
             _log.error("%s: no progress in %s; the pass was ended", event.loop, written(event.after))
         case StoreTrouble():
-            _log.warning("%s: %s; again in %s", event.loop, event.reason, _short(event.again_in))
+            _log.warning("%s: %s; again in %s", event.loop, event.reason, short(event.again_in))
         case HintsMissing():
             _log.warning("no hints, so new jobs wait for the next look (worker.poll): %s", event.reason)
         case StoreRecovered():
@@ -376,32 +327,10 @@ def _trouble(
                 "%s: unexpected %s; again in %s",
                 event.loop,
                 type(event.error).__name__,
-                _short(event.again_in),
+                short(event.again_in),
                 exc_info=event.error,
             )
 
 
-def _about(event: RunStarted | RunEnded) -> dict[str, object]:
-    """For those who read the log by machine."""
-    return {
-        "job_id": event.job_id,
-        "task": event.task,
-        "attempt": event.attempt,
-        **origin(event.schedule_id, event.slot_at, event.trace),
-    }
-
-
-def _ended(event: RunEnded) -> dict[str, object]:
-    about = _about(event) | {"status": event.verdict.value, "duration": event.took.total_seconds()}
-    if event.failure is not None:
-        about["error"] = f"{event.failure.type}: {event.failure.message}"
-    return about
-
-
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
-
-
-def _short(length: timedelta) -> str:
-    seconds = length.total_seconds()
-    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
