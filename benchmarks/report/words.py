@@ -50,6 +50,11 @@ picking up is measured three times, in turn with ours, and the median counts.
 
 NOTHING = "Not measured yet.\n"
 
+EARLIER = """\
+These figures are of a harness that measured everybody once, and in which a client's late timer counted as
+waiting: pickups and waits of those whose client is async are up to a millisecond too long.
+"""
+
 GROWTH = """\
 `make bench-growth`, on PostgreSQL with fsync: what one thing costs while another one grows. A cost is level
 when the last point is about the first. In a soak, jobs come and go at one rate for half an hour: `claim` is a
