@@ -64,7 +64,7 @@ def main() -> int:
         else:
             _in_turn(run, name, there)
             again = close(run, name, there)
-            for turn in range(2, options.rounds + 1 if again else 2):
+            for turn in range(2, options.rounds + 1) if again else ():
                 print(f"{name}, those that are close, {turn} of {options.rounds}", file=sys.stderr)
                 _in_turn(run, name, again)
         facts["minutes"] = round((time.monotonic() - began) / 60, 1)
