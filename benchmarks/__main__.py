@@ -80,7 +80,7 @@ async def measured(bench: Bench, key: str, chosen: list[Step], repeats: int, boo
         for _ in range(step.repeats * repeats):
             noise = Noise()
             found = await step.measure(bench)
-            book.add(key, step.name, found, others=noise.others)
+            book.add(key, step.name, found, others=noise.others, pace=noise.pace)
             told = ", ".join(f"{name} {value:,.4g}" for name, value in found.items())
             print(f"  {key}: {told}", file=sys.stderr)
 

@@ -31,6 +31,8 @@ class Figure:
     """The share of the machine that went to others in each repeat, where it is known."""
     notes: list[str] = field(default_factory=list)
     """What a reader must know of it: that it was cut short, that jobs were lost."""
+    paces: list[float] = field(default_factory=list)
+    """How long a fixed loop took around each repeat, in milliseconds: how fast the machine was."""
 
     @property
     def value(self) -> float | None:
@@ -46,6 +48,8 @@ class Figure:
             told |= {"median": _short(self.value), "repeats": [_short(each) for each in self.repeats]}
         if self.others:
             told["others"] = [round(each, 3) for each in self.others]
+        if self.paces:
+            told["paces"] = [round(each, 1) for each in self.paces]
         if self.notes:
             told["notes"] = self.notes
         return told
@@ -60,6 +64,7 @@ class Figure:
             repeats=list(told.get("repeats", [])),
             others=list(told.get("others", [])),
             notes=list(told.get("notes", [])),
+            paces=list(told.get("paces", [])),
         )
 
 
@@ -74,13 +79,22 @@ class Book:
         return list(self._figures.values())
 
     def add(
-        self, system: str, workload: str, measured: Measured, *, others: float | None = None, note: str = ""
+        self,
+        system: str,
+        workload: str,
+        measured: Measured,
+        *,
+        others: float | None = None,
+        pace: float | None = None,
+        note: str = "",
     ) -> None:
         for measure, value in measured.items():
             figure = self._figure(system, workload, measure)
             figure.repeats.append(value)
             if others is not None:
                 figure.others.append(others)
+            if pace is not None:
+                figure.paces.append(pace)
             _note(figure, note)
 
     def failed(self, system: str, workload: str, why: str) -> None:
@@ -92,6 +106,7 @@ class Book:
         mine = self._figure(figure.system, figure.workload, figure.measure)
         mine.repeats += figure.repeats
         mine.others += figure.others
+        mine.paces += figure.paces
         for note in figure.notes:
             _note(mine, note)
 

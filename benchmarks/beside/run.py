@@ -90,7 +90,7 @@ class Run:
         except TROUBLE as why:
             self.failed(system, workload, why)
         else:
-            self.tell(system, workload, measured, note, others=noise.others)
+            self.tell(system, workload, measured, note, others=noise.others, pace=noise.pace)
 
     def tell(
         self,
@@ -100,9 +100,10 @@ class Run:
         note: str = "",
         *,
         others: float | None = None,
+        pace: float | None = None,
     ) -> None:
         """Figures that are there."""
-        self.book.add(system.key, workload, measured, others=others, note=note)
+        self.book.add(system.key, workload, measured, others=others, pace=pace, note=note)
         told = ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())
         print(f"  {system.key}: {told}{note and f' ({note})'}", file=sys.stderr)
 

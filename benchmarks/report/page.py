@@ -174,6 +174,12 @@ def _all(result: Result) -> str:
 def _facts(result: Result) -> str:
     others = [each for figure in result.figures for each in figure.others]
     taken = f" Others took up to {max(others):.0%} of the machine during a measurement." if others else ""
+    paces = [each for figure in result.figures for each in figure.paces]
+    if paces:
+        taken += (
+            f" A fixed loop, before and after each, took {min(paces):.0f} to {max(paces):.0f} ms: so much \
+did the machine's own speed change."
+        )
     told = [f"{name} {value}" for name, value in result.about.items() if not isinstance(value, list)]
     return f"{', '.join(told)}.{taken}\n"
 

@@ -18,8 +18,8 @@ test makes it again and compares.
 
 They need nothing but Python, and Node for two of the others: servers are started empty for each measurement
 and thrown away, and each of the others has an environment of its own with every package pinned
-(`benchmarks/peers/`). Machines differ and are noisy: compare figures of one run, and look at what others
-took of the machine meanwhile, which the files tell of each.
+(`benchmarks/peers/`). Machines differ and are noisy: compare figures of one run, and look at how fast
+the machine was and what others took of it meanwhile, which the files tell of each.
 """
 
 METHOD = """\

@@ -66,7 +66,7 @@ class RunStarted(Value, frozen=True, kw_only=True):
     trace: str | None = None
 
 
-class RunEnded(Value, frozen=True, kw_only=True):
+class RunEnded(Value, frozen=True, kw_only=True, gc=False):
     """A run has been settled."""
 
     job_id: int

@@ -38,12 +38,12 @@ def result(*figures: Figure) -> Result:
 def test_repeats_of_a_measure_are_one_figure() -> None:
     book = Book()
     for rate, note in ((100.0, ""), (300.0, "cut short"), (110.0, "cut short")):
-        book.add("us", "drain", {DRAIN: rate}, others=0.25, note=note)
+        book.add("us", "drain", {DRAIN: rate}, others=0.25, pace=20.0, note=note)
 
     [figure] = book.figures
 
     assert (figure.value, figure.spread) == (110.0, (100.0, 300.0))
-    assert (figure.others, figure.notes) == ([0.25] * 3, ["cut short"])
+    assert (figure.others, figure.notes, figure.paces) == ([0.25] * 3, ["cut short"], [20.0] * 3)
     assert Figure.of(figure.json()) == figure
 
 
@@ -132,8 +132,8 @@ def test_the_page_tells_values_ratios_notes_failures_and_who_is_missing() -> Non
     run = result(
         Figure(POSTGRESQL, "drain", DRAIN, [40_000.0, 38_000.0, 41_000.0]),
         Figure(PEER.key, "drain", DRAIN, [8000.0], [0.5], ["8,000 of 20,000 in the time there was"]),
-        Figure(POSTGRESQL, "pickup", pickup, [4.0]),
-        Figure(PEER.key, "pickup", pickup, [2.0]),
+        Figure(POSTGRESQL, "pickup", pickup, [4.0], paces=[18.4]),
+        Figure(PEER.key, "pickup", pickup, [2.0], paces=[31.0]),
         Figure(PEER.key, "sustained", "sustained", notes=["failed: it ended"]),
     )
     text = page([run], None)
@@ -146,6 +146,7 @@ def test_the_page_tells_values_ratios_notes_failures_and_who_is_missing() -> Non
     assert "| rq | | not measured: no network | |" in text
     assert "a/b" in text
     assert "Others took up to 50% of the machine" in text
+    assert "A fixed loop, before and after each, took 18 to 31 ms" in text
 
 
 def test_pictures_are_drawings_with_every_value_in_print(tmp_path: Path) -> None:

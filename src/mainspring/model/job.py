@@ -79,7 +79,7 @@ class Job(Value, frozen=True, kw_only=True):
     """The trace it goes on with, while it is live or dead."""
 
 
-class Claim(Value, frozen=True, kw_only=True):
+class Claim(Value, frozen=True, kw_only=True, gc=False):
     """A job handed to one worker. (worker_id, fence) names this claim and no other, for ever.
 
     The worker's id is random per start, so a fence number that is granted twice, because a

@@ -50,7 +50,7 @@ class Reason(StrEnum):
     """Its process died under it too often."""
 
 
-class Settlement(Value, frozen=True, kw_only=True):
+class Settlement(Value, frozen=True, kw_only=True, gc=False):
     """One fenced write: it applies only while (worker_id, fence) still names the job's claim."""
 
     job_id: int
