@@ -34,7 +34,7 @@ def drains(run: Run, system: System) -> None:
         run.measure(system, name, functools.partial(_drain, run, system, size.drain, workers, name))
     for jobs, above, crews, wanted in (
         (size.large, LARGE_ABOVE, (1, 2), True),
-        (size.largest, LARGEST_ABOVE, (1,), run.all),
+        (size.largest, LARGEST_ABOVE, (1, 2), run.all),
     ):
         rate = run.book.value(system.key, name_of(size.drain, 1))
         for workers in crews if wanted and rate is not None and rate > above else ():

@@ -51,6 +51,7 @@ SECTIONS = (
             more("200,000, 1 process", "drain 200,000 with 1 worker process, jobs/s"),
             more("2 processes", "drain 200,000 with 2 worker processes, jobs/s"),
             more("1,000,000, 1 process", "drain 1,000,000 with 1 worker process, jobs/s"),
+            more("2 processes", "drain 1,000,000 with 2 worker processes, jobs/s"),
         ),
         "drain",
         (0, 1),
