@@ -18,6 +18,7 @@ from benchmarks.beside.close import close
 from benchmarks.beside.run import Run, Size
 from benchmarks.environment import Missing
 from benchmarks.known import LABELS, SYSTEMS, System, chosen
+from benchmarks.noise import Lulls
 from benchmarks.result import Result
 from benchmarks.table import table
 
@@ -52,8 +53,9 @@ def main() -> int:
             print(f"  {system.key} is left out: {why}", file=sys.stderr)
         told[system.key] |= {"language": system.peer.language, "ours": system.ours}
     there = [system for system in systems if "missing" not in told[system.key]]
-    facts = about(scale=options.scale, rounds=options.rounds, workloads=options.workloads, all=options.all)
-    run = Run(options.size, told, all=options.all)
+    settings = {name: getattr(options, name) for name in ("scale", "rounds", "patience", "workloads", "all")}
+    facts = about(**settings)
+    run = Run(options.size, told, all=options.all, lulls=Lulls(options.patience))
     began, path = time.monotonic(), options.json
     # Whoever ends an hour of work wants its servers to end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
@@ -69,7 +71,7 @@ def main() -> int:
                 _in_turn(run, name, again)
         facts["minutes"] = round((time.monotonic() - began) / 60, 1)
         facts["load after"] = round(os.getloadavg()[0], 2)
-        result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
+        result = Result(what=options.what, about=facts, systems=told, figures=run.book.figures)
         path = result.write(path)
     print(table(result))
     print(f"written to {path}", file=sys.stderr)
@@ -90,6 +92,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--workloads", nargs="+", default=workloads, choices=workloads, metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="for ours and those that are close to it")
+    parser.add_argument(
+        "--patience", type=float, default=15, help="seconds to wait for a lull before each; 0 for none"
+    )
+    parser.add_argument(
+        "--what", default="peers", help="the file's name ends with it, and the page tells it apart"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes; to try the harness out")
     parser.add_argument("--schedules", nargs="+", type=int, help="how many are due on one minute")
     parser.add_argument("--cap", type=float, default=Size.cap, help="seconds for a drain")

@@ -24,6 +24,7 @@ def one_by_one(run: Run, system: System) -> None:
 
     def body() -> tuple[Measured, str]:
         with session(system) as opened:
+            run.lulls.wait()
             return {ONE_BY_ONE.format(size): size / opened.call("enqueue", "one", size)["seconds"]}, ""
 
     run.measure(system, ONE_BY_ONE.format(size), body)
@@ -44,6 +45,7 @@ def pickup(run: Run, system: System) -> None:
             if opened.server.pids:
                 found["server of an idle worker, % of a core"] = idle[1]
             opened.forget()
+            run.lulls.wait()
             opened.call("feed", 1 / APART, run.size.pickups * APART)
             opened.until_marks(run.size.pickups, 10)
             waits = waits_ms(opened.marks())
@@ -67,6 +69,7 @@ def sustained(run: Run, system: System) -> None:
         with session(system) as opened:
             _warm(opened)
             for rate in run.size.rates:
+                run.lulls.wait()
                 held, waits, why = _fed(opened, rate, run.size.seconds)
                 if not held:
                     note = f"{rate:,}/s: {why}"

@@ -65,6 +65,7 @@ def _drain(
         began = ledger(opened.server.url) if durable else None
         stored = opened.call("enqueue", "bulk" if run.bulk(system) else "one", there)["seconds"]
         filled = _filled(opened.server.url) if durable else None
+        run.lulls.wait()
         took = _worked(opened, there, workers, run.size.cap * (jobs / run.size.drain) ** 0.5)
         marks = opened.marks()
         rate = per_second([mark.at for mark in marks])

@@ -13,7 +13,7 @@ from benchmarks.beside.session import Failed, Unsupported
 from benchmarks.environment import Missing
 from benchmarks.figure import Book, Measured
 from benchmarks.known import System
-from benchmarks.noise import Noise
+from benchmarks.noise import Lulls, Noise
 from tests.support.postgres import ServerUnavailable
 
 ONE_BY_ONE = "enqueue {:,} one by one, jobs/s"
@@ -77,6 +77,8 @@ class Run:
     """What each system says of itself."""
     all: bool = False
     """The largest drains, too."""
+    lulls: Lulls = field(default_factory=Lulls)
+    """When to begin."""
     book: Book = field(default_factory=Book)
 
     def measure(self, system: System, workload: str, body: Callable[[], tuple[Measured, str]]) -> None:
