@@ -13,7 +13,8 @@ WORDS = """\
 How many times better ours on PostgreSQL is than the best of the others in the same run, for each run; below
 1, the other one is ahead. Those on Valkey sync their log once a second, and a machine that goes down takes
 what came after it along: nobody waits for a disk there, and where jobs come one at a time, waiting for the
-disk is most of what we do.
+disk is most of what we do. Where the machine's own speed changed meanwhile, take a difference of a fifth or
+less for a draw.
 """
 WHY = """\
 We want to be twice as good as the best in Python, and are not where everybody waits for the same things:

@@ -53,18 +53,6 @@ picking up is measured three times, in turn with ours, and the median counts.
 
 NOTHING = "Not measured yet.\n"
 
-EARLIER = """\
-These figures are of a harness that measured everybody once, and in which a client's late timer counted as
-waiting: pickups and waits of those whose client is async are up to a millisecond too long.
-
-Where we are ahead by a fifth or less, take it for a draw. Two later runs, of newer commits, were stopped
-after 20 and 27 minutes, for the machine's speed changed by more than half from minute to minute; in them
-others were ahead at some of it. The first, measured once: drain of 200,000 with two processes 54,700 to
-Graphile Worker's 60,000, of a million 38,300 to pg-boss's 41,600, p99 at 15,000/s 82 ms to Graphile
-Worker's 49. The second, by the median of three: one by one 1,730 to PgQueuer's 1,820, drain of 20,000 with
-two processes 42,200 and of 200,000 with two 46,400 to Graphile Worker's 43,700 and 49,000.
-"""
-
 GROWTH = """\
 `make bench-growth`, on PostgreSQL with fsync: what one thing costs while another one grows. A cost is level
 when the last point is about the first. In a soak, jobs come and go at one rate for half an hour: `claim` is a
