@@ -43,7 +43,7 @@ class Lulls:
 
     def __init__(self, patience: float = 0.0) -> None:
         self._patience = patience
-        self._best = min((self._sample() for _ in range(SAMPLES)), default=0.0) if patience else 0.0
+        self._best = min(self._sample() for _ in range(SAMPLES)) if patience else 0.0
 
     def wait(self) -> None:
         """Until there is one, or it has taken too long."""

@@ -71,7 +71,7 @@ def main() -> int:
                 _in_turn(run, name, again)
         facts["minutes"] = round((time.monotonic() - began) / 60, 1)
         facts["load after"] = round(os.getloadavg()[0], 2)
-        result = Result(what=options.what, about=facts, systems=told, figures=run.book.figures)
+        result = Result(what="peers", about=facts, systems=told, figures=run.book.figures)
         path = result.write(path)
     print(table(result))
     print(f"written to {path}", file=sys.stderr)
@@ -94,9 +94,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="for ours and those that are close to it")
     parser.add_argument(
         "--patience", type=float, default=15, help="seconds to wait for a lull before each; 0 for none"
-    )
-    parser.add_argument(
-        "--what", default="peers", help="the file's name ends with it, and the page tells it apart"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes; to try the harness out")
     parser.add_argument("--schedules", nargs="+", type=int, help="how many are due on one minute")
