@@ -37,7 +37,7 @@ We want to be ahead of those in Node, and are not sure to be:
 - **The slowest of a hundred waits**, at 250 to 15,000 jobs a second. In the run before this one ours were
   5, 16, 9 and 53 ms at these four rates, Graphile Worker's 8, 13, 24 and 63; and an hour after it, at 1,000
   a second and in four turns, ours 7.5 to 17 and its 10 to 17. With a server that waits for no disk it was 5
-  to 9 and 8 to 9: what is longer is the disk, which is shared as well.
+  to 9 and 8 to 9: most of what is longer seems to be the disk, which is shared as well.
 """
 OTHERS = (("Python", "PostgreSQL"), ("Node", "PostgreSQL"), ("Python", "Valkey"))
 
