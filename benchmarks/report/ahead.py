@@ -29,15 +29,17 @@ We want to be twice as good as the best in Python, and are not where everybody w
 
 We want to be ahead of those in Node, and are not sure to be:
 
-- **Drains.** In four quieter minutes of the same day, one process of ours did 60,000 of 200,000 jobs a
-  second to Graphile Worker's 47,600, and two did 67,700 to its 67,700 (medians of three, in turn). A job of
-  its that is done is a row less; one of ours is a row of history, too. And a crowded machine is harder on
-  CPython: with two workers, eight drains each, ours took 14.6 µs of the processor a job at best and 19.5 at
-  worst, its 13.3 and 16.4.
-- **The slowest of a hundred waits**, at 250 to 15,000 jobs a second. In the run before this one ours were
-  5, 16, 9 and 53 ms at these four rates, Graphile Worker's 8, 13, 24 and 63; and an hour after it, at 1,000
-  a second and in four turns, ours 7.5 to 17 and its 10 to 17. With a server that waits for no disk it was 5
-  to 9 and 8 to 9: most of what is longer seems to be the disk, which is shared as well.
+- **Drains.** In shorter runs of 2026-11-16, in turn with Graphile Worker, medians: 200,000 jobs with one
+  process 60,000 to its 47,600 and 45,600 to 42,700; with two processes 67,700 to 67,700, 59,200 to 67,200,
+  70,900 to 71,600 and 62,400 to 56,000 (three, four, four and four drains each; the last pair of either
+  began in lulls). A job of its that is done is a row less; one of ours is a row of history, too. And a
+  crowded machine is harder on CPython: with two workers, eight drains each, ours took 14.6 µs of the
+  processor a job at best and 19.5 at worst, its 13.3 and 16.4.
+- **The slowest of a hundred waits**, at 250 to 15,000 jobs a second. Of commit 0a2b787 they were 9 to 161
+  ms; of 099db75, earlier that day, 5, 16, 9 and 53 ms at these four rates, and Graphile Worker's 8, 13, 24
+  and 63. By a script at 1,000 a second, in four turns, ours took 7.5 to 17 and its 10 to 17, and with a
+  server that waits for no disk 5 to 9 and 8 to 9: a part of it is the disk, which is shared as well. What
+  made it so much longer in the run of 0a2b787 was not found.
 """
 OTHERS = (("Python", "PostgreSQL"), ("Node", "PostgreSQL"), ("Python", "Valkey"))
 

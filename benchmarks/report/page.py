@@ -176,9 +176,9 @@ def _facts(result: Result) -> str:
     taken = f" Others took up to {max(others):.0%} of the machine during a measurement." if others else ""
     paces = [each for figure in result.figures for each in figure.paces]
     if paces:
+        spread = f"{min(paces):.0f} to {max(paces):.0f} ms"
         taken += (
-            f" A fixed loop, before and after each, took {min(paces):.0f} to {max(paces):.0f} ms: so much \
-did the machine's own speed change."
+            f" A fixed loop, before and after each, took {spread}: so much did the machine's speed change."
         )
     told = [f"{name} {value}" for name, value in result.about.items() if not isinstance(value, list)]
     return f"{', '.join(told)}.{taken}\n"

@@ -46,9 +46,10 @@ picking up is measured three times, in turn with ours, and the median counts.
   starts at once; with default settings, until the last of them has ended, watched for a minute, everybody
   at the same time.
 - **Memory** is resident, and pages that processes share are counted for each.
-- **Neighbours** of a shared machine slow it down without being seen in it. Where a run says `patience`, what
-  is measured begins when a fixed loop takes about as long as at its best in that run, or after so many
-  seconds, whoever's it is. How long the loop took before and after each stands in the files.
+- **Neighbours** of a shared machine slow it down without being seen in it. Where a run says `patience`,
+  storing one by one, drains, rates and pickups begin when a fixed loop takes about as long as at its best
+  in that run, or after so many seconds, whoever's they are. How long the loop took before and after each
+  stands in the files.
 """
 
 NOTHING = "Not measured yet.\n"
