@@ -15,7 +15,9 @@ from tests.support.processes import Process, Site, until
 
 pytestmark = pytest.mark.e2e
 
-LEASE, REAP_AND_CLAIM, ONE_JOB = 15.0, 2.0, 1.0
+LEASE, REAP_AND_CLAIM = 15.0, 2.0
+ONE_JOB = 0.5
+"""So short that the other worker has done all the rest, and has its hands free, when the lease ends."""
 
 
 def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_seconds_and_all_done(
@@ -35,7 +37,8 @@ def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_secon
     killed, killed_at = datetime.now(UTC), victim.kill()
     until(lambda: site.live() == 0, "all jobs to end")
 
-    assert 0 < len(held) <= 8
+    # The store may show more than it has hands: runs that have ended and are not yet written.
+    assert 0 < len(held - site.effects.jobs("end", by=victim)) <= 8
     assert len(settled) < len(ids) - len(held)
     assert site.states(ids) == {JobState.SUCCEEDED}
     assert {job_id for job_id in ids if site.job(job_id).crashes} == held
