@@ -19,7 +19,7 @@ class Shop:
 
     def __init__(self, url: str, store: Any, run: Callable[[Any], Any], clock: ManualClock) -> None:
         self.url, self.run, self.clock = url, run, clock
-        self._store = store
+        self.store = store
         self.app = Mainspring(url, clock=clock)
 
         @self.app.task(name="bill.send", queue="mail", priority=7)
@@ -33,7 +33,7 @@ class Shop:
 
     def jobs(self) -> list[Job]:
         """Oldest first."""
-        found: list[Job] = self.run(self._store.jobs(JobFilter(), at=self.clock.stamp()))
+        found: list[Job] = self.run(self.store.jobs(JobFilter(), at=self.clock.stamp()))
         return found[::-1]
 
 

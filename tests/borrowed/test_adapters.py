@@ -17,7 +17,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from mainspring.model.job import JobState
+from mainspring.model.fleet import Member, Role
+from mainspring.model.job import Claim, JobState
 from mainspring.store.sqlite.connection import WAL_RESET_FIXED
 from tests.borrowed.conftest import Shop
 from tests.support.django import configured
@@ -302,3 +303,24 @@ def test_a_connection_to_sqlite_that_was_lent_no_longer_checkpoints_by_itself(sq
         [pages] = tx.execute("PRAGMA wal_autocheckpoint").fetchone()
 
     assert pages == 0
+
+
+@pytest.mark.parametrize(("backend", "way"), [("postgres", by_psycopg), ("sqlite", by_sqlite3)])
+def test_a_job_that_comes_to_a_paused_queue_waits_there(
+    the_shop: Any, backend: str, way: Any, run: Any
+) -> None:
+    shop = the_shop(backend)
+    at = shop.clock.stamp()
+    run(shop.store.pause_queue("mail", author="ann", note=None, at=at))
+    with way(shop) as tx:
+        shop.bill.using(tx=tx).enqueue("ada")
+
+    async def claimed() -> list[Claim]:
+        return list(
+            await shop.store.claim(1, queues=["mail"], tasks=["bill.send"], limit=9, at=shop.clock.stamp())
+        )
+
+    run(shop.store.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at))
+    assert run(claimed()) == []
+    assert run(shop.store.resume_queue("mail"))
+    assert [claim.task for claim in run(claimed())] == ["bill.send"]

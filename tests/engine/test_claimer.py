@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mainspring.declare.context import Context
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
@@ -272,5 +273,64 @@ def test_a_stopped_claimer_claims_nothing_more(floor: Floor, run: Any) -> None:
         await floor.claimer.tick()
 
         assert floor.heard.of(RunStarted) == [] and floor.crew.running == 0
+
+    run(story())
+
+
+def test_a_run_that_settles_its_own_job_while_the_held_ones_are_asked_for_is_not_run_again(
+    floor: Floor, run: Any
+) -> None:
+    began, gate = asyncio.Event(), asyncio.Event()
+    ran: list[int] = []
+
+    @floor.task
+    async def pay(ctx: Context) -> None:
+        ran.append(ctx.job_id)
+        began.set()
+        await gate.wait()
+        async with ctx.transaction():
+            pass
+
+    async def story() -> None:
+        job_id = await floor.put("pay")
+        await floor.join()
+        await floor.claimer.tick()
+        await began.wait()
+        floor.store.after("claim")
+        with pytest.raises(AnswerLost):
+            await floor.claimer.tick()
+        [mine] = floor.crew._runs.values()
+        mine.settling = True  # as it is from the beginning of the commit on
+
+        async def commit() -> None:
+            gate.set()
+            await until(lambda: not floor.crew.running)
+
+        floor.store.during("held", commit)
+        await floor.claimer.tick()
+        await floor.finish()
+
+        assert ran == [job_id]
+        assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.SUCCEEDED]
+
+    run(story())
+
+
+def test_what_the_crew_cannot_take_is_asked_for_again(
+    floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = _counting(floor)
+
+    async def story() -> None:
+        await _put(floor, 3)
+        await floor.join()
+        with monkeypatch.context() as patch:
+            patch.setattr(floor.crew, "start", lambda claims: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                await floor.claimer.tick()
+        assert floor.claimer.in_doubt
+        await floor.work()
+
+        assert sorted(ran) == [0, 1, 2]
 
     run(story())

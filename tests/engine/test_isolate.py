@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -404,6 +405,27 @@ def test_a_child_that_cannot_start_fails_the_attempt_and_says_why(
 
         [error] = (await floor.job(job_id)).errors
         assert error.type == "FileNotFoundError"
+
+    story(tell())
+
+
+def test_a_worker_without_descriptors_fails_the_attempt_and_says_why(
+    floor: Floor, story: Any, monkeypatch: Any
+) -> None:
+    def none_left() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    floor.task(name="look", isolate=True, retry=TWICE)(isolated.look)
+
+    async def tell() -> None:
+        job_id = await floor.put("look", payload=b'{"args":["x"]}', max_attempts=2)
+        await floor.join()
+        monkeypatch.setattr(child.socket, "socketpair", none_left)
+        await done(floor)
+
+        [error] = (await floor.job(job_id)).errors
+        assert (error.type, floor.crew.running) == ("OSError", 0)
+        assert "Too many open files" in error.message
 
     story(tell())
 

@@ -240,6 +240,28 @@ def test_a_settlement_the_store_cannot_take_at_all_does_not_hold_up_the_others(
 
         await floor.settler.tick()
         assert floor.settler.pending == 0
+        assert [each.verdict for each in await floor.runs(bad.job_id)] == [Verdict.SUCCEEDED]
+
+    run(story())
+
+
+@pytest.mark.parametrize("result", [None, b"1"])
+def test_a_store_that_stumbles_over_everything_does_not_make_failures_of_successes(
+    floor: Floor, run: Any, result: bytes | None
+) -> None:
+    async def story() -> None:
+        claims = await _claims(floor, 2)
+        _put(floor, claims, result=result)
+        floor.store.before("settle", StoreError("an odd day"), times=10)
+        with pytest.raises(StoreError, match="an odd day"):
+            await floor.settler.tick()
+        floor.store.heal()
+        await floor.settler.tick()
+
+        for claim in claims:
+            job = await floor.job(claim.job_id)
+            assert (job.state, job.result) == (JobState.SUCCEEDED, result)
+        assert floor.settler.pending == 0
 
     run(story())
 

@@ -6,6 +6,8 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
+
 from mainspring.engine.threads import Threads
 from tests.engine.kit import until
 
@@ -121,5 +123,56 @@ def test_threads_at_rest_end_when_it_closes(run: Any) -> None:
         await until(lambda: told.ends)
         threads.close()
         await until(lambda: threading.active_count() <= before)
+
+    run(story())
+
+
+class NoMore:
+    """A system that has so many threads to give."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, left: int) -> None:
+        self.left, self._start = left, threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", lambda thread: self.start(thread))
+
+    def start(self, thread: threading.Thread) -> None:
+        if not self.left:
+            raise RuntimeError("can't start new thread")
+        self.left -= 1
+        self._start(thread)
+
+
+def test_a_system_without_threads_refuses_the_call_and_the_next_one_is_tried_again(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        threads, told, system = Threads(SIZE), Told(), NoMore(monkeypatch, 0)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            threads.start(lambda: "lost", told)
+        system.left = SIZE
+        threads.start(lambda: "kept", told)
+        await until(lambda: told.ends)
+
+        assert told.ends == [("kept", None)]
+        threads.close()
+
+    run(story())
+
+
+def test_with_fewer_threads_than_were_asked_for_all_calls_are_done(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        threads, told, gate = Threads(SIZE), Told(), threading.Event()
+        NoMore(monkeypatch, 1)
+        threads.start(lambda: gate.wait(20), told)
+        for number in range(8):
+            threads.start(lambda number=number: number, told)  # type: ignore[misc]
+        gate.set()
+        await until(lambda: len(told.ends) == 9)
+
+        assert [value for value, _ in told.ends[1:]] == list(range(8))
+        threads.start(lambda: "after a rest", told)
+        await until(lambda: len(told.ends) == 10)
+        threads.close()
 
     run(story())

@@ -15,6 +15,7 @@ import pytest
 
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
+from mainspring.declare.endings import Snooze
 from mainspring.declare.retry import Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState, NewJob
@@ -572,5 +573,98 @@ def test_a_plain_function_that_notices_gets_to_end_before_its_job_goes_back(floo
         assert order == ["handler ended", "settled"]
         job = await floor.job(job_id)
         assert (job.state, job.failures) == (JobState.READY, 0)
+
+    run(story())
+
+
+@pytest.mark.parametrize("colour", ["async", "plain", "with_context"])
+def test_an_error_that_is_no_handlers_ends_the_run_and_does_not_stay_in_hand(
+    floor: Floor, run: Any, colour: str
+) -> None:
+    class Odd(Snooze):
+        def __init__(self) -> None:  # and not its parent's: it does not say for how long
+            pass
+
+    @floor.task(name="async", retry=Retry(attempts=2, base=0))
+    async def odd() -> None:
+        raise Odd
+
+    @floor.task(name="plain", retry=Retry(attempts=2, base=0))
+    def odd_plain() -> None:
+        raise Odd
+
+    @floor.task(name="with_context", retry=Retry(attempts=2, base=0))
+    def odd_with_context(ctx: Context) -> None:
+        raise Odd
+
+    job_id = run(floor.put(colour, max_attempts=2))
+    run(floor.work())
+
+    job = run(floor.job(job_id))
+    assert floor.crew.running == 0
+    assert [error.type for error in job.errors] == ["AttributeError"]
+
+
+def test_plain_functions_without_a_thread_have_failed_and_others_go_on(
+    floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @floor.task(retry=Retry(attempts=2, base=0))
+    def plain() -> None: ...
+
+    @floor.task
+    async def other() -> None: ...
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def story() -> None:
+        first = await floor.put("plain", max_attempts=2)
+        second = await floor.put("other")
+        third = await floor.put("plain", max_attempts=2)
+        await floor.join()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", none_left)
+            await floor.claimer.tick()
+            await until(lambda: not floor.crew.running)
+            await floor.finish()
+
+        assert (await floor.job(second)).state is JobState.SUCCEEDED
+        for job_id in (first, third):
+            [error] = (await floor.job(job_id)).errors
+            assert error.message == "can't start new thread"
+
+    run(story())
+
+
+def test_a_claim_that_is_granted_anew_runs_though_the_same_was_dropped(floor: Floor, run: Any) -> None:
+    """The server crashed and forgot the grant, a beat found that, and then the job was claimed again."""
+    gate = asyncio.Event()
+    ran: list[int] = []
+
+    @floor.task
+    async def slow() -> None:
+        ran.append(1)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await gate.wait()  # it takes its time to end
+            raise
+
+    async def story() -> None:
+        await floor.put("slow")
+        await floor.join()
+        await floor.claimer.tick()
+        await until(lambda: len(ran) == 1)
+        [claim] = await floor.store.held(floor.id, at=floor.clock.stamp())
+        assert floor.crew.drop([(claim.job_id, claim.fence)]) == (claim.job_id,)
+        floor.crew.start([claim])
+        await until(lambda: len(ran) == 2)
+        gate.set()
+        await until(lambda: floor.crew.running == 1)
+
+        assert floor.crew.holding() == [(claim.job_id, claim.fence)]
+        floor.crew.release_all()
+        await floor.finish()
+        assert (await floor.job(claim.job_id)).state is JobState.READY
 
     run(story())

@@ -6,7 +6,8 @@ import asyncpg
 import pytest
 
 from mainspring.errors import AnswerLost, SchemaMismatch, StoreError, StoreFull, StoreUnavailable
-from mainspring.store.postgres.troubles import translated
+from mainspring.model.job import NewJob
+from mainspring.store.postgres.troubles import ReadOnly, translated
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,10 @@ from mainspring.store.postgres.troubles import translated
         (asyncpg.AdminShutdownError("x"), AnswerLost),
         (ConnectionResetError("x"), AnswerLost),
         (TimeoutError(), AnswerLost),
+        (asyncpg.OutOfMemoryError("x"), StoreUnavailable),
+        (asyncpg.PostgresIOError("x"), StoreUnavailable),
+        (asyncpg.ReadOnlySQLTransactionError("x"), ReadOnly),
+        (asyncpg.InternalServerError("x"), StoreError),
         (asyncpg.DataError("x"), StoreError),
     ],
     ids=lambda each: each.__name__ if isinstance(each, type) else type(each).__name__,
@@ -48,6 +53,30 @@ def test_a_session_whose_answer_was_lost_is_not_used_again(postgres_url: str, ru
                 raise AnswerLost("claim_jobs")
         assert sessions[0].is_closed()
         await store.now(at=None)
+        await store.close()
+
+    run(story())
+
+
+def test_a_session_with_a_server_that_takes_no_writes_is_not_used_again(
+    postgres_url: str, run, clock
+) -> None:
+    from mainspring.store.opener import open_store
+
+    async def story() -> None:
+        admin = await asyncpg.connect(postgres_url)
+        name = await admin.fetchval("SELECT current_database()")
+        store = open_store(postgres_url, clock=clock)
+        # Sessions that are opened now take no writes, as with a standby, and go on so when it is over.
+        await admin.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            with pytest.raises(StoreUnavailable, match="read-only"):
+                await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+        finally:
+            await admin.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+            await admin.close()
+        ids = await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+        assert len(ids) == 1
         await store.close()
 
     run(story())

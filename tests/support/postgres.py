@@ -240,6 +240,24 @@ class PostgresServer:
         self._process = None
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
+    def stand_by(self) -> None:
+        """Keep what there is now, as a standby has it that hears nothing more from here on."""
+        self.kill()
+        shutil.rmtree(self._standby, ignore_errors=True)
+        subprocess.run(["cp", "-a", self.data, self._standby], check=True)
+        self.start()
+
+    def fail_over(self) -> None:
+        """Go on with that: what was committed since then is lost."""
+        self.kill()
+        shutil.rmtree(self.data)
+        self._standby.rename(self.data)
+        self.start()
+
+    @property
+    def _standby(self) -> Path:
+        return self.data.parent / "standby"
+
     def pause(self) -> None:
         """SIGSTOP for every process of the server: connections stay open and nothing answers."""
         self._signal_family(signal.SIGSTOP)

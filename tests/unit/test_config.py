@@ -83,6 +83,7 @@ def test_a_level_is_taken_in_any_case() -> None:
         ("postgres://u:p@h/db", "postgresql://u:p@h/db"),
         ("postgresql://u:p@h:5432/db?sslmode=require", "postgresql://u:p@h:5432/db?sslmode=require"),
         ("postgresql+asyncpg://h/db", "postgresql://h/db"),
+        ("postgresql://u:p@a:5432,b:5433,c/db", "postgresql://u:p@a:5432,b:5433,c/db"),
         ("postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"),
         ("postgresql://u:p%40ss%2Fword%23@h/db", "postgresql://u:p%40ss%2Fword%23@h/db"),
         ("sqlite:///jobs.db", "sqlite:///jobs.db"),
@@ -100,6 +101,7 @@ def test_a_database_url_is_kept_in_one_spelling(given: str, kept: str) -> None:
     ["", "jobs.db", "mysql://u:s3cret@h/db", "redis://:s3cret@h", "postgresql+psycopg2://u:s3cret@h/db",
      "postgres://u:s3cret@ss/word#@h/db", "postgres://u:s3cret#x@h/db", "postgres://u:s3/cret@h/db",
      "postgres://u:s3cret@h:port/db", "postgres://u:s3cret@h:99999/db", "postgres://u:s3cret@h", "postgres://u:s3cret@h/",
+     "postgresql://u@a:5432,b:0/db", "postgresql://u@a:5432,b:x/db",
      "postgresql://", "sqlite://", "sqlite:///", "sqlite://jobs.db", "sqlite:///jobs.db?mode=ro", "sqlite:///a\0b",
      " sqlite:///jobs.db", "sqlite:///jobs.db\n", "POSTGRES//u:s3cret@h"],
 )  # fmt: skip

@@ -47,12 +47,15 @@ def normal_url(url: str) -> str:
 def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
-        named = bool(parts.path.strip("/")) and parts.port != 0
+        # Several, for a primary and its standbys: each may have a port.
+        ports = [urlsplit(f"//{place}").port for place in parts.netloc.rpartition("@")[2].split(",")]
     except ValueError:
-        raise _refused(url, f"{_ALLOWED}, with a port from 1 to 65535") from None
+        ports = [0]
+    if 0 in ports:
+        raise _refused(url, f"{_ALLOWED}, with a port from 1 to 65535")
     if parts.fragment or "#" in url or "@" in parts.path:
         raise _refused(url, "a password with / # ? and @ written as %2F %23 %3F and %40")
-    if not named:
+    if not parts.path.strip("/"):
         raise _refused(url, "a database name after the host")
     for option in unknown_options(parts.query):
         expected = "options that PostgreSQL or its driver knows, such as sslmode and application_name"

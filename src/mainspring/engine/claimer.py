@@ -98,12 +98,12 @@ class Claimer:
             claims = await self._queue.claim(
                 worker_id, queues=self._queues(), tasks=self._tasks(), limit=asked, at=self._clock.stamp()
             )
+            self._take(claims, worker_id)
         except BaseException:
             # Whatever it was, a part of the claim may have been granted: a store may take several
             # looks for one claim, and a later one may fail after an earlier one was committed.
             self._in_doubt = True
             raise
-        self._take(claims, worker_id)
         self._hungry = len(claims) == asked
         if any(claim.limited for claim in claims):
             self.on_limited()
@@ -120,7 +120,7 @@ class Claimer:
         started again, they would run twice. So we know what is ours before we ask, and go on
         doubting until those are written too.
         """
-        in_hand, unwritten = set(self._crew.holding()), self._crew.unwritten()
+        in_hand, unwritten = self._crew.taken(), self._crew.unwritten()
         held = await self._queue.held(worker_id, at=self._clock.stamp())
         keys = {(claim.job_id, claim.fence) for claim in held}
         known = in_hand | unwritten

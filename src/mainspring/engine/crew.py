@@ -12,7 +12,7 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
-from mainspring.engine.failures import failure_of, timeout_failure
+from mainspring.engine.failures import timeout_failure
 from mainspring.engine.fields import running
 from mainspring.engine.hands import Hands
 from mainspring.engine.journal import Journal
@@ -97,8 +97,13 @@ class Crew:
         """Claims in hand."""
         return len(self._runs)
 
+    def taken(self) -> set[tuple[int, int]]:
+        """The (job, fence) pairs of all runs that have not ended."""
+        return {(run.claim.job_id, run.claim.fence) for run in self._runs.values()}
+
     def holding(self) -> list[tuple[int, int]]:
-        """The (job, fence) pairs in hand. Safe from any thread: the copy is one bytecode."""
+        """The same of those whose claim the store must know. Safe from any thread: the copy is one
+        bytecode."""
         runs = list(self._runs.values())
         return [(run.claim.job_id, run.claim.fence) for run in runs if not run.settling]
 
@@ -112,21 +117,25 @@ class Crew:
         runs, limit, plain = [], self._limit, self._tracer is None
         self._loop = asyncio.get_running_loop()
         self._tells_start = self._telemetry.hears(RunStarted)
-        for claim in claims:
-            old = self._runs.get(claim.job_id)
-            if old is not None and self._goes_on(old, claim):
-                continue
-            run = self._runs[claim.job_id] = Run(claim, limit)
-            task = self._registry.get(claim.task)
-            if plain and self._executor.is_plain(task, claim):
-                self._begin(run, task)
-            else:
-                runs.append(run)
-        self._hands.give(runs)
+        try:
+            for claim in claims:
+                old = self._runs.get(claim.job_id)
+                if old is not None and self._goes_on(old, claim):
+                    continue
+                task = self._registry.get(claim.task)
+                run = self._runs[claim.job_id] = Run(claim, limit)
+                if plain and self._executor.is_plain(task, claim):
+                    self._begin(run, task)
+                else:
+                    runs.append(run)
+        finally:
+            self._hands.give(runs)  # whatever became of the others
 
     def _goes_on(self, old: Run, claim: Claim) -> bool:
-        """Whether it is what is in hand already; under another fence, that has lost."""
-        if (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence):
+        """Whether it is what is in hand already; under another fence, that has lost. One that we have dropped
+        writes nothing any more: the same claim, granted anew, is another run's."""
+        same = (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence)
+        if same and old.ending is not Ending.DROP:
             return True
         self._end(old, Ending.DROP)
         return False
@@ -273,15 +282,14 @@ class Crew:
                 claim = run.claim = msgspec.structs.replace(claim, trace=run.span.trace)
             running.set(claim)
             if self._tells_start:
-                self._tell_start(claim)
+                self._telemetry.emit(run.begun())
             try:
                 if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
                     outcome = await self._executor.run_in_child(task, claim, run)
                 else:
                     outcome = await self._executor.run(task, claim, stop=run)
-            except asyncio.CancelledError as error:
-                # If not by us, the handler cancelled its own task. A release would run it for ever.
-                outcome = Stopped() if run.ending is not None else Failed(failure=failure_of(error))
+            except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001 - nothing may stay in hand
+                outcome = run.cut_off(error)
         run.task = None
         self._finish(run, task, outcome, timedelta(seconds=self._clock.monotonic() - began))
 
@@ -324,31 +332,32 @@ class Crew:
         """A function that asks for nothing is called without a task: all that one could do for it is wait."""
         run.began = self._clock.monotonic()
         told = self._tells_start or task.timeout is not None
-        run.call = self._executor.begin(
-            task,
-            run.claim,
-            self._clock.monotonic,
-            on_begin=partial(self._begun, run, task) if told else None,
-            on_end=partial(self._ended, run, task),
-        )
+        try:
+            run.call = self._executor.begin(
+                task,
+                run.claim,
+                self._clock.monotonic,
+                on_begin=partial(self._begun, run, task) if told else None,
+                on_end=partial(self._ended, run, task),
+            )
+        except RuntimeError as error:  # the system gives us no thread
+            self._finish(run, task, run.cut_off(error), NO_TIME)
 
     def _begun(self, run: Run, task: AnyTask) -> None:
         if run.call is None:
             return  # it has been given up meanwhile
         run.began = self._clock.monotonic()
         if self._tells_start:
-            self._tell_start(run.claim)
+            self._telemetry.emit(run.begun())
         if task.timeout is not None:
             run.limit(task.timeout.total_seconds())
 
     def _ended(
         self, run: Run, task: AnyTask, ended: tuple[Outcome, float], error: BaseException | None
     ) -> None:
-        if error is not None:
-            raise error  # a defect of ours: a handler's is an outcome by now
         if run.call is not None:  # else it has been given up meanwhile
             run.call = None
-            outcome, seconds = ended
+            outcome, seconds = ended if error is None else (run.cut_off(error), self.now() - run.began)
             if run.late and run.ending is None:
                 outcome = self._executor.timed_out(task)  # whatever it did after its time
             self._finish(run, task, outcome, timedelta(seconds=seconds))
@@ -379,16 +388,3 @@ class Crew:
         elif isinstance(outcome, Crashed):
             wait = delay(task.retry, claim.crashes + 1, self._entropy.fraction())
         return settle(claim, outcome, took=took, backoff=wait, attempts=attempts)
-
-    def _tell_start(self, claim: Claim) -> None:
-        self._telemetry.emit(
-            RunStarted(
-                job_id=claim.job_id,
-                task=claim.task,
-                attempt=claim.attempt,
-                waited=claim.waited,
-                schedule_id=claim.schedule_id,
-                slot_at=claim.slot_at,
-                trace=claim.trace,
-            )
-        )

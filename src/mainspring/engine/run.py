@@ -8,10 +8,12 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
+from mainspring.engine.failures import failure_of
 from mainspring.engine.threads import Call
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Expired, Outcome, Stopped
+from mainspring.model.outcome import Expired, Failed, Outcome, Stopped
+from mainspring.telemetry import RunStarted
 from mainspring.tracing import RunSpan
 
 
@@ -71,6 +73,24 @@ class Run:
             return Stopped(started=False)
         left = self.claim.expires_in
         return None if left is None or left > timedelta() else Expired(failure=NEVER_BEGAN, started=False)
+
+    def begun(self) -> RunStarted:
+        """What is to be said when it begins."""
+        claim = self.claim
+        return RunStarted(
+            job_id=claim.job_id,
+            task=claim.task,
+            attempt=claim.attempt,
+            waited=claim.waited,
+            schedule_id=claim.schedule_id,
+            slot_at=claim.slot_at,
+            trace=claim.trace,
+        )
+
+    def cut_off(self, error: BaseException) -> Outcome:
+        """How it ends by what is no outcome of its handler's: a cancellation, or something that was missing
+        to run it. If that is not our doing, a release would run it for ever."""
+        return Stopped() if self.ending is not None else Failed(failure=failure_of(error))
 
     def limit(self, seconds: float) -> None:
         """The timeout starts to run."""

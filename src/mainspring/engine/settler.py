@@ -163,16 +163,26 @@ class Settler:
             except (AnswerLost, StoreUnavailable, StoreFull):
                 raise
             except StoreError as error:
+                if not _could_be_at_fault(settlement):
+                    last = error  # whatever is wrong is the store's: it stays, and the others go on
+                    continue
                 plain = _plain(claim, settlement, error)
-            self._batch = [(c, plain if s is settlement else s) for c, s in self._batch]
+            self._exchange(settlement, plain)
             try:
                 await self._write([(claim, plain)])
-            except (AnswerLost, StoreUnavailable, StoreFull):
+            except AnswerLost:
                 raise
             except StoreError as error:
-                last = error  # not even that: it stays, and the others go on
+                # Not even that, so it was not the handler's doing: it stays as it was.
+                self._exchange(plain, settlement)
+                if isinstance(error, StoreUnavailable | StoreFull):
+                    raise
+                last = error
         if last is not None:
             raise last
+
+    def _exchange(self, old: Settlement, new: Settlement) -> None:
+        self._batch = [(claim, new if each is old else each) for claim, each in self._batch]
 
 
 def _told(claim: Claim, settlement: Settlement, *, refused: bool) -> list[Event]:
@@ -206,6 +216,12 @@ def _told(claim: Claim, settlement: Settlement, *, refused: bool) -> list[Event]
 
 def _weight(settlement: Settlement) -> int:
     return len(settlement.result or b"") + len(settlement.log or "")
+
+
+def _could_be_at_fault(settlement: Settlement) -> bool:
+    """Whether it holds anything of a handler's that the store might not be able to take."""
+    carried = (settlement.result, settlement.log, settlement.failure, settlement.start)
+    return any(each is not None for each in carried)
 
 
 def _plain(claim: Claim, settlement: Settlement, error: StoreError) -> Settlement:

@@ -71,7 +71,7 @@ class Threads:
         self._telling = False
         """Whether it has been called for that, and has not come yet."""
         self._lock = threading.Lock()
-        self._unborn = size
+        self._size = self._unborn = size
         self._idle: list[threading.Lock] = []
         self._roused = False
         """Whether a thread has been roused that is not yet awake."""
@@ -85,7 +85,11 @@ class Threads:
         call = Call(work, on_end, on_begin)
         self._calls.append(call)
         if not self._roused:
-            self._rouse()
+            try:
+                self._rouse()
+            except RuntimeError:
+                self._calls.remove(call)  # there is no thread that could have seen it
+                raise
         return call
 
     def close(self) -> None:
@@ -97,15 +101,21 @@ class Threads:
         self._calls.clear()
 
     def _rouse(self) -> None:
+        """Wake a thread or begin one; RuntimeError if the system gives us none and there is no other."""
         with self._lock:
             if self._roused or self._closed or (not self._idle and not self._unborn):
                 return
             self._roused = True  # before it is: it says itself when it is awake
             if self._idle:
                 self._idle.pop().release()
-            else:
-                self._unborn -= 1
+                return
+            self._unborn -= 1
+            try:
                 threading.Thread(target=self._serve, name=NAME, daemon=True).start()
+            except RuntimeError:
+                self._roused, self._unborn = False, self._unborn + 1
+                if self._unborn == self._size:
+                    raise
 
     def _serve(self) -> None:
         gate = threading.Lock()

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import Self, cast
 
@@ -81,25 +81,14 @@ class Child:
     async def start(cls, launch: Launch, answers: Answers, told: Told) -> Self:
         """Start one and wait until its app is loaded; ChildLost if it cannot be."""
         loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
-        ear, lifeline = socket.socketpair()
-        with theirs, lifeline:
-            numbers = (os.getpid(), theirs.fileno(), lifeline.fileno())
-            try:
-                keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - our own command; nothing to wait for
-                    [*launch.command, *map(str, numbers)],
-                    pass_fds=numbers[1:],
-                    stdin=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                ours.close()
-                ear.close()
-                raise ChildLost(failure_of(error)) from None
-        child = cls(keeper, ear.dup(), answers, told)
+        try:
+            keeper, voice, ear, channel = _launched(launch)
+        except OSError as error:  # no process, or no descriptor, is to be had
+            raise ChildLost(failure_of(error)) from None
+        child = cls(keeper, voice, answers, told)
         await loop.create_unix_connection(lambda: _Ear(child._ended), sock=ear)
         child._channel, _ = await loop.create_unix_connection(
-            lambda: _Channel(child._heard, child._hung_up), sock=ours
+            lambda: _Channel(child._heard, child._hung_up), sock=channel
         )
         await child._get_ready(launch)
         return child
@@ -283,3 +272,26 @@ class _Ear(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         status = STATUS.unpack(self._heard)[0] if len(self._heard) == STATUS.size else None
         self._on_end(status)
+
+
+def _launched(
+    launch: Launch,
+) -> tuple[subprocess.Popen[bytes], socket.socket, socket.socket, socket.socket]:
+    """A keeper; our two ends of its lifeline, to speak and to hear, and our end of the channel."""
+    with ExitStack() as ours, ExitStack() as theirs:
+        channel, their_channel = socket.socketpair()
+        ours.enter_context(channel)
+        theirs.enter_context(their_channel)
+        ear, lifeline = socket.socketpair()
+        ours.enter_context(ear)
+        theirs.enter_context(lifeline)
+        voice = ours.enter_context(ear.dup())
+        numbers = (os.getpid(), their_channel.fileno(), lifeline.fileno())
+        keeper = subprocess.Popen(  # noqa: S603 - our own command
+            [*launch.command, *map(str, numbers)],
+            pass_fds=numbers[1:],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        ours.pop_all()
+    return keeper, voice, ear, channel

@@ -24,6 +24,7 @@ from mainspring.errors import (
     StoreUnavailable,
 )
 from mainspring.model.value import Value
+from mainspring.store.postgres.lives import Lives
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
 from mainspring.store.postgres.steering import DURABLE, RELAXED, STEERING, TOLD
@@ -31,6 +32,7 @@ from mainspring.store.postgres.troubles import (
     BROKEN,
     UNSTEERED,
     PartitionMoved,
+    ReadOnly,
     connecting,
     released,
     translated,
@@ -100,6 +102,7 @@ class Database:
         self._lending: Pool | None = None
         self._opening = asyncio.Lock()
         self._sessions: dict[int, Session] = {}
+        self.lives = Lives()
         # One session is always left for what they ask on the side: else they might all wait for each other.
         self._nesting = asyncio.Semaphore(max(1, size - 1))
         self._closed = False
@@ -108,15 +111,22 @@ class Database:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
         return await self._alone(statement, params, relaxed=False)
 
+    async def fetch_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
+        """The same for what holds numbers that were learnt when the count of lives was this."""
+        self.lives.require(life)
+        return await self._alone(statement, params, relaxed=False, life=life)
+
     async def relaxed(self, statement: str, **params: object) -> list[Record]:
         """The same for what may be lost in a crash of the server."""
         return await self._alone(statement, params, relaxed=True)
 
-    async def _alone(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
+    async def _alone(
+        self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None = None
+    ) -> list[Record]:
         pool = self._pools.get(relaxed)
         connection = None if pool is None or self._pooled or self._closed else pool.at_hand()
         if pool is None or connection is None:
-            return await self._slowly(statement, params, relaxed=relaxed)
+            return await self._slowly(statement, params, relaxed=relaxed, life=life)
         # As below, without what only trouble needs: this is done for every job that is put in.
         sql, names = SQL[statement]
         session = self._sessions.get(connection.get_server_pid())  # before it may be gone
@@ -145,8 +155,10 @@ class Database:
             except PartitionMoved:
                 return await self.run_on(connection, statement, params)
 
-    async def _slowly(self, statement: str, params: dict[str, object], *, relaxed: bool) -> list[Record]:
-        async with self._connection(relaxed=relaxed) as connection:
+    async def _slowly(
+        self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None
+    ) -> list[Record]:
+        async with self._connection(relaxed=relaxed, life=life) as connection:
             run = functools.partial(self._steered, relaxed=relaxed) if self._pooled else self.run_on
             try:
                 return await run(connection, statement, params)
@@ -170,9 +182,9 @@ class Database:
         return steered(connection, mark, RELAXED if relaxed else DURABLE)
 
     @asynccontextmanager
-    async def transaction(self, what: str) -> AsyncIterator[Transaction]:
+    async def transaction(self, what: str, *, life: int | None = None) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
-        async with self._connection(relaxed=False) as connection:
+        async with self._connection(relaxed=False, life=life) as connection:
             with translated(what, self.session_of(connection)):
                 async with self._begun(connection, relaxed=False):
                     yield Transaction(self, connection)
@@ -258,13 +270,14 @@ class Database:
                 pool.terminate()
 
     @asynccontextmanager
-    async def _connection(self, relaxed: bool) -> AsyncIterator[Connection]:
+    async def _connection(self, relaxed: bool, life: int | None = None) -> AsyncIterator[Connection]:
         pool = self._pools.get(relaxed)
         if pool is None or self._closed:
             pool = await self._pool(relaxed)
         with connecting():
             connection = await pool.take()
         async with self._given(pool, connection):
+            self.lives.require(life)
             yield connection
 
     @asynccontextmanager
@@ -274,9 +287,12 @@ class Database:
         try:
             yield
             well = True
-        except AnswerLost:
+        except (AnswerLost, ReadOnly):
             with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
-                connection.terminate()  # whatever it is still at, nobody may be given it next
+                # Whatever it is still at, or whoever it is with, nobody may be given it next.
+                connection.terminate()
+            if self._pooled:
+                self.lives.end()  # behind a pooler nobody tells us whether it is another server's turn
             raise
         finally:
             with released():
@@ -317,6 +333,8 @@ class Database:
         row = await self._remember(connection)
         if row is not None and row["plans"] != STEERING["plan_cache_mode"]:
             raise InvalidConfig("database.url", "a session without the settings it was asked for", UNSTEERED)
+        if row is not None:
+            self.lives.meet((row["server_started"], row["database"]))
 
     async def _remember(self, connection: asyncpg.Connection[Record]) -> Record | None:
         sql, _ = SQL["session"]

@@ -19,6 +19,8 @@ class Definitions:
         self._database = database
         self._ids: dict[bytes, int] = {}
         self._graphs: dict[int, Graph] = {}
+        database.lives.on_change(self._ids.clear)
+        database.lives.on_change(self._graphs.clear)
 
     async def id(self, definition: Definition, at: Stamp) -> int:
         """The number of a definition, given where it is new."""

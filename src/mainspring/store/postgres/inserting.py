@@ -32,6 +32,8 @@ class Batch(Value, frozen=True, kw_only=True):
     """None where no job has limits."""
     steps: Sequence[Step] | None = None
     """Those whose jobs these are, if they are."""
+    life: int
+    """The count of the server's lives when the numbers were learnt."""
 
     def only(self, places: Sequence[int]) -> Batch:
         """Those at these places."""
@@ -43,6 +45,7 @@ class Batch(Value, frozen=True, kw_only=True):
             queue_ids=[self.queue_ids[place] for place in places],
             task_ids=[self.task_ids[place] for place in places],
             line_ids=None if self.line_ids is None else [self.line_ids[place] for place in places],
+            life=self.life,
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from mainspring.store.postgres.events import meet, prune_events, put_waits
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
+from mainspring.store.postgres.lives import NewServer
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.reports import note_logs
 from mainspring.store.postgres.rows import written
@@ -71,21 +73,20 @@ class PostgresJobs:
         self._definitions = Definitions(database)
         self._clock = clock
         self._spare_ids: deque[int] = deque()
+        database.lives.on_change(self._spare_ids.clear)
         self._claiming = Claiming(database, names, hints, clock)
 
     async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
         if not jobs:
             return []
-        batch = self._at_hand(jobs) or await self._batch(jobs)
-        await self._resolved(batch, lambda: self._insert(batch, at))
+        batch, _ = await self._written(jobs, lambda batch: self._insert(batch, at))
         due = sum(job.run_at is None and not job.delay for job in jobs)
         if due:
             self._notifier.poke(due)
         return batch.ids
 
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
-        batch = await self._batch(jobs)
-        answers = await self._resolved(batch, lambda: insert_unique(self._database, batch, at))
+        batch, answers = await self._written(jobs, lambda batch: insert_unique(self._database, batch, at))
         if answers is None:
             answers = await written_batch(self._database, batch)
         if any(answer.created or answer.replaced for answer in answers):
@@ -208,23 +209,37 @@ class PostgresJobs:
         if place is None:
             return None
         queue_id, task_id = place
-        return Batch(jobs=jobs, ids=[self._spare_ids.popleft()], queue_ids=[queue_id], task_ids=[task_id])
+        life = self._database.lives.count
+        ids = [self._spare_ids.popleft()]
+        return Batch(jobs=jobs, ids=ids, queue_ids=[queue_id], task_ids=[task_id], life=life)
 
     async def _batch(self, jobs: Sequence[NewJob], ids: list[int] | None = None) -> Batch:
+        life = self._database.lives.count
         ids = ids or await self._take_ids(len(jobs))
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
         task_ids = await self._names.task_ids(job.task for job in jobs)
         await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
         limited = any(job.gates for job in jobs)
         line_ids = await self._lines.ids(job.gates for job in jobs) if limited else None
-        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, line_ids=line_ids)
+        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, line_ids=line_ids, life=life)
 
     async def _insert(self, batch: Batch, at: Stamp) -> None:
         if len(batch.jobs) >= COPY_FROM:
-            async with self._database.transaction("insert_jobs") as transaction:
+            async with self._database.transaction("insert_jobs", life=batch.life) as transaction:
                 await insert(transaction, batch, at)
         else:
-            await self._database.fetch(batch.statement, **batch.params(at))
+            await self._database.fetch_as_of(batch.life, batch.statement, **batch.params(at))
+
+    async def _written(
+        self, jobs: Sequence[NewJob], write: Callable[[Batch], Awaitable[T]]
+    ) -> tuple[Batch, T | None]:
+        """Write these jobs, once; None when they were written but the answer is lost."""
+        while True:
+            batch = self._at_hand(jobs) or await self._batch(jobs)
+            try:
+                return batch, await self._resolved(batch, functools.partial(write, batch))
+            except NewServer:
+                pass  # nothing was written, and its numbers may mean something else there: all are asked anew
 
     async def _resolved(self, batch: Batch, write: Callable[[], Awaitable[T]]) -> T | None:
         """Write a batch, once; None when it was written but the answer is lost."""

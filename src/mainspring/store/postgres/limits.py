@@ -108,7 +108,8 @@ class PostgresLimits:
         now = row["now"]
         await transaction.fetch("free_permits")
         found = await transaction.fetch("waiting_lines", after=after, limit=MOST_LINES)
-        texts = {row["id"]: row["gates"] for row in found}
+        # One whose line a failover lost must not hold up the others.
+        texts = {row["id"]: row["gates"] for row in found if row["gates"] is not None}
         states = _states(
             await transaction.fetch(
                 "gates", ids=sorted({gate for text in texts.values() for gate in read(text)})

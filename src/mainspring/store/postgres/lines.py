@@ -17,18 +17,20 @@ class Lines:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[tuple[Gate, ...], int] = {}
+        database.lives.on_change(self._known.clear)
 
     async def ids(self, gates: Iterable[tuple[Gate, ...]]) -> list[int | None]:
         """The line of each, made where it is new; None for jobs without gates."""
         wanted = list(gates)
-        combinations, every = distinct(each for each in wanted if each not in self._known)
+        known = {each: line for each in wanted if (line := self._known.get(each)) is not None}
+        combinations, every = distinct(each for each in wanted if each not in known)
         if combinations:
-            await self._learn(combinations, every)
-        return [self._known[each] if each else None for each in wanted]
+            known |= await self._learn(combinations, every)
+        return [known[each] if each else None for each in wanted]
 
-    async def _learn(self, combinations: list[tuple[Gate, ...]], every: list[Gate]) -> None:
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
+    async def _learn(
+        self, combinations: list[tuple[Gate, ...]], every: list[Gate]
+    ) -> dict[tuple[Gate, ...], int]:
         every.sort(
             key=lambda gate: (gate.name, gate.key)
         )  # two that learn the same must not wait for each other
@@ -49,4 +51,8 @@ class Lines:
         await self._database.fetch("put_lines", gates=sorted(set(texts.values())))
         lines = await self._database.fetch("line_ids", gates=sorted(set(texts.values())))
         numbers = {row["gates"]: row["id"] for row in lines}
-        self._known |= {each: numbers[text] for each, text in texts.items()}
+        learnt = {each: numbers[text] for each, text in texts.items()}
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        self._known |= learnt
+        return learnt

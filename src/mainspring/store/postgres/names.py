@@ -9,7 +9,7 @@ from mainspring.store.postgres.connection import Database, Transaction
 
 
 class Names:
-    """A cache that only grows: a name, once written, keeps its number for ever."""
+    """A cache: a name, once written, keeps its number for ever, unless a failover lost it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -18,6 +18,8 @@ class Names:
         self._queues: dict[int, str] = {}
         self._tasks: dict[int, str] = {}
         self._lanes: set[tuple[int, int]] = set()
+        for known in (self._queue_ids, self._task_ids, self._queues, self._tasks, self._lanes):
+            database.lives.on_change(known.clear)
 
     async def queue_ids(self, names: Iterable[str]) -> list[int]:
         """Numbers of these queues, made where they are new."""
@@ -86,13 +88,14 @@ class Names:
     async def _ids(
         self, table: str, ids: dict[str, int], names: dict[int, str], wanted: Sequence[str]
     ) -> list[int]:
-        missing = sorted(set(wanted) - ids.keys())
+        found = {name: ids[name] for name in wanted if name in ids}
+        missing = sorted(set(wanted) - found.keys())
         if missing:
             rows = await self._database.fetch(table, names=missing)
             if len(rows) < len(missing):
                 await self._database.fetch(f"add_{table}", names=missing)
                 rows = await self._database.fetch(table, names=missing)
             for row in rows:
-                ids[row["name"]] = row["id"]
+                found[row["name"]] = ids[row["name"]] = row["id"]
                 names[row["id"]] = row["name"]
-        return [ids[name] for name in wanted]
+        return [found[name] for name in wanted]

@@ -670,7 +670,9 @@ BEGIN
         SELECT q.id INTO STRICT queue FROM mainspring.queues q WHERE q.name = new_queue;
     END IF;
     IF NOT EXISTS (SELECT 1 FROM mainspring.lanes l WHERE l.queue_id = queue AND l.priority = new_priority) THEN
-        INSERT INTO mainspring.lanes (queue_id, priority) VALUES (queue, new_priority) ON CONFLICT DO NOTHING;
+        INSERT INTO mainspring.lanes (queue_id, priority, paused)
+        VALUES (queue, new_priority, EXISTS (SELECT 1 FROM mainspring.queue_pauses p WHERE p.queue = new_queue))
+        ON CONFLICT DO NOTHING;
     END IF;
     job := nextval('mainspring.job_ids');
     INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, trace)

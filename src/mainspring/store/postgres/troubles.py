@@ -23,8 +23,9 @@ _NOT_TAKEN = (
     asyncpg.QueryCanceledError,
     asyncpg.TooManyConnectionsError,
     asyncpg.CannotConnectNowError,
-    asyncpg.ReadOnlySQLTransactionError,
 )
+_PASSING = ("53", "55", "57", "58")
+"""Classes of what passes, whatever was asked: no resources, objects in use, the operator, the system."""
 BROKEN = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -39,6 +40,11 @@ BROKEN = (
 _UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 UNSTEERED = "PostgreSQL itself, or pool=transaction among its options when a pooler is in between"
 _NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
+
+
+class ReadOnly(StoreUnavailable):
+    """The session is with a server that takes no writes: a standby, or a primary that has been made one. A
+    new session may find the right one."""
 
 
 class PartitionMoved(StoreUnavailable):
@@ -74,6 +80,8 @@ def translated(what: str, session: object) -> Iterator[None]:
         yield
     except _NOT_TAKEN as error:
         raise StoreUnavailable(f"{what}: {_said(error)}") from error
+    except asyncpg.ReadOnlySQLTransactionError as error:
+        raise ReadOnly(f"{what}: {_said(error)}") from error
     except asyncpg.DiskFullError as error:
         raise StoreFull(f"{what}: PostgreSQL has no room left: {_said(error)}") from error
     except _UNPREPARED as error:
@@ -87,7 +95,8 @@ def translated(what: str, session: object) -> Iterator[None]:
             raise PartitionMoved(f"{what}: {_said(error)}") from error
         raise StoreError(f"{what}: {_said(error)}") from error
     except asyncpg.PostgresError as error:
-        raise StoreError(f"{what}: {_said(error)}") from error
+        passing = (error.sqlstate or "")[:2] in _PASSING
+        raise (StoreUnavailable if passing else StoreError)(f"{what}: {_said(error)}") from error
 
 
 def _said(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from mainspring.store.uniqueness import Decision, Holder, decide
 
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
     """Make each job of the batch, or find the one that stands for it."""
-    async with database.transaction("insert_jobs") as transaction:
+    async with database.transaction("insert_jobs", life=batch.life) as transaction:
         return await insert_unique_in(transaction, batch, at)
 
 

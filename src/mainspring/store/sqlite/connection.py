@@ -229,6 +229,8 @@ def _told(error: sqlite3.Error, connection: sqlite3.Connection | None) -> StoreE
             return StoreUnavailable(f"the SQLite database stayed locked by another connection ({error})")
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
             return StoreUnavailable(f"the SQLite database cannot be reached ({error})")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_NOMEM | sqlite3.SQLITE_PROTOCOL:
+            return StoreUnavailable(f"the SQLite database cannot be written now ({error})")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return StoreError(
                 f"the file is damaged or is no SQLite database ({error}); restore it from a backup"

@@ -30,7 +30,8 @@ SELECT current_setting('server_version') AS version, current_setting('synchronou
        current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";
 
 -- name: session
-SELECT pid, backend_start, now() AS began, current_setting('plan_cache_mode') AS plans
+SELECT pid, backend_start, now() AS began, current_setting('plan_cache_mode') AS plans,
+       pg_postmaster_start_time() AS server_started, datid AS database
 FROM pg_stat_activity WHERE pid = pg_backend_pid();
 
 -- name: end_session

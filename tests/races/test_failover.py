@@ -1,0 +1,61 @@
+"""A failover to a standby that had not heard of the last commits: what comes later must not be lost, too."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from mainspring.clock import SystemClock
+from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring.model.fleet import Member, Role
+from mainspring.model.job import NewJob
+from mainspring.model.limit import Gate
+from mainspring.store.opener import open_store
+from tests.engine.kit import until_async
+from tests.support.postgres import PostgresServer
+
+LEASE = timedelta(minutes=1)
+ONE = Gate(name="tenant", key="acme", concurrency=1)
+
+
+def job(name: str, **fields: Any) -> NewJob:
+    """One whose queue and task are both called so."""
+    return NewJob(task=name, queue=name, payload=b'{"args":["%s"]}' % name.encode(), **fields)
+
+
+def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresServer, run: Any) -> None:
+    async def stored(store: Any, new: NewJob) -> bool:
+        try:
+            await store.insert([new], at=None)
+        except (StoreUnavailable, AnswerLost):
+            return False
+        return True
+
+    async def story() -> None:
+        producer, other = (open_store(server.url(), clock=SystemClock()) for _ in range(2))
+        await producer.migrate()
+        await producer.insert([job("known")], at=None)
+        await asyncio.to_thread(server.stand_by)
+        for lost in (job("mine"), job("limited", gates=(ONE,))):
+            await until_async(lambda lost=lost: stored(producer, lost))
+        await asyncio.to_thread(server.fail_over)
+
+        # The numbers that were lost are somebody else's now.
+        for taken in (job("theirs"), job("theirs", gates=(Gate(name="tenant", key="beta", concurrency=1),))):
+            await until_async(lambda taken=taken: stored(other, taken))
+        for again in (job("mine"), job("limited", gates=(ONE,))):
+            await until_async(lambda again=again: stored(producer, again))
+
+        worker = open_store(server.url(), clock=SystemClock())
+        await worker.join(Member(id=1, role=Role.WORKER, name="w"), lease=LEASE, at=None)
+        await worker.admit(at=None)
+        names = ["known", "mine", "limited", "theirs"]
+        claims = await worker.claim(1, queues=names, tasks=names, limit=9, at=None)
+        assert sorted(claim.task for claim in claims) == ["known", "limited", "mine", "theirs", "theirs"]
+        assert all(claim.payload == job(claim.task).payload for claim in claims)
+        assert all(claim.queue == claim.task for claim in claims)
+        for store in (producer, other, worker):
+            await store.close()
+
+    run(story())
