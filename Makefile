@@ -38,7 +38,7 @@ schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
 bench: $(DEV_STAMP) ## Measure ours on both stores, about ten minutes (ARGS='--only drain pickup')
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-peers: $(DEV_STAMP) ## Measure ours beside the others, an hour and a half (ARGS='--peers pgqueuer --workloads drain')
+bench-peers: $(DEV_STAMP) ## Measure ours beside the others, almost two hours (ARGS='--peers pgqueuer --workloads drain')
 	$(BIN)/python -m benchmarks.beside $(ARGS)
 
 bench-report: $(DEV_STAMP) ## Make docs/benchmarks.md of the results

@@ -27,7 +27,6 @@ def about(**settings: object) -> dict[str, object]:
         "sqlite": sqlite3.sqlite_version,
         "postgresql": postgresql.rpartition("PostgreSQL) ")[2],
         "valkey": _valkey(),
-        "node": _node(),
         "system": platform.system(),
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -69,11 +68,3 @@ def _git(*arguments: str) -> str:
 def _valkey() -> str:
     words = subprocess.run([str(get_binary_path()), "--version"], capture_output=True, text=True, check=True)
     return next(word for word in words.stdout.split() if word.startswith("v=")).removeprefix("v=")
-
-
-def _node() -> str:
-    try:
-        done = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
-    except FileNotFoundError:
-        return "none"
-    return done.stdout.strip().removeprefix("v")

@@ -73,15 +73,14 @@ class Result:
 
 
 def joined(runs: Sequence[Result]) -> Result:
-    """Several runs of the same as one, with the repeats of all; what is said of them is that of the last."""
+    """Several runs of the same as one, with the repeats of all. What is said of it is said of the last."""
     book = Book()
     for run in runs:
         for figure in run.figures:
             book.join(figure)
     last = runs[-1]
     systems = {key: told for run in runs for key, told in run.systems.items()}
-    about = {**last.about, "runs": len(runs)} if len(runs) > 1 else last.about
-    return Result(what=last.what, about=about, systems=systems, figures=book.figures)
+    return Result(what=last.what, about=last.about, systems=systems, figures=book.figures)
 
 
 def newest(what: str, folder: Path = FOLDER) -> Path | None:

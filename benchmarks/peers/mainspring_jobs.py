@@ -24,7 +24,9 @@ ABOUT = About(
         "enqueue returns when the job is on disk, and a job counts as done when its settlement is: fsync for "
         "both, on either store; a claim that a power cut undoes is made again."
     ),
-    settings=f"{CONCURRENCY:,} jobs in hand at once (default 32); everything else as it comes.",
+    settings=(
+        f"{CONCURRENCY:,} jobs in hand at once (default 32); uvloop (extra `fast`); all else as it comes."
+    ),
     handlers=["async", "sync", "isolated"],
     schedules=["minute", "second"],
     bulk=20_000,

@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 from benchmarks.report.page import page, pictures
-from benchmarks.result import FOLDER, Result, joined
+from benchmarks.result import FOLDER, Result
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAME = "benchmarks.md"
+TOLD = {"peers": 2}
+"""Runs of a kind that are told together. Beside others, a single one may have had a bad hour."""
 
 
 def made(results: Path = FOLDER) -> dict[str, str]:
@@ -21,13 +23,12 @@ def made(results: Path = FOLDER) -> dict[str, str]:
         if "systems" in json.loads(path.read_text(encoding="utf-8")):
             found = Result.read(path)
             runs = newest.setdefault(found.what, [])
-            if runs and runs[-1].about.get("commit") != found.about.get("commit"):
-                runs.clear()  # runs of the same program are told together
             runs.append(found)
+            del runs[: -TOLD.get(found.what, 1)]
     grown = max(results.glob("*-growth.json"), default=None)
     curves = None if grown is None else json.loads(grown.read_text(encoding="utf-8"))
     peers = newest.pop("peers", [])
-    once = {what: joined(runs) for what, runs in sorted(newest.items())}
+    once = {what: run for what, [run] in sorted(newest.items())}
     text = page(peers, once.pop("ours", None), list(once.values()), curves)
     drawn = {f"images/{name}": text for name, text in pictures(peers, curves).items()}
     return {NAME: text, **drawn}

@@ -12,7 +12,7 @@ from benchmarks.report import growth
 from benchmarks.report.ahead import ahead
 from benchmarks.report.bars import Row, bars
 from benchmarks.report.sections import SECTIONS, Section
-from benchmarks.report.words import HEAD, METHOD, NOTHING
+from benchmarks.report.words import HEAD, METHOD, NOTHING, RUNS
 from benchmarks.result import Result, joined
 from benchmarks.table import number
 
@@ -62,7 +62,7 @@ def pictures(runs: Sequence[Result], grown: Grown | None = None) -> dict[str, st
 def _beside(runs: Sequence[Result]) -> list[str]:
     notes: dict[str, int] = {}
     result = joined(runs)
-    parts = [_facts(result)]
+    parts = [_facts(runs[0])] if len(runs) == 1 else [RUNS, *(f"- {_facts(each)}" for each in runs)]
     drawn = pictures(runs)
     for section in SECTIONS:
         body = _section(result, section, notes)

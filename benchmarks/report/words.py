@@ -11,7 +11,7 @@ test makes it again and compares.
 | | |
 |---|---|
 | `make bench` | ours on both stores, about ten minutes |
-| `make bench-peers` | ours and the others in one run, an hour and a half; `ARGS='--peers rq'` for a part |
+| `make bench-peers` | ours and the others in one run, almost two hours; `ARGS='--peers rq'` for a part |
 | `make bench-growth` | how costs grow: backlog, history, schedules, workers, half an hour under load |
 | `make bench-workflows`, `make bench-pages` | [workflows](workflows.md), [pages over full tables](reads.md) |
 | `make bench-report` | this page |
@@ -22,12 +22,18 @@ and thrown away, and each of the others has an environment of its own with every
 the machine was and what others took of it meanwhile, which the files tell of each.
 """
 
+RUNS = """\
+Several whole runs, in this order. A figure is the median of all repeats of all runs, with the least and the
+most; how far ahead we are is told of each run.
+"""
+
 METHOD = """\
 ### How
 
 Every job appends a mark of 29 bytes to a file, ours too, and every figure beside others comes from these
 marks: no system is asked how fast it was. Each number has to be there exactly once; what is lost or ran
-twice is told. Who is within a factor of two of ours at storing one by one, draining, holding a rate or
+twice is told. Ours is installed with all its extras, uvloop among them; what the others have is said with
+their settings. Who is within a factor of two of ours at storing one by one, draining, holding a rate or
 picking up is measured three times, in turn with ours, and the median counts.
 
 - **Drain**: jobs are there before workers start; the rate is that of the marks between the first and the

@@ -164,9 +164,9 @@ def test_pictures_are_drawings_with_every_value_in_print(tmp_path: Path) -> None
 
 
 def test_the_newest_result_of_a_kind_is_the_one_shown(tmp_path: Path) -> None:
-    for day, commit, rate in (("2026-01-02", "b", 40_000.0), ("2026-01-01", "a", 30_000.0)):
+    for day, rate in (("2026-01-02", 40_000.0), ("2026-01-01", 30_000.0)):
         found = result(Figure(POSTGRESQL, "drain", DRAIN, [rate]))
-        replace(found, about={"commit": commit}).write(tmp_path / f"{day}-peers.json")
+        replace(found, what="ours").write(tmp_path / f"{day}.json")
 
     text = made(tmp_path)["benchmarks.md"]
 
@@ -174,13 +174,17 @@ def test_the_newest_result_of_a_kind_is_the_one_shown(tmp_path: Path) -> None:
     assert "30,000" not in text
 
 
-def test_runs_of_one_commit_are_told_together_and_ratios_of_each(tmp_path: Path) -> None:
-    for name, mine, other in (("peers", 40_000.0, 10_000.0), ("peers-2", 30_000.0, 40_000.0)):
+def test_the_last_two_runs_beside_others_are_told_together_and_ratios_of_each(tmp_path: Path) -> None:
+    runs = (("peers", 1.0, 1.0), ("peers-2", 40_000.0, 10_000.0), ("peers-3", 30_000.0, 40_000.0))
+    for name, mine, other in runs:
         figures = Figure(POSTGRESQL, "drain", DRAIN, [mine]), Figure(PEER.key, "drain", DRAIN, [other])
-        result(*figures).write(tmp_path / f"2026-01-01-{name}.json")
+        about = {"commit": f"of {name}"}
+        replace(result(*figures), about=about).write(tmp_path / f"2026-01-01-{name}.json")
 
     text = made(tmp_path)["benchmarks.md"]
 
+    assert "- commit of peers-2.\n- commit of peers-3.\n" in text.replace("\n\n", "\n")
+    assert "commit of peers." not in text
     assert "| **Mainspring, PostgreSQL** | 35,000 (30,000–40,000) |" in text
     assert f"| {DRAIN} | 35,000 | 4×, **0.75×** PgQueuer | – | – |" in text
 
