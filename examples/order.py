@@ -1,9 +1,10 @@
 """An order that takes days: `mainspring dev examples/order.py`, and in another terminal
 
     mainspring enqueue examples/order.py fulfil order=7
-    mainspring events send approved '{"by": "ann"}' --job 1
+    mainspring events send approved '{"by": "ann"}' --job ID
 
-Kill the worker wherever you like and start it again: what is on record is not done a second time.
+ID is what the first command printed. Kill the worker wherever you like and start it again: what is on record
+is not done a second time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run me: `python examples/webhook.py`. A webhook is delivered to a receiver that is down at first.
 
 The receiver answers 503 to the first try, so the job is tried again. It checks the signature, and knows the
-second try for the same message by its id. Both ends are here, on this machine.
+second try for the same message by its id. Both ends are here, on this machine. It needs the extra `http`.
 """
 
 from __future__ import annotations

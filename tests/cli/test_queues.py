@@ -39,6 +39,16 @@ def test_a_queue_is_paused_resumed_and_drained(shell: Shell) -> None:
     ]
 
 
+def test_queues_may_be_named_one_by_one_or_together(shell: Shell) -> None:
+    for queue in ("mail", "reports", "billing", "nobodys"):
+        shell("enqueue", "shop", "greet", "--queue", queue)
+
+    served = shell("worker", "shop", "--burst", "-q", "mail=3", "-q", "reports,billing=2")
+
+    assert served.code == 0
+    assert [each["queue"] for each in shell("jobs", "list", "--json").data] == ["nobodys"]
+
+
 def test_limits_and_what_waits_for_them_are_shown(shell: Shell) -> None:
     shell.write("bank.py", LIMITED)
     for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import select
@@ -17,6 +18,7 @@ import pytest
 from textual.widgets import DataTable, Static
 
 from mainspring.app import Mainspring
+from mainspring.cli.author import login_name
 from mainspring.cli.top import _watch
 from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
@@ -286,14 +288,16 @@ class TestScreen:
         assert [each.author for each in desk.versions("weekly")][-1] == "bob"
         acts = desk.run(Acts(desk.store, desk.clock).find(ActFilter()))
         assert {each.outcome for each in acts} == {"done"}
-        assert [(each.entry.act, each.entry.target, each.entry.actor) for each in reversed(acts)] == [
-            ("queues.pause", "default", "bob"),
-            ("queues.resume", "default", "bob"),
-            ("jobs.cancel", "5", "bob"),
-            ("schedules.trigger", "nightly", "bob"),
-            ("schedules.resume", "weekly", "bob"),
-            ("jobs.retry", "4", "bob"),
-            ("jobs.retry", "3", "bob"),
+        people = {(each.entry.actor, json.loads(each.entry.details)["asked"]["author"]) for each in acts}
+        assert people == {(login_name(), "bob")}
+        assert [(each.entry.act, each.entry.target) for each in reversed(acts)] == [
+            ("queues.pause", "default"),
+            ("queues.resume", "default"),
+            ("jobs.cancel", "5"),
+            ("schedules.trigger", "nightly"),
+            ("schedules.resume", "weekly"),
+            ("jobs.retry", "4"),
+            ("jobs.retry", "3"),
         ]
 
     def test_lines_are_filtered_sorted_and_explained(self, desk: Desk) -> None:

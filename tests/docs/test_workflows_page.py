@@ -16,7 +16,7 @@ from tests.support.processes import Process, until
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/workflows.md").read_text(encoding="utf-8")
 TUTORIAL = PAGE.split("## Break it")[1].split("\n## ")[0]
-COMMANDS = re.findall(r"^    (mainspring .+|kill .+)$", TUTORIAL, flags=re.MULTILINE)
+COMMANDS = re.findall(r"^    (mainspring .+|kill .+)$", TUTORIAL.replace(" ID ", " 1 "), flags=re.MULTILINE)
 PARTS = 12
 
 

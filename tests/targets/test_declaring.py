@@ -172,7 +172,7 @@ def test_declaring_loads_no_client() -> None:
 
 def test_a_missing_client_is_told_with_its_extra() -> None:
     with (
-        pytest.raises(InvalidConfig, match=r"the extra: pip install mainspring\[kafka\]"),
+        pytest.raises(InvalidConfig, match=r"the extra: pip install 'mainspring\[kafka\]'"),
         needs("kafka", "aiokafka"),
     ):
         raise ModuleNotFoundError("No module named 'aiokafka'", name="aiokafka.errors")

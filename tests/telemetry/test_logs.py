@@ -15,9 +15,8 @@ import pytest
 
 from mainspring import Context, Mainspring, Retry
 from mainspring.cli.logs import set_up_logging
-from mainspring.config import LogConfig
+from mainspring.config import LogConfig, Settings
 from mainspring.engine.log import log_event
-from mainspring.ops.access.redact import Redaction
 from mainspring.serve import serve
 from mainspring.telemetry import Telemetry
 
@@ -47,8 +46,8 @@ def logging_as(style: str) -> Iterator[Callable[[], list[str]]]:
     runs.setLevel(logging.NOTSET)
     stream = io.StringIO()
     try:
-        config = LogConfig(level="info", format=style)
-        set_up_logging(config, stream, every_run=True, redact=Redaction().text)
+        settings = Settings(log=LogConfig(level="info", format=style))
+        set_up_logging(settings, stream, every_run=True)
         # As a terminal or a collector splits them.
         yield lambda: stream.getvalue().splitlines()
     finally:
@@ -123,11 +122,11 @@ def test_every_line_of_a_run_says_which_run(run: Any, tmp_path: Any) -> None:
 def test_whoever_has_set_up_logging_keeps_it() -> None:
     stream, root = io.StringIO(), logging.getLogger()
     before = root.handlers[:]
-    set_up_logging(LogConfig(), stream, every_run=True)
+    set_up_logging(Settings(), stream, every_run=True)
     assert root.handlers == before, "pytest's own handlers were there first"
     root.handlers[:] = []
     try:
-        set_up_logging(LogConfig(configure=False), stream, every_run=True)
+        set_up_logging(Settings(log=LogConfig(configure=False)), stream, every_run=True)
         assert not root.handlers
     finally:
         root.handlers[:] = before

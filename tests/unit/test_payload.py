@@ -124,6 +124,7 @@ def test_integers_beyond_64_bits_are_refused(number: int) -> None:
 
     assert refusal.field == "bill.kwargs.month[0]"
     assert "64 bits" in refusal.expected
+    assert refusal.got == number
 
 
 @pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 9007199254740993, 1e22, 123456789012345680000.0])

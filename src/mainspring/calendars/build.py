@@ -43,7 +43,7 @@ def from_country(
         import holidays
     except ImportError:
         raise InvalidArgument(
-            "calendar.country", country, "the extra: pip install mainspring[calendar]"
+            "calendar.country", country, "the extra: pip install 'mainspring[calendar]'"
         ) from None
     try:
         found = holidays.country_holidays(country, subdiv=subdivision, years=wanted)

@@ -158,7 +158,7 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
     from mainspring.telemetry import Telemetry
 
     app = access.load()
-    set_up_logging(app.settings.log, sys.stderr, every_run=False)
+    set_up_logging(app.settings, sys.stderr, every_run=False)
     targets = testable(app.settings.alerts, app.clock, into_log(Telemetry(log_event)), to, any_target=True)
     tried = asyncio.run(tried_on(targets, app.clock, app.entropy, who=author))
     if as_json:

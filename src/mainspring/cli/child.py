@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from mainspring.cli.errors import UserCodeFailed
 from mainspring.cli.logs import set_up_logging
@@ -19,7 +20,6 @@ from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
 from mainspring.isolated import ChildEffects
 from mainspring.model.failure import Failure
-from mainspring.ops.access.redact import Redaction
 from mainspring.tracing import Tracer
 
 
@@ -67,8 +67,7 @@ def _finder(hello: Hello) -> Callable[[Run], Handler]:
         app.configure({"database.url": hello.database_url})
     if hello.log_level is not None:
         log = LogConfig(level=hello.log_level, format=hello.log_format)
-        redact = Redaction(app.settings.privacy.redact).text
-        set_up_logging(log, sys.stderr, every_run=False, redact=redact)
+        set_up_logging(replace(app.settings, log=log), sys.stderr, every_run=False)
 
     def by_task(run: Run) -> Handler:
         task = app.registry.get(run.claim.task)

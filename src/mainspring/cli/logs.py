@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from mainspring.cli.output import printable
-from mainspring.config import LogConfig
+from mainspring.config import Settings
 from mainspring.engine.fields import NAMES, RunFields
+from mainspring.ops.access.redact import Redaction
 
 Redact = Callable[[str], str]
 
 
-def set_up_logging(
-    config: LogConfig, stream: TextIO, *, every_run: bool, redact: Redact = lambda text: text
-) -> None:
-    """Write to the stream unless handlers are there already, or the settings say that logging is set up
-    elsewhere. Successes are logged one by one only when `every_run` asks for it."""
+def set_up_logging(settings: Settings, stream: TextIO, *, every_run: bool) -> None:
+    """Write to the stream, without what looks like a secret, unless handlers are there already, or the
+    settings say that logging is set up elsewhere. Successes are logged one by one only when `every_run` asks
+    for it."""
+    config = settings.log
     if not config.configure:
         return
     level = logging.getLevelNamesMapping()[config.level.upper()]
@@ -29,6 +30,7 @@ def set_up_logging(
     if root.handlers:
         return
     handler = logging.StreamHandler(stream)
+    redact = Redaction(settings.privacy.redact).text
     handler.setFormatter(JsonLines(redact) if config.format == "json" else TextLines(redact))
     handler.addFilter(RunFields())
     root.addHandler(handler)

@@ -21,6 +21,7 @@ from mainspring.cli.enqueue import enqueue
 from mainspring.cli.errors import ExitingGroup
 from mainspring.cli.events import events
 from mainspring.cli.jobs import jobs
+from mainspring.cli.members import members
 from mainspring.cli.next import next_
 from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
@@ -41,7 +42,8 @@ def cli() -> None:
     """Cron that can't miss, can't double, and can tell you why.
 
     Start with `mainspring dev FILE.py`. Exit codes: 0 done, 1 failed or refused, 2 wrong usage or an
-    app that cannot be loaded, 3 the database cannot be reached, 130 or 143 cut short by a signal.
+    app that cannot be loaded, 3 the database cannot be reached, 70 a worker whose handlers would not end,
+    130 or 143 cut short by a signal.
     """
 
 
@@ -57,6 +59,7 @@ for command in (
     workflows,
     queues,
     limits,
+    members,
     top,
     schedules,
     backfill,

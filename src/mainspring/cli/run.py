@@ -49,11 +49,23 @@ def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log every run, successes too.")
 
 
+def _together(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """`-q a -q b` is `-q a,b`."""
+    return ",".join(given) if given else None
+
+
 def worker_options(command: Callable[..., None]) -> Callable[..., None]:
     """How a worker takes and runs jobs."""
     for option in reversed(
         [
-            click.option("-q", "--queues", metavar="A,B", help="Queues to serve; default: default."),
+            click.option(
+                "-q",
+                "--queues",
+                metavar="A,B",
+                multiple=True,
+                callback=_together,
+                help="Queues to serve; default: default.",
+            ),
             click.option("-c", "--concurrency", type=int, metavar="N", help="Jobs in hand at once."),
             click.option("-t", "--threads", type=int, metavar="N", help="Plain functions at once."),
             click.option("--children", type=int, metavar="N", help="Isolated jobs at once."),
@@ -149,12 +161,9 @@ def _serve(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
     from mainspring.engine.log import log_event
-    from mainspring.ops.access.redact import Redaction
 
     app = access.load(_flags(given))
-    set_up_logging(
-        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
-    )
+    set_up_logging(app.settings, sys.stderr, every_run=verbose)
     app.telemetry = app.telemetry.behind(log_event)
     for tight in surroundings():
         logging.getLogger("mainspring").warning(tight)
@@ -179,14 +188,11 @@ def _supervise(
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.supervise import supervise
     from mainspring.engine.log import log_event
-    from mainspring.ops.access.redact import Redaction
 
     # Loaded here too, so that what is wrong with it is said once, and not by every worker.
     app = access.load(_flags(given))
     refuse_memory(app)
-    set_up_logging(
-        app.settings.log, sys.stderr, every_run=verbose, redact=Redaction(app.settings.privacy.redact).text
-    )
+    set_up_logging(app.settings, sys.stderr, every_run=verbose)
     app.telemetry = app.telemetry.behind(log_event)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))

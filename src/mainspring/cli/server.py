@@ -46,7 +46,7 @@ def server(
     told = {f"log.{name.removeprefix('log_')}": value for name, value in log.items()}
     app = access.load({"server.host": host, "server.port": port, **told})
     refuse_memory(app)
-    set_up_logging(app.settings.log, sys.stderr, every_run=False)
+    set_up_logging(app.settings, sys.stderr, every_run=False)
     with naming_the_database(app):
         code = asyncio.run(_serve(app, insecure=insecure))
     click.get_current_context().exit(code)

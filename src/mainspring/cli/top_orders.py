@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from mainspring.cli.author import login_name
 from mainspring.cli.top_panes import Line
 from mainspring.clock import Clock
 from mainspring.model.access import AccessRole, Actor
@@ -29,9 +30,10 @@ class Order:
 
 
 async def obey(order: Order, store: Store, clock: Clock, author: str, redaction: Redaction) -> str:
-    """Carry it out, on record before and after; answer what is to be said."""
-    actor = Actor(name=author, role=AccessRole.ADMIN, via="cli")
-    async with Acts(store, clock, redaction).recorded(actor, order.act, target=order.target) as ending:
+    """Carry it out, on record before and after as any command is; answer what is to be said."""
+    actor = Actor(name=login_name(), role=AccessRole.ADMIN, via="cli")
+    acts, details = Acts(store, clock, redaction), {"author": author}
+    async with acts.recorded(actor, order.act, target=order.target, details=details) as ending:
         said = await order.carry_out(store, clock, author)
         ending.details = {"said": said}
     return said

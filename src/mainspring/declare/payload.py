@@ -166,7 +166,7 @@ def _refuse_scalar(value: object, path: str) -> None:
     if isinstance(value, str):
         _refuse_text(value, path)
     elif isinstance(value, int) and not LEAST_INTEGER <= value <= MOST_INTEGER:
-        raise InvalidArgument(path, type(value), "an integer of at most 64 bits")
+        raise InvalidArgument(path, value, "an integer of at most 64 bits")
     elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidArgument(path, value, "a finite number: JSON has no other")
     elif isinstance(value, Enum) and not isinstance(value, int):

@@ -50,7 +50,7 @@ class On:
         give_up: bool = False,
     ) -> None:
         given = (attempts, base, factor, cap, jitter, shape)
-        if give_up and any(each is not None for each in given):
+        if _valid_switch(give_up, "rule.give_up") and any(each is not None for each in given):
             raise InvalidArgument(
                 "rule.give_up", give_up, "no other option beside it: the job is not tried again"
             )
@@ -60,7 +60,7 @@ class On:
         set_field(self, "base", None if base is None else duration(base, "rule.base"))
         set_field(self, "factor", None if factor is None else _valid_factor(factor, "rule.factor"))
         set_field(self, "cap", None if cap is None else duration(cap, "rule.cap"))
-        set_field(self, "jitter", jitter)
+        set_field(self, "jitter", None if jitter is None else _valid_switch(jitter, "rule.jitter"))
         set_field(self, "shape", None if shape is None else _valid_shape(shape, "rule.shape"))
         set_field(self, "give_up", give_up)
 
@@ -105,7 +105,7 @@ class Retry:
         # A list says itself how long it goes: unless one is given, no cap cuts it.
         uncut = max([_UNSET_CAP, *shaped]) if listed and cap is _UNSET_CAP else cap
         set_field(self, "cap", duration(uncut, "retry.cap"))
-        set_field(self, "jitter", not listed if jitter is None else jitter)
+        set_field(self, "jitter", not listed if jitter is None else _valid_switch(jitter, "retry.jitter"))
         set_field(self, "shape", shaped)
         set_field(self, "rules", _valid_rules(rules))
         if self.cap < self.base:
@@ -192,6 +192,12 @@ def _valid_shape(shape: Shape | Sequence[Duration], field: str) -> str | tuple[t
     raise InvalidArgument(
         field, shape, f"{', '.join(_SHAPES)}, or a list of delays such as ['10s', '1m', '10m']"
     )
+
+
+def _valid_switch(value: bool, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidArgument(field, value, "true or false")
+    return value
 
 
 def _valid_factor(factor: float, field: str) -> float:

@@ -17,5 +17,5 @@ def needs(extra: str, package: str) -> Iterator[None]:
         if (missing.name or "").partition(".")[0] != package:
             raise
         raise InvalidConfig(
-            "target", f"no {package}", f"the extra: pip install mainspring[{extra}]"
+            "target", f"no {package}", f"the extra: pip install 'mainspring[{extra}]'"
         ) from None

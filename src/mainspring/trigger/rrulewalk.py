@@ -165,7 +165,9 @@ def _fitting(parts: DateParts, year: int) -> tuple[int, ...]:
     try:
         from dateutil import rrule
     except ImportError:
-        raise InvalidArgument("rrule", "no dateutil", "the extra: pip install mainspring[calendar]") from None
+        raise InvalidArgument(
+            "rrule", "no dateutil", "the extra: pip install 'mainspring[calendar]'"
+        ) from None
     months = parts.month or (range(1, 13) if parts.freq is Freq.MONTHLY else None)
     has_days = parts.week or parts.year_day or parts.month_day or parts.weekday
     weekdays = parts.weekday if has_days else [(day, 0) for day in range(7)]

@@ -1,0 +1,44 @@
+"""`members`: the processes of the fleet."""
+
+from __future__ import annotations
+
+import click
+
+from mainspring.cli.options import store_options
+from mainspring.cli.output import document, table, when
+from mainspring.cli.session import Access
+from mainspring.ops.queries import Queries
+from mainspring.ops.views import member_id, member_view
+
+
+@click.group()
+def members() -> None:
+    """See which workers and schedulers there are, and what they have in hand."""
+
+
+@members.command("list")
+@click.option("--all", "everybody", is_flag=True, help="Those that are gone, too, while they are on record.")
+@store_options
+def list_members(everybody: bool, access: Access, as_json: bool) -> None:
+    """Workers and schedulers that live, by their start."""
+    found = access.ask(lambda store, clock: Queries(store, clock).members())
+    shown = [each for each in found if each.alive or everybody]
+    if as_json:
+        document([member_view(each) for each in shown])
+        return
+    titles = ["MEMBER", "ROLE", "NAME", "STARTED", "LEASE UNTIL", "ALIVE", "HOLDS", "QUEUES", "VERSION"]
+    rows = [
+        (
+            member_id(each.id),
+            each.role.value,
+            each.name,
+            when(each.started_at),
+            when(each.lease_until),
+            "yes" if each.alive else "no",
+            each.holding,
+            ",".join(each.queues) or None,
+            each.version,
+        )
+        for each in shown
+    ]
+    table(titles, rows, none=f"nobody is alive in {access.where()}")
