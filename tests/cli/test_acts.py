@@ -50,7 +50,7 @@ READING = {
         "dead groups",
         "dead show",
     ),
-    *("workflows list", "workflows show", "workflows graph", "queues list", "limits list"),
+    *("workflows list", "workflows show", "workflows graph", "queues list", "limits list", "members list"),
     *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
     *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
     *("alerts list", "alerts show", "alerts rules", "alerts test", "status", "completion"),

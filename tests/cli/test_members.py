@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+from collections.abc import Callable
 
 from tests.cli.conftest import FINISHES_WITHIN, Shell
 from tests.support.processes import until
 
+Start = Callable[..., subprocess.Popen[str]]
 
-def test_who_lives_is_listed_and_who_is_gone_on_request(shell: Shell) -> None:
+
+def test_who_lives_is_listed_and_who_left_is_not(shell: Shell, started: Start) -> None:
     shell("db", "migrate")
     nobody = shell("members", "list")
-    process = shell.start("worker", "shop", "-n", "ann", "-q", "mail,default")
-    try:
-        until(lambda: shell("members", "list", "--json").data, "the worker to join")
-        [member] = shell("members", "list", "--json").data
-        lines = shell("members", "list").out.splitlines()
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=FINISHES_WITHIN)
-    after, everybody = shell("members", "list"), shell("members", "list", "--all", "--json").data
+    process = started("worker", "shop", "-n", "ann", "-q", "mail,default")
+    until(lambda: shell("members", "list", "--json").data, "the worker to join")
+    [member] = shell("members", "list", "--json").data
+    titles, line = shell("members", "list").out.splitlines()
+    process.send_signal(signal.SIGTERM)
+    process.wait(FINISHES_WITHIN)
 
     assert nobody.err.startswith("nobody is alive in ")
     assert (member["name"], member["role"], member["alive"]) == ("ann", "worker", True)
     assert member["queues"] == ["mail", "default"]
-    assert lines[0].split()[:3] == ["MEMBER", "ROLE", "NAME"]
-    assert lines[1].split()[:3] == [member["id"], "worker", "ann"]
-    assert "mail,default" in lines[1]
-    assert after.err.startswith("nobody is alive in ")
-    assert [each["alive"] for each in everybody] in ([False], [])
+    assert titles.split()[:3] == ["MEMBER", "ROLE", "NAME"]
+    assert line.split()[:3] == [member["id"], "worker", "ann"]
+    assert "mail,default" in line
+    assert shell("members", "list", "--all", "--json").data == []
+
+
+def test_who_was_killed_is_shown_on_request(shell: Shell, started: Start) -> None:
+    shell("db", "migrate")
+    process = started("worker", "shop", "-n", "bob", "--lease", "3s", "--heartbeat", "1s")
+    until(lambda: shell("members", "list", "--json").data, "the worker to join")
+    process.kill()
+    until(lambda: not shell("members", "list", "--json").data, "its lease to end")
+    [member] = shell("members", "list", "--all", "--json").data
+
+    assert (member["name"], member["alive"]) == ("bob", False)
