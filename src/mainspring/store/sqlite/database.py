@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,6 +18,9 @@ class Database:
 
     def __init__(self, path: str, clock: Clock) -> None:
         self.path = path
+        self.turn = asyncio.Lock()
+        """Of a handler to have a transaction. The file has one write lock, and whoever waits for it looks
+        now and then: of hundreds some would never find it free, nor would our own writes between them."""
         # IMMEDIATE takes the write lock at once: a transaction that began as a reader could not
         # wait for it, and would fail as soon as another process had written.
         self._writer = ConnectionThread(

@@ -10,10 +10,11 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from mainspring.errors import AnswerLost, StoreError, UsageError
+from mainspring.errors import AnswerLost, StoreError, StoreUnavailable, UsageError
 from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
@@ -27,6 +28,9 @@ from mainspring.store.sqlite.rows import listed, moment
 from mainspring.store.sqlite.settling import named, settle
 
 T = TypeVar("T")
+
+TURN_WITHIN = timedelta(seconds=30)
+"""How long a handler waits for its turn to have a transaction."""
 
 Command = tuple[Callable[[Session], Any], "asyncio.Future[Any]"]
 
@@ -96,8 +100,9 @@ class _Guest:
 class SQLiteLoan:
     """One transaction of one handler."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_end: Callable[[], None]) -> None:
         self._database = database
+        self._on_end = on_end
         self._thread = database.lend()
         self._commands: SimpleQueue[Command | Callable[[Session], Any]] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
@@ -115,7 +120,7 @@ class SQLiteLoan:
             await self.rollback()
             raise
         if not self._begun.done():
-            await self._database.take_back(self._thread)
+            await self._leave()
             await self._serving  # it says why
 
     async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
@@ -147,7 +152,14 @@ class SQLiteLoan:
         try:
             await self._serving
         finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        try:
             await self._database.take_back(self._thread)
+        finally:
+            on_end, self._on_end = self._on_end, _nothing
+            on_end()
 
     async def _ask(self, work: Callable[[Session], T]) -> T:
         if self._ended:
@@ -185,6 +197,10 @@ def _undo(session: Session) -> None:
     raise Undo
 
 
+def _nothing() -> None:
+    """It has been said."""
+
+
 class SQLiteEffects:
     """EffectStore on SQLite."""
 
@@ -196,7 +212,15 @@ class SQLiteEffects:
         return SQLiteBorrower(self._database.path)
 
     async def lend(self) -> SQLiteLoan:
-        loan = SQLiteLoan(self._database)
+        turn = self._database.turn
+        try:
+            async with asyncio.timeout(TURN_WITHIN.total_seconds()):
+                await turn.acquire()
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"transactions of other handlers kept the SQLite database for {TURN_WITHIN.seconds} s"
+            ) from None
+        loan = SQLiteLoan(self._database, turn.release)
         await loan.begin()
         return loan
 
