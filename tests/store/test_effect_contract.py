@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from mainspring.errors import AnswerLost, StoreUnavailable, UsageError
+from mainspring.errors import AnswerLost, UsageError
 from mainspring.model.fleet import Member, Role
 from mainspring.model.job import Claim, JobState, NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.sqlite import connection as sqlite
-from mainspring.store.sqlite import loan
 from tests.support.desk import DAY, SECOND, Desk, settlement
 
 
@@ -291,23 +290,3 @@ def test_transactions_of_many_handlers_at_once_all_have_their_turn(
         own.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     own.close()
     run(story())
-
-
-@pytest.mark.parametrize("backend", ["sqlite"])  # PostgreSQL has a session for each
-def test_a_turn_that_does_not_come_is_an_error_and_leaves_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loan, "TURN_WITHIN", timedelta(milliseconds=20))
-
-    async def story() -> None:
-        first = await desk.store.lend()
-        with pytest.raises(StoreUnavailable, match="transactions of other handlers"):
-            await desk.store.lend()
-        await first.rollback()
-        again = await desk.store.lend()
-        await again.rollback()
-        await again.rollback()  # twice is no harm
-        last = await desk.store.lend()
-        await last.rollback()
-
-    desk.run(story())
