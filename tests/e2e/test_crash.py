@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -77,7 +76,7 @@ def test_a_job_that_ends_its_process_is_done_by_another_and_counts_a_crash(site:
 
 def _freeze(site: Site, victim: Process, ids: list[int]) -> tuple[set[int], set[int]]:
     """Stop it wherever it is, and see what it holds and what it has settled: neither changes now."""
-    victim.signal(signal.SIGSTOP)
+    victim.freeze()
     member_id = site.member(victim).id
 
     def looked() -> tuple[set[int], set[int]]:

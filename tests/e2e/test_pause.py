@@ -23,7 +23,7 @@ def test_a_worker_frozen_beyond_its_lease_changes_nothing_and_rejoins(site: Site
     frozen = site.worker("frozen", *OPTIONS)
     ids = site.put([work.job(2)] * 2 + [labour.job(2)] * 2)
     until(lambda: len(site.effects.of("start", by=frozen)) == 4, "4 starts")
-    frozen.signal(signal.SIGSTOP)
+    site.freeze(frozen)
     other = site.worker("other", *OPTIONS)
     until(lambda: len(site.effects.of("start", by=other)) == 4, "the other worker to begin the jobs")
 
@@ -57,7 +57,7 @@ def test_a_settlement_that_was_under_way_when_its_worker_froze_is_refused(site: 
     with contextlib.closing(sqlite3.connect(site.url.removeprefix("sqlite:///"))) as lock:
         lock.execute("BEGIN IMMEDIATE")
         until(lambda: site.effects.of("end", by=frozen), "the handler to end")
-        frozen.signal(signal.SIGSTOP)
+        frozen.freeze()  # while the lock is another's: it cannot be stopped with it
     other = site.worker("other", *OPTIONS)
     until(lambda: site.effects.of("start", by=other), "the other worker to begin the job")
 

@@ -6,12 +6,15 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
 from mainspring.model.limit import Gate
 from mainspring.store.opener import open_store
+from mainspring.store.postgres import lines
 from tests.engine.kit import until_async
 from tests.support.postgres import PostgresServer
 
@@ -57,5 +60,21 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
         assert all(claim.queue == claim.task for claim in claims)
         for store in (producer, other, worker):
             await store.close()
+
+    run(story())
+
+
+def test_lines_that_are_known_are_found_though_the_cache_is_emptied_meanwhile(
+    postgres_url: str, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MOST_KNOWN", 0)
+
+    async def story() -> None:
+        store = open_store(postgres_url, clock=SystemClock())
+        await store.insert([job("one", gates=(ONE,))], at=None)
+        another = Gate(name="tenant", key="beta", concurrency=1)
+        ids = await store.insert([job("one", gates=(ONE,)), job("two", gates=(another,))], at=None)
+        assert len(ids) == 2
+        await store.close()
 
     run(story())

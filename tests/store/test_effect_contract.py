@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
 from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mainspring.errors import AnswerLost, UsageError
-from mainspring.model.fleet import Member, Role
-from mainspring.model.job import Claim, JobState, NewJob
+from mainspring.model.job import Claim, JobState
 from mainspring.model.settlement import Verdict
-from mainspring.store.opener import open_store
-from mainspring.store.sqlite import connection as sqlite
 from tests.support.desk import DAY, SECOND, Desk, settlement
 
 
@@ -262,31 +255,3 @@ def test_a_session_that_breaks_before_the_commit_has_committed_nothing(desk: Des
     assert desk.run(work()) is False
     assert orders() == []
     assert desk.job(claim.job_id).state is JobState.RUNNING
-
-
-def test_transactions_of_many_handlers_at_once_all_have_their_turn(
-    run: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Each has the one lock of the file for longer than anybody waits for it.
-    monkeypatch.setattr(sqlite, "LOOKS", 0)
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", timedelta(milliseconds=10))
-    store = open_store(f"sqlite:///{tmp_path / 'jobs.db'}", clock=clock)
-
-    async def pay(claim: Claim) -> bool:
-        lent = await store.lend()
-        await lent.connection.execute("INSERT INTO orders VALUES (?)", claim.job_id)
-        await asyncio.sleep(0.02)
-        return await lent.commit(settlement(claim, Verdict.SUCCEEDED), at=clock.stamp())
-
-    async def story() -> None:
-        await store.migrate()
-        await store.join(Member(id=1, role=Role.WORKER, name="w"), lease=DAY, at=clock.stamp())
-        await store.insert([NewJob(task="pay", payload=b"{}")] * 40, at=clock.stamp())
-        claims = await store.claim(1, queues=["default"], tasks=["pay"], limit=40, at=clock.stamp())
-        assert await asyncio.gather(*(pay(claim) for claim in claims)) == [True] * 40
-        await store.close()
-
-    with sqlite3.connect(tmp_path / "jobs.db") as own:
-        own.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
-    own.close()
-    run(story())

@@ -129,6 +129,12 @@ class Process:
         self._popen.send_signal(number)
         return at
 
+    def freeze(self) -> None:
+        """SIGSTOP, and wait until it stands: the signal is sent at once and obeyed a moment later, and in
+        that moment it may still take a lock."""
+        self.signal(signal.SIGSTOP)
+        until(lambda: _is_stopped(self.pid), f"{self.name} to stop")
+
     def kill(self) -> float:
         """SIGKILL, and wait for the end; answer when it was sent."""
         at = self.signal(signal.SIGKILL)
@@ -163,7 +169,7 @@ class Process:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether every thread of it stands: a signal is sent at once and obeyed a moment later."""
+    """Whether every thread of it stands."""
     tasks = Path(f"/proc/{pid}/task")
     if not tasks.exists():  # no such folder on this system: ask for the process
         state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
@@ -238,8 +244,7 @@ class Site:
         ours = [Path(self.url.removeprefix("sqlite:///"))] if self.url.startswith("sqlite:") else []
 
         def stands() -> bool:
-            process.signal(signal.SIGSTOP)
-            until(lambda: _is_stopped(process.pid), f"{process.name} to stop")
+            process.freeze()
             if not any(_is_locked(file) for file in [*ours, *files]):
                 return True
             process.signal(signal.SIGCONT)

@@ -37,13 +37,15 @@ class Claiming:
     async def claim(
         self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
     ) -> list[Claim]:
+        # Under numbers that mean something else by now, it would bring other tasks' jobs.
+        life = self._database.lives.count
         queue_ids = await self._names.queue_ids(queues)
         task_ids = await self._names.task_ids(tasks)
 
         rows: list[Record] = []
         looks = 0
         for stretch in self._hints.looks(queue_ids, task_ids):
-            found = await self._seek(stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
+            found = await self._seek(life, stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
             rows += found
             looks += bool(found)
             if len(rows) == limit:
@@ -54,6 +56,7 @@ class Claiming:
 
     async def _seek(
         self,
+        life: int,
         stretch: Stretch | None,
         worker_id: int,
         queue_ids: list[int],
@@ -69,6 +72,7 @@ class Claiming:
         until_run_at, until_id = (stretch and stretch.until) or (None, None)
         began = self._clock.monotonic()
         rows = await self._relaxed(
+            life,
             "claim_jobs",
             worker_id=worker_id,
             queue_ids=queue_ids,
@@ -98,9 +102,9 @@ class Claiming:
         await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
         return [to_claim(row, worker_id, self._names) for row in rows]
 
-    async def _relaxed(self, statement: str, **params: object) -> list[Record]:
+    async def _relaxed(self, life: int, statement: str, **params: object) -> list[Record]:
         try:
-            return await self._database.relaxed(statement, **params)
+            return await self._database.relaxed_as_of(life, statement, **params)
         except AnswerLost as lost:
             self._lost_sessions.append(lost.session)
             raise

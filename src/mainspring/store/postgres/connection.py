@@ -120,6 +120,11 @@ class Database:
         """The same for what may be lost in a crash of the server."""
         return await self._alone(statement, params, relaxed=True)
 
+    async def relaxed_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
+        """Both: numbers of that life, and it may be lost."""
+        self.lives.require(life)
+        return await self._alone(statement, params, relaxed=True, life=life)
+
     async def _alone(
         self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None = None
     ) -> list[Record]:

@@ -18,14 +18,15 @@ class Names:
         self._queues: dict[int, str] = {}
         self._tasks: dict[int, str] = {}
         self._lanes: set[tuple[int, int]] = set()
-        self._stale = False
-        """Whether names have to be read again. Those there are stay: a call under way may need them."""
+        self._read_in = database.lives.count
+        """The life in which all names were read. In another one they are read again, and those there are
+        stay until then: a call under way may need them."""
         for known in (self._queue_ids, self._task_ids, self._lanes):
             database.lives.on_change(known.clear)
-        database.lives.on_change(self._age)
 
-    def _age(self) -> None:
-        self._stale = True
+    @property
+    def _is_old(self) -> bool:
+        return self._read_in != self._database.lives.count
 
     async def queue_ids(self, names: Iterable[str]) -> list[int]:
         """Numbers of these queues, made where they are new."""
@@ -56,25 +57,30 @@ class Names:
     ) -> None:
         """Make sure these numbers, which others may have made, can be read back as names. Whoever is
         in a transaction says so: waiting for a second session while holding one may take for ever."""
-        if self._stale or not (self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)):
+        if self._is_old or not (
+            self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)
+        ):
             await self.refresh(within=within)
 
     async def know(
         self, queues: Iterable[str], tasks: Iterable[str], *, within: Transaction | None = None
     ) -> None:
         """Make sure the numbers of these names, which were given long ago, are known here."""
-        if self._stale or not (self._queue_ids.keys() >= set(queues) and self._task_ids.keys() >= set(tasks)):
+        if self._is_old or not (
+            self._queue_ids.keys() >= set(queues) and self._task_ids.keys() >= set(tasks)
+        ):
             await self.refresh(within=within)
 
     async def refresh(self, *, within: Transaction | None = None) -> None:
         """Read every name there is."""
-        self._stale = False
+        life = self._database.lives.count
         for row in await (within or self._database).fetch("all_names"):
             known = (
                 (self._queue_ids, self._queues) if row["kind"] == "queue" else (self._task_ids, self._tasks)
             )
             known[0][row["name"]] = row["id"]
             known[1][row["id"]] = row["name"]
+        self._read_in = life
 
     def queue(self, queue_id: int) -> str:
         """The name behind a number that has been learnt."""

@@ -18,8 +18,9 @@ class PostgresRequests(PostgresJobs):
     """RequestStore on PostgreSQL."""
 
     async def insert_once(self, request: RequestKey, jobs: Sequence[NewJob], *, at: Stamp) -> Answered:
-        batch = await self._batch(jobs)
-        answered = await self._resolved(batch, lambda: _insert_once(self._database, request, batch, at))
+        batch, answered = await self._written(
+            jobs, lambda batch: _insert_once(self._database, request, batch, at)
+        )
         if answered is None:
             # It was written, and its answer is on record beside it.
             answered = await _insert_once(self._database, request, batch, at)
@@ -31,7 +32,7 @@ class PostgresRequests(PostgresJobs):
 
 async def _insert_once(database: Database, request: RequestKey, batch: Batch, at: Stamp) -> Answered:
     place = {"caller": request.caller, "key": request.key}
-    async with database.transaction("insert_jobs") as transaction:
+    async with database.transaction("insert_jobs", life=batch.life) as transaction:
         # Whoever comes second waits here for the first, and finds its answer.
         [row] = await transaction.fetch("add_request", **place, digest=request.digest, at=at)
         if row["answer"] is not None:
