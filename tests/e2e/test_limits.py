@@ -54,7 +54,6 @@ def gates(site: Site) -> list[GateInfo]:
 def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, record_property: Record) -> None:
     fleet = workers(site, 8, "-c", "4")
     until(lambda: all(each.says(" started ") for each in fleet), "all workers to have started")
-    victims = fleet[:2]
     many = 200 if site.url.startswith("postgres") else 100
     common = site.put([shared.job(0.1)] * many)
     own = {tenant: site.put([owned.job(tenant, 0.1)] * (many // 3)) for tenant in TENANTS}
@@ -62,9 +61,11 @@ def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, rec
     until(lambda: len(site.effects.jobs("end")) > len(ids) // 5, "a fifth of the jobs to end")
 
     held: dict[tuple[int, int], float] = {}
-    for victim in victims:
-        for run in _stopped_at_work(site, victim):
-            held[run.job, run.fence] = time.monotonic()
+    victims: list[Process] = []
+    for _ in range(2):
+        victim, runs_in_hand = _stopped_at_work(site, [each for each in fleet if each not in victims])
+        victims.append(victim)
+        held |= {(run.job, run.fence): time.monotonic() for run in runs_in_hand}
     for victim in victims:
         victim.kill()
     until(lambda: ended(site), "all jobs to end", within=80)
@@ -87,19 +88,27 @@ def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, rec
     record_property("runs that were killed", len(held))
 
 
-def _stopped_at_work(site: Site, victim: Process) -> list[Effect]:
-    """Stop it, for good, with work in hand; answer the runs it was at."""
+def _stopped_at_work(site: Site, fleet: Sequence[Process]) -> tuple[Process, list[Effect]]:
+    """Stop one of them, for good, with work in hand; answer which, and the runs it was at. Whoever is at work
+    is tried: one that is stopped and let go again and again would hardly come to have any."""
 
-    def caught() -> list[Effect]:
-        site.freeze(victim)
-        over = {(each.job, each.fence) for each in site.effects.all() if each.event != "start"}
-        begun = site.effects.of("start", by=victim)
-        if found := [each for each in begun if (each.job, each.fence) not in over]:
-            return found
-        victim.signal(signal.SIGCONT)
-        return []
+    def caught() -> tuple[Process, list[Effect]] | None:
+        busy = [each for each in fleet if _in_hand(site, each)]
+        for victim in busy[:1]:
+            site.freeze(victim)
+            if found := _in_hand(site, victim):
+                return victim, found
+            victim.signal(signal.SIGCONT)
+        return None
 
-    return until(caught, f"{victim.name} to be stopped at work")
+    return until(caught, "somebody to be stopped at work")
+
+
+def _in_hand(site: Site, process: Process) -> list[Effect]:
+    """Its runs that began and have not ended."""
+    over = {(each.job, each.fence) for each in site.effects.all() if each.event != "start"}
+    begun = site.effects.of("start", by=process)
+    return [each for each in begun if (each.job, each.fence) not in over]
 
 
 def _runs(effects: Sequence[Effect], killed: dict[tuple[int, int], float]) -> dict[int, list[Run]]:
