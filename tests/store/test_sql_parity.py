@@ -26,6 +26,7 @@ ONLY_POSTGRES = {
         "known_ids",
         "key_holders",
         # One is inserted without arrays; SQLite binds rows one by one anyway.
+        "insert_due_job",
         "insert_job",
         # SQLite notes the run as for every other verdict.
         "settle_discarded",

@@ -74,6 +74,9 @@ SQL = {name: numbered(text) for name, text in TEXTS.items()}
 
 CONNECT_WITHIN = timedelta(seconds=5)
 MIGRATE_WITHIN = timedelta(hours=2)
+REPEATED = "insert_due_job"
+"""What is done once for each job. It answers nothing: where a migration changes what is answered, the driver
+prepares anew what it looks for itself, and nothing else."""
 LENT = 16
 """Transactions of handlers that one process has open at a time; others wait for theirs."""
 
@@ -129,19 +132,20 @@ class Database:
         self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None = None
     ) -> list[Record]:
         pool = self._pools.get(relaxed)
-        connection = None if pool is None or self._pooled or self._closed else pool.at_hand()
-        if pool is None or connection is None:
+        kept = None if pool is None or self._pooled or self._closed else pool.at_hand()
+        if pool is None or kept is None:
             return await self._slowly(statement, params, relaxed=relaxed, life=life)
         # As below, without what only trouble needs: this is done for every job that is put in.
         sql, names = SQL[statement]
-        session = self._sessions.get(connection.get_server_pid())  # before it may be gone
+        run = kept.repeat if statement == REPEATED else kept.fetch
+        session = self._sessions.get(kept.connection.get_server_pid())  # before it may be gone
         try:
-            rows = await connection.fetch(sql, *[params[name] for name in names])
+            rows = await run(sql, [params[name] for name in names])
         except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised
-            return await self._in_trouble(pool, connection, statement, params, session, error)
-        if not pool.keep(connection):
+            return await self._in_trouble(pool, kept.connection, statement, params, session, error)
+        if not pool.keep(kept):
             with released():
-                await pool.give_back(connection, well=True)
+                await pool.give_back(kept.connection, well=True)
         return rows
 
     async def _in_trouble(

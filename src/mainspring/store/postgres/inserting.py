@@ -49,15 +49,6 @@ class Batch(Value, frozen=True, kw_only=True):
         )
 
     @property
-    def statement(self) -> str:
-        """What writes the rows."""
-        if self.steps is not None:
-            return "insert_workflow_jobs"
-        if self.line_ids is not None:
-            return "insert_limited_jobs"
-        return "insert_job" if len(self.jobs) == 1 else "insert_jobs"
-
-    @property
     def expiring(self) -> bool:
         """Whether any of the jobs has a deadline."""
         return any(job.expires is not None or job.expires_at is not None for job in self.jobs)
@@ -67,16 +58,20 @@ class Batch(Value, frozen=True, kw_only=True):
         """Whether any of the jobs goes on with a trace."""
         return any(job.trace is not None for job in self.jobs)
 
-    def params(self, at: Stamp) -> dict[str, object]:
-        """What the statement wants."""
-        if self.statement == "insert_job":
-            return self._one(at)
+    def call(self, at: Stamp) -> tuple[str, dict[str, object]]:
+        """The statement that writes the rows, and what it wants."""
+        if self.steps is not None:
+            return "insert_workflow_jobs", self._many(at) | {
+                "workflow_ids": [step.workflow_id for step in self.steps],
+                "fences": [step.fence for step in self.steps],
+            }
+        if self.line_ids is not None:
+            return "insert_limited_jobs", self._many(at)
+        return self._one(at) if len(self.jobs) == 1 else ("insert_jobs", self._many(at))
+
+    def _many(self, at: Stamp) -> dict[str, object]:
         jobs, expiring = self.jobs, self.expiring
-        of_steps = {
-            "workflow_ids": [step.workflow_id for step in self.steps or ()],
-            "fences": [step.fence for step in self.steps or ()],
-        }
-        return of_steps | {
+        return {
             "expires_ats": [job.expires_at for job in jobs] if expiring else None,
             "expires": [job.expires for job in jobs] if expiring else None,
             "traces": [job.trace for job in jobs] if self.traced else None,
@@ -92,22 +87,25 @@ class Batch(Value, frozen=True, kw_only=True):
             "at": at,
         }
 
-    def _one(self, at: Stamp) -> dict[str, object]:
-        [job] = self.jobs
-        return {
+    def _one(self, at: Stamp) -> tuple[str, dict[str, object]]:
+        job = self.jobs[0]
+        plain = {
             "id": self.ids[0],
             "queue_id": self.queue_ids[0],
             "task_id": self.task_ids[0],
             "priority": job.priority,
-            "run_at": job.run_at,
-            "delay": job.delay,
             "max_attempts": job.max_attempts,
             "payload": job.payload,
+        }
+        more = {
+            "run_at": job.run_at,
+            "delay": job.delay,
             "expires_at": job.expires_at,
             "expires": job.expires,
             "trace": job.trace,
             "at": at,
         }
+        return ("insert_job", plain | more) if any(more.values()) else ("insert_due_job", plain)
 
 
 async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
@@ -129,7 +127,8 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
             records = _with_steps(records, batch.steps, traces)
         await transaction.copy("jobs", columns, records)
     elif batch.jobs:
-        await transaction.fetch(batch.statement, **batch.params(at))
+        statement, params = batch.call(at)
+        await transaction.fetch(statement, **params)
 
 
 def _records(batch: Batch, now: datetime) -> Iterator[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
@@ -228,7 +227,8 @@ class PostgresJobs:
             async with self._database.transaction("insert_jobs", life=batch.life) as transaction:
                 await insert(transaction, batch, at)
         else:
-            await self._database.fetch_as_of(batch.life, batch.statement, **batch.params(at))
+            statement, params = batch.call(at)
+            await self._database.fetch_as_of(batch.life, statement, **params)
 
     async def _written(
         self, jobs: Sequence[NewJob], write: Callable[[Batch], Awaitable[T]]
@@ -237,23 +237,17 @@ class PostgresJobs:
         while True:
             batch = self._at_hand(jobs) or await self._batch(jobs)
             try:
-                return batch, await self._resolved(batch, functools.partial(write, batch))
+                return batch, await write(batch)
             except NewServer:
                 pass  # nothing was written, and its numbers may mean something else there: all are asked anew
-
-    async def _resolved(self, batch: Batch, write: Callable[[], Awaitable[T]]) -> T | None:
-        """Write a batch, once; None when it was written but the answer is lost."""
-        give_up = self._clock.monotonic() + RESOLVE_WITHIN.total_seconds()
-        while True:
-            try:
-                return await write()
             except AnswerLost as lost:
-                if await self._arrived(batch.ids, lost, give_up):
-                    return None
+                if await self._arrived(batch.ids, lost):
+                    return batch, None
 
-    async def _arrived(self, ids: list[int], lost: AnswerLost, give_up: float) -> bool:
+    async def _arrived(self, ids: list[int], lost: AnswerLost) -> bool:
         """Whether an insert whose answer was lost has happened. Its session is ended first, so
         that the answer cannot change afterwards; an insert is whole or not at all."""
+        give_up = self._clock.monotonic() + RESOLVE_WITHIN.total_seconds()
         while True:
             try:
                 await self._database.end_session(lost.session)

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 else:
     Driver = asyncpg.Connection
 
-PLAIN = frozenset({"insert_job", "insert_jobs", "insert_limited_jobs", "reserve_ids", "now", "server_now"})
+PLAIN = frozenset(
+    {
+        "insert_due_job",
+        "insert_job",
+        "insert_jobs",
+        "insert_limited_jobs",
+        "reserve_ids",
+        "now",
+        "server_now",
+    }
+)
 """They read no table, so there is no plan to steer: they take one round trip, and no transaction around."""
 _TYPES = ("bigint", "bool", "bytea", "int", "interval", "jsonb", "smallint", "text", "timestamptz")
 """Our statements take and answer arrays of these. The driver asks about each, once for a connection."""

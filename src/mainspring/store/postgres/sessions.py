@@ -10,13 +10,42 @@ import asyncpg
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
+    from asyncpg.prepared_stmt import PreparedStatement
 
-    Connection = PoolConnectionProxy[asyncpg.Record]
-    Pool = asyncpg.Pool[asyncpg.Record]
+    Record = asyncpg.Record
+    Connection = PoolConnectionProxy[Record]
+    Pool = asyncpg.Pool[Record]
+    Prepared = PreparedStatement[Record]
 
 AT_HAND = 2
 """Sessions that are kept out of the pool between two statements: a worker has two under way at a time."""
+SETTLED = 8
+"""Statements in a row after which a session is likely to stay at hand."""
 RELEASE_WITHIN = timedelta(seconds=1)
+
+
+class Kept:
+    """A session at hand, and what was prepared on it. The pool takes that away when it gets it back."""
+
+    __slots__ = ("_prepared", "_times", "connection")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._times = 0
+        self._prepared: dict[str, Prepared] = {}
+
+    async def fetch(self, sql: str, args: list[object]) -> list[Record]:
+        return await self.connection.fetch(sql, *args)
+
+    async def repeat(self, sql: str, args: list[object]) -> list[Record]:
+        """The same for a statement that comes again and again: the driver need not look for it."""
+        prepared = self._prepared.get(sql)
+        if prepared is None:
+            self._times += 1
+            if self._times <= SETTLED:
+                return await self.connection.fetch(sql, *args)
+            prepared = self._prepared[sql] = await self.connection.prepare(sql)
+        return await prepared.fetch(*args)
 
 
 class Sessions:
@@ -25,32 +54,32 @@ class Sessions:
     def __init__(self, pool: Pool, timeout: timedelta) -> None:
         self._pool = pool
         self._timeout = timeout.total_seconds()
-        self._at_hand: list[Connection] = []
+        self._at_hand: list[Kept] = []
         self._asking = 0
         self._closed = False
 
-    def at_hand(self) -> Connection | None:
+    def at_hand(self) -> Kept | None:
         """One that nobody else has, if it can be had without waiting."""
         while self._at_hand:
-            connection = self._at_hand.pop()
-            if _is_open(connection):
-                return connection
+            kept = self._at_hand.pop()
+            if _is_open(kept.connection):
+                return kept
         return None
 
-    def keep(self, connection: Connection) -> bool:
+    def keep(self, kept: Kept) -> bool:
         """Whether one that did what it was asked could be kept at hand; else it is to be given back."""
         # Whoever waits at the pool would not see what is kept out of it. One whose server has gone since is
         # found out, and left to the pool, when it is wanted.
         if self._asking or self._closed or len(self._at_hand) >= AT_HAND:
             return False
-        self._at_hand.append(connection)
+        self._at_hand.append(kept)
         return True
 
     async def take(self) -> Connection:
         """One that nobody else has."""
-        connection = self.at_hand()
-        if connection is not None:
-            return connection
+        kept = self.at_hand()
+        if kept is not None:
+            return kept.connection
         self._asking += 1
         try:
             return await self._pool.acquire(timeout=self._timeout)
@@ -59,15 +88,15 @@ class Sessions:
 
     async def give_back(self, connection: Connection, *, well: bool) -> None:
         """It is not needed any more; `well` says that it did what it was asked, and is at rest."""
-        if not (well and self.keep(connection)):
+        if not (well and self.keep(Kept(connection))):
             await self._release(connection)
 
     async def close(self, within: timedelta) -> None:
         """Let go of all of them; statements under way get this long to end."""
         self._closed = True
         async with asyncio.timeout(within.total_seconds()):
-            while (connection := self.at_hand()) is not None:
-                await self._release(connection)
+            while (kept := self.at_hand()) is not None:
+                await self._release(kept.connection)
             await self._pool.close()
 
     def terminate(self) -> None:

@@ -2,8 +2,13 @@
 -- Ids are taken before the insert, in blocks: an insert whose answer was lost can be looked up.
 SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :count);
 
+-- name: insert_due_job
+-- The same as insert_job for one that is due at once and has nothing else, which is what most calls are about.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
+VALUES (:id, :queue_id, :task_id, :priority, now(), now(), :max_attempts, :payload);
+
 -- name: insert_job
--- The same as insert_jobs for one, which is what most calls are about: eleven arrays of one take longer than the insert.
+-- The same as insert_jobs for one: eleven arrays of one take longer than the insert.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
 VALUES (:id, :queue_id, :task_id, :priority,
         coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval), coalesce(:at::timestamptz, now()),
