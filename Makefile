@@ -35,7 +35,7 @@ fmt: $(DEV_STAMP) ## Format, and fix what can be fixed
 schema: $(DEV_STAMP) ## Rewrite the schema snapshots from the migrations
 	$(BIN)/python -m tests.support.schema --write
 
-bench: $(DEV_STAMP) ## Measure ours on both stores, about ten minutes (ARGS='--only drain pickup')
+bench: $(DEV_STAMP) ## Measure ours on both stores, a quarter of an hour (ARGS='--only drain pickup')
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-peers: $(DEV_STAMP) ## Measure ours beside the others, almost two hours (ARGS='--peers pgqueuer --workloads drain')

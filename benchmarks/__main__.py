@@ -1,4 +1,4 @@
-"""`make bench`: every measure of ours on both stores, durable, about ten minutes.
+"""`make bench`: every measure of ours on both stores, durable, about a quarter of an hour.
 
 Only some of them with `--only drain pickup`; `--scale 0.01` to try the harness out.
 """
@@ -30,7 +30,8 @@ from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
 
 KILLS = 12
-CONCURRENCY = 200
+CONCURRENCY = 1000
+"""As beside others."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,21 @@ def steps(jobs: int, concurrency: int) -> list[Step]:
         Step("enqueue", lambda bench: measures.enqueue(bench, jobs), 3),
         Step("drain", lambda bench: measures.drain(bench, jobs, 1, concurrency), 3),
         Step("drain", lambda bench: measures.drain(bench, jobs, 2, concurrency), 3),
-        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 1, concurrency)),
-        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 2, concurrency)),
+        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 1, concurrency), 3),
+        Step("drain", lambda bench: measures.drain(bench, jobs * 10, 2, concurrency), 3),
         Step("drain", lambda bench: measures.drain(bench, jobs * 50, 1, concurrency)),
-        Step("unsynced", lambda bench: measures.unsynced(bench, jobs, concurrency)),
+        Step("unsynced", lambda bench: measures.unsynced(bench, jobs, concurrency), 3),
         Step("handlers", lambda bench: measures.handlers(bench, jobs, concurrency)),
         Step("fair", lambda bench: fair.fair(bench, jobs * 5, concurrency)),
-        Step("pickup", lambda bench: measures.pickup(bench, max(min(jobs // 100, 200), 20))),
+        Step("pickup", lambda bench: measures.pickup(bench, max(min(jobs // 100, 200), 20)), 3),
         Step("herd", lambda bench: measures.herd(bench, jobs * 5)),
-        Step("lateness", lambda bench: measures.lateness(bench, jobs // 20)),
-        Step("lateness", lambda bench: measures.lateness(bench, jobs // 2)),
+        Step("lateness", lambda bench: measures.lateness(bench, jobs // 20), 3),
+        Step("lateness", lambda bench: measures.lateness(bench, jobs // 2), 3),
         Step("rest", lambda bench: measures.rest(bench, jobs * 50)),
         Step("failover", lambda bench: fleet.failover(bench, KILLS)),
         Step("fleet", lambda bench: fleet.herd(bench, jobs // 20, 1)),
-        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 1)),
-        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 2)),
+        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 1), 3),
+        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 2), 3),
         Step("features", lambda bench: features(bench, jobs // 4, concurrency)),
     ]
 

@@ -10,7 +10,7 @@ test makes it again and compares.
 
 | | |
 |---|---|
-| `make bench` | ours on both stores, about ten minutes |
+| `make bench` | ours on both stores, a quarter of an hour |
 | `make bench-peers` | ours and the others in one run, almost two hours; `ARGS='--peers rq'` for a part |
 | `make bench-growth` | how costs grow: backlog, history, schedules, workers, half an hour under load |
 | `make bench-workflows`, `make bench-pages` | [workflows](workflows.md), [pages over full tables](reads.md) |
