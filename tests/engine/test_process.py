@@ -7,19 +7,22 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
+from mainspring.declare.handle import JobHandle
 from mainspring.engine.process import Process
 from mainspring.errors import UsageError
 from mainspring.model.fleet import Role
 from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState
+from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.serve import serve
+from mainspring.store.postgres import sweep
 from mainspring.sync import Portal
 from mainspring.telemetry import ProcessStopped, RunStarted, Telemetry
 from tests.engine.kit import Heard, until, until_async
@@ -62,6 +65,34 @@ def test_a_burst_ends_when_nothing_is_left(shop: Shop, run: Any) -> None:
         assert [(await shop.job(handle.id)).state for handle in handles] == [JobState.SUCCEEDED] * 100
         store = await shop.app.store()
         assert await store.members(at=None) == []
+
+    run(story())
+
+
+def test_a_burst_does_not_end_before_a_job_that_came_to_be_due_late(
+    shop: Shop, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever claims from PostgreSQL does not look there again while this test lasts.
+    monkeypatch.setattr(sweep, "NEAR_SHARE", 1e9)
+    monkeypatch.setattr(sweep, "NEAR_EVERY", 1e9)
+    late: list[JobHandle[None]] = []
+
+    @shop.app.task
+    async def first(n: int) -> None:
+        if n == 2:
+            put = NewJob(task="last", payload=b"{}", run_at=datetime.now(UTC) - timedelta(hours=3))
+            late.extend(await shop.app.aenqueue([put]))
+
+    @shop.app.task
+    async def last() -> None:
+        pass
+
+    async def story() -> None:
+        await shop.app.aenqueue_many(first.job(n) for n in range(3))
+        async with asyncio.timeout(30):
+            await serve(shop.app, burst=True, scheduler=False)
+        [handle] = late
+        assert (await shop.job(handle.id)).state is JobState.SUCCEEDED
 
     run(story())
 

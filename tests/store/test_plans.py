@@ -251,6 +251,31 @@ def test_looking_for_held_postgres_jobs_keeps_to_the_index(explain):
     assert plan.pages < 2 * FEW_PAGES
 
 
+def test_releasing_held_postgres_jobs_is_planned_for_a_herd_while_the_queue_is_empty(postgres_url, run):
+    """A plan is kept: this one is made of what was left when all was done, and used when all are due."""
+
+    async def planned():
+        connection = await asyncpg.connect(postgres_url, server_settings=steering.STEERING)
+        await connection.execute(
+            """INSERT INTO mainspring.jobs
+                   (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload)
+               SELECT n, now(), now(), 1, 1, 0, 1, ''::bytea FROM generate_series(1, 1000) n"""
+        )
+        for step in ("ANALYZE", "DELETE FROM", "VACUUM ANALYZE"):
+            await connection.execute(f"{step} mainspring.jobs")
+        sql, _ = postgres.SQL["release_held"]
+        await connection.execute(f"PREPARE statement AS {sql}")
+        [tree] = json.loads(await connection.fetchval("EXPLAIN (FORMAT JSON) EXECUTE statement (NULL)"))
+        await connection.close()
+        return Plan(tree)
+
+    plan = run(planned())
+
+    assert plan.indexes("jobs") == {"jobs_held", "jobs_schedule", "jobs_pkey"}
+    assert re.search(r"\(schedule_id = first.schedule_id\)", plan.conditions("jobs_schedule"))
+    assert re.search(r"\(id = ANY ", plan.conditions("jobs_pkey"))
+
+
 def test_looking_for_late_postgres_jobs_keeps_to_their_index(explain):
     plan = explain("expire_jobs", limit=1000, error="{}", at=NOW)
 

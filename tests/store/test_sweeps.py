@@ -102,3 +102,30 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
 
     assert (len(found), set(found.values())) == (JOBS, {1})
     assert any(stretch and stretch.after and stretch.until for stretch in looks), "no piece was looked at"
+
+
+def test_a_claim_that_looks_everywhere_misses_nothing(stores, clock, run, monkeypatch):
+    monkeypatch.setattr(sweep, "NEAR_SHARE", 1e9)
+    monkeypatch.setattr(sweep, "NEAR_EVERY", 1e9)
+    monkeypatch.setattr(sweep, "IDLE_SHARE", 1e9)
+    claiming, other = stores
+
+    async def claim(**options):
+        asked = {"queues": QUEUES, "tasks": ["t"], "limit": 3, "at": clock.stamp()}
+        return [each.job_id for each in await claiming.claim(1, **asked, **options)]
+
+    async def put(back):
+        new = NewJob(task="t", payload=b"x", queue="a", run_at=clock.now() - back)
+        [job_id] = await other.insert([new], at=clock.now())
+        return job_id
+
+    async def story():
+        await claiming.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        first = await put(timedelta())
+        assert await claim() == [first]
+        await claim()  # whatever is owed from the start
+        late = await put(timedelta(hours=3))
+        assert await claim() == [], "nobody looks there yet"
+        assert await claim(everywhere=True) == [late]
+
+    run(story())

@@ -96,7 +96,13 @@ class Claimer:
         self._gathering = False
         try:
             claims = await self._queue.claim(
-                worker_id, queues=self._queues(), tasks=self._tasks(), limit=asked, at=self._clock.stamp()
+                worker_id,
+                queues=self._queues(),
+                tasks=self._tasks(),
+                limit=asked,
+                at=self._clock.stamp(),
+                # What it does not find then is taken for not being there.
+                everywhere=quiet and self.relieve is not None,
             )
             self._take(claims, worker_id)
         except BaseException:

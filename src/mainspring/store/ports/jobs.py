@@ -28,13 +28,21 @@ class JobQueue(Protocol):
         for it. Raises DuplicateJob, and writes nothing, where a key says so."""
 
     async def claim(
-        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+        self,
+        worker_id: int,
+        *,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        at: Stamp,
+        everywhere: bool = False,
     ) -> list[Claim]:
         """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
 
         Best first: highest priority, then earliest `run_at`, then lowest id. Nothing is handed to
         a worker whose lease has ended. No attempt is counted. May be lost in a database crash:
-        the job is then simply due again.
+        the job is then simply due again. Unless asked to look `everywhere`, it may miss for a while a job
+        that came to be due late, before others that were claimed.
         """
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

@@ -14,7 +14,7 @@ from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints, Key
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim
-from mainspring.store.postgres.sweep import Place, Stretch
+from mainspring.store.postgres.sweep import EVERYTHING, Place, Stretch
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
@@ -35,7 +35,14 @@ class Claiming:
         self._lost_sessions: list[object] = []
 
     async def claim(
-        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+        self,
+        worker_id: int,
+        *,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        at: Stamp,
+        everywhere: bool = False,
     ) -> list[Claim]:
         # Under numbers that mean something else by now, it would bring other tasks' jobs.
         life = self._database.lives.count
@@ -44,7 +51,7 @@ class Claiming:
 
         rows: list[Record] = []
         looks = 0
-        for stretch in self._hints.looks(queue_ids, task_ids):
+        for stretch in [EVERYTHING] if everywhere else self._hints.looks(queue_ids, task_ids):
             found = await self._seek(life, stretch, worker_id, queue_ids, task_ids, limit - len(rows), at)
             rows += found
             looks += bool(found)

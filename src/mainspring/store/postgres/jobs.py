@@ -94,9 +94,18 @@ class PostgresJobs:
         return answers
 
     async def claim(
-        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+        self,
+        worker_id: int,
+        *,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        at: Stamp,
+        everywhere: bool = False,
     ) -> list[Claim]:
-        return await self._claiming.claim(worker_id, queues=queues, tasks=tasks, limit=limit, at=at)
+        return await self._claiming.claim(
+            worker_id, queues=queues, tasks=tasks, limit=limit, at=at, everywhere=everywhere
+        )
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         return await self._claiming.held(worker_id, at=at)

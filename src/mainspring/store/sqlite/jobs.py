@@ -53,7 +53,14 @@ class SQLiteJobs:
         return await self._database.write(lambda session: insert_unique(session, jobs, session.now(at)))
 
     async def claim(
-        self, worker_id: int, *, queues: Sequence[str], tasks: Sequence[str], limit: int, at: Stamp
+        self,
+        worker_id: int,
+        *,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        at: Stamp,
+        everywhere: bool = False,
     ) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
             now = session.now(at)

@@ -79,21 +79,22 @@ DELETE FROM mainspring.schedules WHERE id = ANY (:ids::bigint[]) RETURNING name;
 
 -- name: release_held
 -- Not before its own place in the window: what it waited for may have ended early. Held is asked again,
--- for another scheduler may have released it while we waited for its row.
+-- for another scheduler may have released it while we waited for its row. It is asked in words that no index
+-- answers: planned while the queue is empty, any index will do, and a herd would be compared each with each.
 UPDATE mainspring.jobs j
 SET run_at = CASE WHEN j.line_id IS NULL THEN greatest(coalesce(:at::timestamptz, now()),
                       j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0'))
                   ELSE timestamptz '9998-01-01 00:00:00+00' END,
     due_at = CASE WHEN j.line_id IS NOT NULL THEN greatest(coalesce(:at::timestamptz, now()),
                       j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0')) END
-WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
+WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
     SELECT first.id FROM (
         SELECT DISTINCT ON (schedule_id) schedule_id, id FROM mainspring.jobs
         WHERE run_at = timestamptz '9999-01-01 00:00:00+00' AND schedule_id IS NOT NULL ORDER BY schedule_id, id
     ) first
     -- Not NOT EXISTS: planned while the queue is empty, that join walks all live jobs for each held one.
     WHERE (SELECT live.id FROM mainspring.jobs live
-           WHERE live.schedule_id = first.schedule_id AND live.backfill_id IS NULL AND live.run_at < timestamptz '9999-01-01 00:00:00+00' LIMIT 1) IS NULL
+           WHERE live.schedule_id = first.schedule_id AND live.backfill_id IS NULL AND live.run_at <> timestamptz '9999-01-01 00:00:00+00' LIMIT 1) IS NULL
 ))
 RETURNING j.id;
 
