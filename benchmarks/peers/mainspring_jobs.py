@@ -99,7 +99,8 @@ class Client:
 @asynccontextmanager
 async def client() -> AsyncIterator[Client]:
     async with app:
-        await (await app.store()).now(at=None)  # connected before the clock starts
+        # Connected before the clock starts, with a session of the kind that stores jobs.
+        await (await app.store()).queue_pauses()
         yield Client()
 
 
