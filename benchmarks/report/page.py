@@ -12,7 +12,7 @@ from benchmarks.report import growth
 from benchmarks.report.ahead import ahead
 from benchmarks.report.bars import Row, bars
 from benchmarks.report.sections import SECTIONS, Section
-from benchmarks.report.words import HEAD, METHOD, NOTHING, RUNS
+from benchmarks.report.words import HEAD, METHOD, NOTHING, OURS, RUNS
 from benchmarks.result import Result, joined
 from benchmarks.table import number
 
@@ -27,7 +27,7 @@ def page(
     parts = [HEAD, "## Beside others\n"]
     parts += _beside(peers) if peers else [NOTHING]
     parts.append("## Ours\n")
-    parts += [NOTHING] if ours is None else [_facts(ours), _goals(ours), _all(ours)]
+    parts += [NOTHING] if ours is None else [_facts(ours), OURS, _goals(ours), _all(ours)]
     for result in rest:
         parts += [f"## {result.what.capitalize()}\n", _facts(result), _goals(result), _all(result)]
     parts += growth.parts(grown) if grown else []
