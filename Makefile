@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt schema guard bench bench-growth bench-peers bench-report bench-scale bench-pages bench-workflows clean
+.PHONY: help run test test-outages check fmt schema guard bench bench-growth bench-peers bench-report bench-scale bench-pages bench-workflows clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ run: $(RUN_STAMP) ## Start the example on a SQLite file: needs nothing but pytho
 test: $(DEV_STAMP) ## Run every test on SQLite and PostgreSQL (ARGS='-k claim' passes through)
 	@tests/support/install-chromium || echo "the tests of the dashboard will be skipped"
 	$(BIN)/pytest -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2 )) --dist worksteal $(ARGS)
+
+test-outages: $(DEV_STAMP) ## Stop PostgreSQL under running handlers for 10 s, 1 min and 5 min, seven minutes
+	MAINSPRING_TEST_LONG_OUTAGES=1 $(BIN)/pytest -n 3 tests/e2e/test_outage.py -k long_outage $(ARGS)
 
 check: $(DEV_STAMP) ## Format, lint, types, imports and dependencies, without changing anything
 	$(BIN)/ruff format --check .

@@ -9,7 +9,7 @@ is not done a second time.
 
 from __future__ import annotations
 
-from mainspring import Context, Mainspring, Retry
+from mainspring import Context, Mainspring
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
 
@@ -29,7 +29,7 @@ async def mail(order: int, words: str) -> None:
     print(f"order {order}: {words}")
 
 
-@app.task(retry=Retry(attempts=5))
+@app.task
 async def fulfil(ctx: Context, order: int) -> dict[str, object]:
     """From the payment to the question how it was."""
     paid = await ctx.step("charge", charge, order, ctx.token)

@@ -12,6 +12,7 @@ from mainspring.declare.retry import On, Retry
 from mainspring.declare.steps import Step
 from mainspring.declare.unique import Unique
 from mainspring.declare.workflow import Workflow
+from mainspring.model.schedule import Period
 from mainspring.version import __version__
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Limit",
     "Mainspring",
     "On",
+    "Period",
     "Retry",
     "Snooze",
     "Step",

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from mainspring import forks
 from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from mainspring.engine.waiter import Waiter
 
 
-MOST_STRAYS = 20
-"""Schedules nobody declares that are told of by name."""
+MOST_TOLD = 20
+"""Schedules that an event and a log line tell by name; there may be a hundred thousand."""
 
 
 class Mainspring:
@@ -80,6 +81,13 @@ class Mainspring:
         self._waiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Waiter]
         self._waiters = weakref.WeakKeyDictionary()
         self._in_memory: Store | None = None
+        self._opening = threading.Lock()
+        forks.tell(self)
+
+    def inherit(self) -> None:
+        """Called in a forked child: what was opened before is the parent's, and we open our own."""
+        forks.abandon((self._stores, self._waiters))
+        self._stores, self._waiters = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
         self._opening = threading.Lock()
 
     @property
@@ -127,7 +135,7 @@ class Mainspring:
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
         misfire: str = "latest",
-        catch_up: Duration = "1d",
+        catch_up: Duration | None = None,
         overlap: str | None = None,
         allow: int | None = None,
         window: Duration | None = None,
@@ -145,11 +153,12 @@ class Mainspring:
         more than `max_fires` of them. With a `calendar`, a slot on no business day follows
         `on_holiday` ("skip", "next", "previous").
 
-        `misfire` ("latest", "all", "skip") and `catch_up` say what becomes of slots that nobody could
-        fire in time; `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` what becomes
-        of one whose predecessor is still live. `window` gives the schedule a fixed place of its own
-        after each slot, `jitter` a random one. A job that has not started `expect_start_within` its slot,
-        or not ended `expect_finish_by` so long after it, is an alert.
+        `misfire` ("latest", "all", "skip") says what becomes of slots that nobody could fire in time:
+        the newest, each, one after another, or none of them gets a job, however old it is unless
+        `catch_up` bounds that. `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` says
+        what becomes of one whose predecessor is still live. `window` gives the schedule a fixed place of
+        its own after each slot, `jitter` a random one. A job that has not started `expect_start_within`
+        its slot, or not ended `expect_finish_by` so long after it, is an alert.
         """
         declared = declare_schedule(
             name,
@@ -205,7 +214,8 @@ class Mainspring:
         """`async with app.lease("sync-crm") as lease:` runs its body in one place at a time, with a
         `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
         for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
-        from mainspring.engine.lease import leasing  # not before it is needed: commands start without it
+        with forks.rest.awaited():
+            from mainspring.engine.lease import leasing  # not before it is needed: commands start without it
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
@@ -284,7 +294,8 @@ class Mainspring:
         store, loop = await self.store(), asyncio.get_running_loop()
         waiter = self._waiters.get(loop)
         if waiter is None:
-            from mainspring.engine.waiter import Waiter  # not before it is needed
+            with forks.rest.awaited():
+                from mainspring.engine.waiter import Waiter  # not before it is needed
 
             waiter = self._waiters[loop] = Waiter(store, self.clock)
         return await waiter.result(job_id, limit)
@@ -297,12 +308,12 @@ class Mainspring:
         declared = [each.new_schedule(now) for each in self.registry.schedules.values()]
         names = await store.put_schedules(declared, at=self.clock.stamp()) if declared else []
         if names:
-            self.telemetry.emit(SchedulesWritten(names=tuple(names)))
+            self.telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
         # There may be a million of them, so only the first few are read and told.
-        stray = await store.strays(list(self.registry.schedules), limit=MOST_STRAYS + 1)
+        stray = await store.strays(list(self.registry.schedules), limit=MOST_TOLD + 1)
         if stray:
-            told = tuple(stray[:MOST_STRAYS])
+            told = tuple(stray[:MOST_TOLD])
             self.telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))
         return names
 

@@ -61,6 +61,9 @@ class InvalidConfig(UsageError):
 class InvalidArgument(UsageError):
     """An argument that cannot be accepted."""
 
+    permanent = True
+    """A job that ends with it is not tried again: the same arguments would be refused again."""
+
     def __init__(self, field: str, got: object, expected: str) -> None:
         super().__init__(f"{field}: expected {expected}, got {shown(got)}")
         self.field, self.got, self.expected = field, got, expected
@@ -68,6 +71,10 @@ class InvalidArgument(UsageError):
 
 class InvalidWorkflow(InvalidArgument):
     """A workflow that cannot be run as it is declared."""
+
+
+class MoreThanOwn(InvalidArgument):
+    """Somebody gave others more than they have."""
 
 
 class UnknownTask(UsageError):

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
@@ -29,10 +30,11 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
-from mainspring.errors import StoreError
+from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import FleetStore, Store
+from mainspring.store.unreadable import looked
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
 from mainspring.telemetry import StoreTrouble
@@ -100,8 +102,11 @@ async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
     try:
         async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
             await tallier.flush()
-    except (StoreError, TimeoutError) as error:
-        app.telemetry.emit(StoreTrouble(loop=tallier.name, reason=str(error), again_in=NOW))
+    except StoreError as error:
+        app.telemetry.emit(StoreTrouble.of(tallier.name, error, NOW))
+    except TimeoutError:
+        late = StoreUnavailable("no answer to the last statistics of this process")
+        app.telemetry.emit(StoreTrouble.of(tallier.name, late, NOW))
 
 
 def _assemble(
@@ -119,7 +124,6 @@ def _assemble(
     telemetry = app.telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
-        Reaper(store, clock, entropy, telemetry),
         Pruner(
             store,
             settings.retention.history,
@@ -165,11 +169,13 @@ def _assemble(
         worker=crew,
         gatekeeper=gatekeeper,
         resolver=resolver,
+        reaper=Reaper(store, clock, entropy, telemetry),
         loops=loops,
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,
         telemetry=telemetry,
         progress=None if monitor is None else monitor.progress,
+        mend=partial(looked, store),
     )
     if crew is not None:
         process.listen(store)

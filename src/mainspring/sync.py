@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from mainspring import forks
 from mainspring.errors import UsageError
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ class Portal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pid = 0
+        forks.tell(self)
 
     def call(
         self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str, while_waited_for: bool = False
@@ -56,6 +58,11 @@ class Portal:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
+
+    def inherit(self) -> None:
+        """We are in a child: the thread is not here, and the event loop's files are the parent's, too."""
+        forks.abandon(self._loop)
+        self._lock, self._loop, self._thread = threading.Lock(), None, None
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:

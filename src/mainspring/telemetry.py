@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.model.failure import Failure
+from mainspring.model.job import Claim, JobName, Whereabouts
+from mainspring.model.schedule import Skipped
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
 from mainspring.model.workflow import WorkflowState
@@ -31,9 +34,32 @@ class ProcessStopping(Value, frozen=True, kw_only=True):
 
 
 class ProcessStopped(Value, frozen=True, kw_only=True):
-    """All loops have ended; `released` jobs went back unfinished."""
+    """All loops have ended; the store has taken `released` jobs back unfinished. Of `unwritten` more it has
+    not answered: they are taken over when the lease has ended."""
 
     released: int
+    unwritten: int = 0
+
+
+class HandlersLeft(Value, frozen=True, kw_only=True):
+    """The process stops, and these handlers were told to end and go on: they end with the process."""
+
+    jobs: tuple[tuple[int, str], ...]
+    """Ids and tasks."""
+
+
+class ProcessOverdue(Value, frozen=True, kw_only=True):
+    """The process did not end in its time, and is ended where it stands. `jobs` were in hand; with
+    `given_back` the store knows that, or else they are taken over when the lease has ended."""
+
+    jobs: tuple[tuple[int, str], ...]
+    given_back: bool
+
+
+class StrayRaised(Value, frozen=True, kw_only=True):
+    """A task that a handler started beside itself raised what ends a program; this one goes on."""
+
+    kind: str
 
 
 class WorkerStarted(Value, frozen=True, kw_only=True):
@@ -64,6 +90,8 @@ class RunStarted(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot_at: datetime | None = None
     trace: str | None = None
+    queue: str = ""
+    workflow_id: int | None = None
 
 
 class RunEnded(Value, frozen=True, kw_only=True, gc=False):
@@ -86,6 +114,9 @@ class RunEnded(Value, frozen=True, kw_only=True, gc=False):
     queue: str = ""
     waited: timedelta | None = None
     """How long it had been due when it was claimed."""
+    workflow_id: int | None = None
+    error: BaseException | None = None
+    """What the handler raised, where this process has it; of a child process there is the failure alone."""
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
@@ -96,6 +127,7 @@ class HandlerLeaked(Value, frozen=True, kw_only=True):
     task: str
     what: str
     left: int
+    claim: Claim | None = None
 
 
 class LoopBlocked(Value, frozen=True, kw_only=True):
@@ -104,6 +136,7 @@ class LoopBlocked(Value, frozen=True, kw_only=True):
 
     job_id: int
     task: str
+    claim: Claim | None = None
 
 
 class ProcessWornOut(Value, frozen=True, kw_only=True):
@@ -120,12 +153,18 @@ class SettlementRefused(Value, frozen=True, kw_only=True):
     task: str
     fence: int
     verdict: Verdict
+    claim: Claim | None = None
+    whereabouts: Whereabouts | None = None
+    """Where the job is now, as far as the store could say."""
 
 
 class ClaimsLost(Value, frozen=True, kw_only=True):
-    """The store says that these claims are no longer ours; their handlers are told to stop."""
+    """The store says that these claims are no longer ours; their handlers were told to stop."""
 
     job_ids: tuple[int, ...]
+    claims: tuple[Claim, ...] = ()
+    whereabouts: tuple[Whereabouts, ...] = ()
+    """Where the jobs are now, as far as the store could say."""
 
 
 class LeaseEnded(Value, frozen=True, kw_only=True):
@@ -150,6 +189,14 @@ class RenewalFailed(Value, frozen=True, kw_only=True):
     reason: str
 
 
+class LeaseOutlasted(Value, frozen=True, kw_only=True):
+    """The database itself is down for longer than a lease lasts: nobody can take over what this process
+    holds, and its handlers go on."""
+
+    role: str
+    name: str
+
+
 class MembersReaped(Value, frozen=True, kw_only=True):
     """Other processes were found dead, and their jobs given back."""
 
@@ -161,12 +208,16 @@ class JobsQuarantined(Value, frozen=True, kw_only=True):
     """Jobs crashed too often and are dead letters now; nobody runs them unasked."""
 
     job_ids: tuple[int, ...]
+    jobs: tuple[JobName, ...] = ()
+    """What they are, as far as the store could say."""
 
 
 class JobsExpired(Value, frozen=True, kw_only=True):
     """Jobs that nobody had claimed by their deadline are dead letters now."""
 
     job_ids: tuple[int, ...]
+    jobs: tuple[JobName, ...] = ()
+    """What they are, as far as the store could say."""
 
 
 class WorkflowEnded(Value, frozen=True, kw_only=True):
@@ -196,21 +247,23 @@ class SlotsFired(Value, frozen=True, kw_only=True):
     late: timedelta
 
 
-class BreakerTripped(Value, frozen=True, kw_only=True):
-    """A schedule was so far behind that its missed slots up to `until` were shed."""
+class SlotsDropped(Value, frozen=True, kw_only=True):
+    """Schedules lost slots from `since` to `slot_at`: they came too late, or the circuit breaker left them
+    out. `told` are the schedules that somebody should be told of now; those that lost others a moment ago
+    are not."""
 
-    trigger: str
-    since: datetime
-    until: datetime
+    slot_at: datetime
+    since: datetime | None
+    reason: Skipped
+    schedules: int
+    told: tuple[str, ...]
 
 
 class LagMeasured(Value, frozen=True, kw_only=True):
-    """A gauge, set with every pass of a scheduler: how late the latest trigger is, how many were due, and
-    of how many the breaker shed slots."""
+    """A gauge, set with every pass of a scheduler: how late the latest trigger is, and how many were due."""
 
     lag: timedelta
     due: int
-    shed: int
 
 
 class TriggerRefused(Value, frozen=True, kw_only=True):
@@ -224,6 +277,9 @@ class SchedulesWritten(Value, frozen=True, kw_only=True):
     """Schedules declared in code were new or changed."""
 
     names: tuple[str, ...]
+    """The first few of them, by name."""
+    count: int
+    """How many they are."""
 
 
 class SchedulesUndeclared(Value, frozen=True, kw_only=True):
@@ -278,6 +334,14 @@ class StoreTrouble(Value, frozen=True, kw_only=True):
     loop: str
     reason: str
     again_in: timedelta
+    away: bool = True
+    """Whether the store could not be reached, or its answer was lost; else it answered, with an error."""
+
+    @classmethod
+    def of(cls, loop: str, error: StoreError, again_in: timedelta) -> StoreTrouble:
+        """For a pass of this loop that raised this."""
+        away = isinstance(error, StoreUnavailable | AnswerLost)
+        return cls(loop=loop, reason=str(error), again_in=again_in, away=away)
 
 
 class HintsMissing(Value, frozen=True, kw_only=True):
@@ -311,6 +375,9 @@ Event = (
     ProcessStarted
     | ProcessStopping
     | ProcessStopped
+    | ProcessOverdue
+    | HandlersLeft
+    | StrayRaised
     | WorkerStarted
     | WorkerEnded
     | RunStarted
@@ -323,13 +390,14 @@ Event = (
     | LeaseEnded
     | LeaseRenewed
     | RenewalFailed
+    | LeaseOutlasted
     | MembersReaped
     | JobsQuarantined
     | WorkflowEnded
     | JobsExpired
     | DeadLettersCounted
     | SlotsFired
-    | BreakerTripped
+    | SlotsDropped
     | LagMeasured
     | TriggerRefused
     | SchedulesWritten
@@ -387,8 +455,10 @@ class Telemetry:
 def _tell(sink: Callable[[Any], None], told: object) -> None:
     try:
         sink(told)
-    except Exception:  # noqa: BLE001 - a sink may be user code
-        _log.exception("a telemetry sink failed on %s", type(told).__name__)
+    except BaseException as error:  # noqa: BLE001 - a sink may be user code, and writes user's exceptions out
+        # Without the exception where it is not an ordinary one: to write it out may raise it again.
+        shown = error if isinstance(error, Exception) else None
+        _log.error("a telemetry sink failed on %s", type(told).__name__, exc_info=shown)
 
 
 def _owned(sink: Sink, name: str) -> Callable[[Any], Any] | None:

@@ -18,6 +18,7 @@ PUBLIC = [
     "Limit",
     "Mainspring",
     "On",
+    "Period",
     "Retry",
     "Snooze",
     "Step",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -83,6 +84,7 @@ CHANGING = [
     ("schedules resume", "schedules resume greetings"),
     ("schedules trigger", "schedules trigger greetings"),
     ("schedules skip", "schedules skip greetings --count 1"),
+    ("schedules go-on", "schedules go-on mine"),
     ("backfill", "backfill mine --from 2026-01-01T00:00:00Z --to 2026-01-01T02:00:00Z"),
     ("backfills cancel", "backfills cancel 1"),
     ("schedules delete", "schedules delete greetings --yes"),
@@ -90,11 +92,14 @@ CHANGING = [
     ("tokens revoke", "tokens revoke 1"),
     ("sessions end", "sessions end --name ada"),
     ("alerts ack", "alerts ack {alert}"),
+    ("db new-id", "db new-id --yes --note clone"),
 ]
 NAMES = {
     "enqueue": "jobs.enqueue",
     "backfill": "backfills.start",
     "schedules hand-back": "schedules.hand_back",
+    "schedules go-on": "backfills.go_on",
+    "db new-id": "db.new_id",
 }
 
 
@@ -117,6 +122,18 @@ def test_every_command_is_known_to_read_or_to_change():
     assert set(leaves(cli)) == known
 
 
+def leave_out(shell: Shell, name: str) -> None:
+    """A missed slot that the circuit breaker left out."""
+    slot = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+    with sqlite3.connect(shell.folder / "mainspring.db") as database:
+        database.execute(
+            """INSERT INTO slots (schedule_id, slot_at, decided_at, disposition, reason)
+               SELECT id, ?, ?, 1, 'breaker' FROM schedules WHERE name = ?""",
+            (slot, slot, name),
+        )
+    database.close()
+
+
 def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, call: Callable[..., Answer]):
     bare_shell.write("shop.py", SHOP)
     assert call("db", "migrate").code == 0
@@ -135,6 +152,8 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
     seen = len(on_record(call))
     for command, text in CHANGING:
         words = text.format(**ids)
+        if command == "schedules go-on":
+            leave_out(bare_shell, "mine")
         done = call(*words.split())
         assert done.code == 0, (words, done.err)
         new = on_record(call)[seen:]

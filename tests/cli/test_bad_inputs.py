@@ -12,14 +12,17 @@ import resource
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from mainspring.cli.author import login_name
+from mainspring.cli.main import cli
+from mainspring.cli.options import Whole
 from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
 from mainspring.model.fleet import Member, Role
@@ -298,3 +301,101 @@ def test_config_042_043_044_046_odd_surroundings_do_not_stop_a_worker(
     assert len(ids) == 2, "the name of the machine or the process is no identity"
     assert "hello Zoë" in shown.stdout.decode()
     assert list(empty.iterdir()) == []
+
+
+def leaves(command: click.Command, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command, by the words that lead to it."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from leaves(inner, *words, name)
+    else:
+        yield words, command
+
+
+ALL = dict(leaves(cli))
+BYTES = "\udcff"
+"""What Python makes of a byte that is no UTF-8."""
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_bytes_that_are_no_text_are_an_error_line(
+    words: tuple[str, ...], call: Callable[..., Answer]
+) -> None:
+    """As an argument and in an option, of every command."""
+    own = [each.opts[0] for each in ALL[words].params if isinstance(each, click.Option) and not each.is_flag]
+    for more in ((BYTES,), *((option, f"x{BYTES}") for option in own), (f"--x={BYTES}",)):
+        answer = call(*words, *more)
+        assert (answer.code, answer.out) == (2, "")
+        [said] = answer.err.splitlines()
+        assert said.startswith("Error: argument")
+        assert said.isprintable()
+
+
+def test_bytes_that_are_no_text_are_an_error_line_of_a_real_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mainspring", "schedules", "pause", b"\xff"]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"Error: argument 3: expected text in UTF-8, got '\\udcff'\n"
+
+
+def test_every_number_of_every_command_is_read_by_ours() -> None:
+    """`int()` takes 1_000, +5 and the digits of every script; so do click's own types."""
+    numbers = (click.types.IntParamType, click.types.FloatParamType)
+    found = {
+        (" ".join(words), each.name): each.type
+        for words, command in ALL.items()
+        for each in command.params
+        if isinstance(each.type, numbers)
+    }
+    assert len(found) > 30
+    for place, kind in found.items():
+        assert isinstance(kind, Whole), place
+        for odd in ("1_000", "+5", "\uff15", "\u0665", " 5", "0x5", "\u00b2"):
+            with pytest.raises(click.BadParameter):
+                kind.convert(odd, None, None)
+
+
+@pytest.mark.parametrize("odd", ["1_0", "+5", "\uff15", "\u0665"])
+def test_numbers_are_in_the_digits_0_to_9(odd: str, call: Callable[..., Answer]) -> None:
+    """Wherever a command line has one: numbers, lengths of time, rules, settings."""
+    for words in (
+        ("jobs", "list", "--limit", odd),
+        ("jobs", "show", odd),
+        ("next", "* * * * *", "--count", odd),
+        ("next", f"{odd} * * * *"),
+        ("next", f"*/{odd} * * * *"),
+        ("next", "--every", f"{odd}s"),
+        ("next", "--rrule", f"FREQ=DAILY;INTERVAL={odd}"),
+        ("next", "--rrule", f"FREQ=DAILY;COUNT={odd}"),
+        ("simulate", "--from", f"2030-01-{odd}T00:00:00+00:00"),
+        ("tokens", "create", "x", "--role", "viewer", "--expires", f"{odd}d"),
+        ("dead", "replay", "--all", "--rate", f"{odd}/s"),
+    ):
+        answer = call(*words)
+        assert (answer.code, answer.out) == (2, ""), words
+        assert answer.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("worker", "shop.py", "--name", ""),
+        ("worker", "shop.py", "-n", " "),
+        ("scheduler", "shop.py", "--name", ""),
+        ("sessions", "end", "--name", ""),
+        ("workflows", "list", "--name", ""),
+        ("limits", "list", "--name", " "),
+        ("next", "H * * * *", "--name", ""),
+        ("tokens", "create", "", "--role", "viewer"),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_name_is_refused(words: tuple[str, ...], call: Callable[..., Answer]) -> None:
+    """It often comes of a variable that was not set, and would mean everybody, or a name of our making."""
+    assert call("db", "migrate").code == 0
+
+    answer = call(*words)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "expected" in answer.err
+    assert "name" in answer.err

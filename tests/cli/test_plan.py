@@ -65,7 +65,7 @@ def test_apply_writes_and_prunes_only_when_asked(mainspring: Any) -> None:
 
     assert actions(told) == {"changed": "change", "gone": "remove", "kept": "same", "new": "add"}
     [changed] = [each for each in json.loads(told.stdout) if each["name"] == "changed"]
-    assert [each["field"] for each in changed["differences"]] == ["trigger", "args"]
+    assert [each["field"] for each in changed["differences"]] == ["trigger", "args", "max_attempts"]
     assert names(mainspring) == ["changed", "kept", "new"]
     again = mainspring("schedules", "plan", "after.py", "--json")
     assert set(actions(again).values()) == {"same"}
@@ -79,3 +79,27 @@ def test_a_paused_schedule_stays_paused_through_an_apply(mainspring: Any) -> Non
     listed = json.loads(mainspring("schedules", "list", "--json").stdout)
     [changed] = [each for each in listed if each["name"] == "changed"]
     assert changed["paused_by"] == "ada"
+
+
+def test_of_very_many_schedules_a_plan_lists_some_and_counts_the_rest(
+    tmp_path: Path, mainspring: Any
+) -> None:
+    many = BEFORE + '\nfor n in range(150):\n    app.schedule(f"tenant-{n:03}", work, every="1h", args=[n])\n'
+    (tmp_path / "many.py").write_text(many, encoding="utf-8")
+    mainspring("schedules", "apply", "many.py")
+    (tmp_path / "none.py").write_text(AFTER.partition("app.schedule")[0], encoding="utf-8")
+    (tmp_path / "again.py").write_text(
+        many.replace('"changed", work, every="1h"', '"changed", work, every="2h"'), encoding="utf-8"
+    )
+
+    told = mainspring("schedules", "plan", "again.py")
+    left = mainspring("schedules", "apply", "none.py")
+
+    lines = told.stdout.splitlines()
+    assert len(lines) == 101  # with its heading
+    assert lines[1].split()[:2] == ["change", "changed"]
+    assert told.stderr == "153 schedules in all: change 1, same 152; --json lists each\n"
+    assert "changed, gone, kept, tenant-000" in left.stderr
+    assert "tenant-016 and 133 more; --prune deletes them" in left.stderr
+    mainspring("schedules", "apply", "none.py", "--prune")
+    assert names(mainspring) == []

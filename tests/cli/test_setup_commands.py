@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from datetime import timedelta
 
 import asyncpg
 
+from mainspring.clock import SystemClock
+from mainspring.model.fleet import Member, Role
+from mainspring.store.opener import open_store
 from tests.cli.conftest import Shell
 
 
@@ -82,3 +86,41 @@ async def _execute(url: str, sql: str) -> None:
         await connection.execute(sql)
     finally:
         await connection.close()
+
+
+def test_a_clone_is_given_an_id_of_its_own(bare_shell: Shell, empty_database_url: str) -> None:
+    there = ("--database-url", empty_database_url)
+    bare_shell("db", "migrate", *there)
+    before = bare_shell("db", "verify", "--json", *there).data["id"]
+
+    unasked = bare_shell("db", "new-id", *there)
+    assert (unasked.code, "--yes: expected" in unasked.err) == (2, True)
+    assert bare_shell("db", "verify", "--json", *there).data["id"] == before
+
+    done = bare_shell("db", "new-id", "--yes", "--note", "staging", "--json", *there)
+
+    assert (done.code, done.data["was"]) == (0, before)
+    assert done.data["id"] != before and len(done.data["id"]) == len(before)
+    assert done.data["id"] in bare_shell("db", "verify", *there).err
+    assert done.data["id"] in bare_shell("doctor", *there).out
+    [act] = [each for each in bare_shell("acts", "list", "--json", *there).data if each["act"] == "db.new_id"]
+    assert (act["outcome"], act["details"]["asked"]["note"]) == ("done", "staging")
+
+
+def test_the_id_is_not_changed_while_processes_are_alive(bare_shell: Shell, empty_database_url: str) -> None:
+    there = ("--database-url", empty_database_url)
+    bare_shell("db", "migrate", *there)
+    asyncio.run(_join(empty_database_url))
+
+    refused = bare_shell("db", "new-id", "--yes", *there)
+
+    assert refused.code == 2
+    assert "processes of this database are alive (somebody)" in refused.err
+    assert bare_shell("db", "new-id", "--yes", "--force", *there).code == 0
+
+
+async def _join(url: str) -> None:
+    store = open_store(url, clock=SystemClock())
+    member = Member(id=1, role=Role.WORKER, name="somebody")
+    await store.join(member, lease=timedelta(minutes=1), at=None)
+    await store.close()

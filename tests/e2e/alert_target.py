@@ -25,6 +25,13 @@ def stuck() -> None:
         time.sleep(0.05)
 
 
+@app.task(retry=Retry(attempts=1000, base="1s", shape="fixed"))
+def away() -> None:
+    """Fails until its provider is back, and is tried again until then."""
+    if not os.path.exists(STUCK_UNTIL):
+        raise ConnectionError("the provider is away")
+
+
 @app.task
 async def fine() -> None:
     """Nothing is wrong with it."""

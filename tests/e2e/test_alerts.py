@@ -18,6 +18,7 @@ from mainspring.model.alert import AlertFilter, NoteState
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.schedule import NewSchedule
 from mainspring.store.opener import open_store
+from tests.e2e.alert_target import away
 from tests.support.processes import Site, until
 from tests.support.receiver import Receiver, receiving
 
@@ -37,11 +38,13 @@ timeout = "2s"
 storm = 100
 missed_after = "2s"
 failing_after = 2
+retrying_after = "1s"
 dead_growth = 2
 dead_window = "1h"
 oldest_waiting = "2s"
 no_worker_after = "1s"
 no_scheduler_after = "1s"
+restart_within = "1s"
 scheduler_lag = "2s"
 store_after = "1s"
 recover_after = "1s"
@@ -101,7 +104,9 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
         "oldest_waiting:nobodys",
         "no_worker:nobodys",
     ]
-    _comes(receiver, "opened", wrong, began)
+    site.put([away.job()])
+    _comes(receiver, "opened", [*wrong, "retrying:away"], began)
+    assert not site.ask(site.store.dead(DeadFilter(task="away"))), "long before its job is a dead letter"
 
     began = time.monotonic()
     (tmp_path / "stuck.txt").touch()

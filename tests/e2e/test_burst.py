@@ -7,7 +7,7 @@ import pytest
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
 from tests.e2e.target import flaky, flaky_thread, labour, work
-from tests.support.processes import Site
+from tests.support.processes import Site, until
 
 pytestmark = pytest.mark.e2e
 
@@ -34,3 +34,17 @@ def test_a_burst_ends_when_every_job_is_final(site: Site) -> None:
         assert job.state is (JobState.DEAD if failures == 3 else JobState.SUCCEEDED)
         starts = site.effects.of("start", jobs=[job_id])
         assert [each.attempt for each in starts] == list(range(1, len(ENDS[failures]) + 1))
+
+
+def test_a_burst_also_does_what_a_killed_one_left_behind(site: Site) -> None:
+    lease = ("--lease", "3s", "--heartbeat", "1s")
+    [job_id] = site.put([work.job(60, 0.01)])
+    victim = site.worker("victim", "--burst", *lease)
+    until(lambda: site.effects.of("start"), "the start")
+    victim.kill()
+    until(lambda: not site.member(victim).alive, "its lease to end")
+
+    code = site.worker("burst", "--burst", *lease, joined=False).exit_code()
+
+    assert code == 0
+    assert site.verdicts(job_id) == [Verdict.CRASHED, OK]

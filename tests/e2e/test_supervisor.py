@@ -39,6 +39,15 @@ if "--supervised" in sys.argv:
     raise RuntimeError("only in a worker")
 """
 
+THREADED = """
+import threading
+
+from tests.e2e.target import app
+
+for _ in range(8):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
 
 def workers(process: Process) -> list[int]:
     """The processes that it has started so far, by its own account."""
@@ -52,8 +61,8 @@ def lives(pid: int) -> bool:
         return False
 
 
-def supervised(site: Site, count: int, *options: str) -> Process:
-    supervisor = site.worker("crew", "-p", str(count), *options, joined=False)
+def supervised(site: Site, count: int, *options: str, **more: Path) -> Process:
+    supervisor = site.start("worker", "crew", "-p", str(count), *options, joined=False, **more)
     until(lambda: supervisor.joined(times=count), f"{count} workers to join")
     return supervisor
 
@@ -105,8 +114,11 @@ def test_a_second_sigterm_cuts_all_drains_short(site: Site) -> None:
     assert not any(map(lives, workers(supervisor)))
 
 
-def test_workers_drain_when_their_supervisor_is_killed(site: Site) -> None:
-    supervisor = supervised(site, 2, "-c", "1")
+def test_workers_drain_when_their_supervisor_is_killed(site: Site, tmp_path: Path) -> None:
+    # The kernel tells a process of its parent's death once for each thread that the parent had.
+    target = tmp_path / "threaded.py"
+    target.write_text(THREADED)
+    supervisor = supervised(site, 2, "-c", "1", target=target)
     ids = site.put([work.job(1.5), work.job(1.5)])
     until(lambda: len(site.effects.of("start")) == 2, "2 starts")
 
@@ -179,7 +191,7 @@ def test_the_innocent_in_a_dead_worker_succeed_in_children(site: Site) -> None:
     until(lambda: site.live() == 0, "all jobs to end")
 
     job = site.job(bystander)
-    assert (job.state, job.failures, job.crashes) == (JobState.SUCCEEDED, 0, 1)
+    assert (job.state, job.failures, job.crashes) == (JobState.SUCCEEDED, 0, 0)
     assert site.verdicts(bystander) == [Verdict.CRASHED, Verdict.SUCCEEDED]
 
 

@@ -183,3 +183,9 @@ async def aasks(word: str) -> str:
 
 def asks_in_vain() -> None:
     current().ask("nobody knows this")
+
+
+def stands(ctx: Context) -> list[Any]:
+    period = ctx.period
+    assert period is not None and period.start is not None
+    return [period.start.isoformat(), period.end.isoformat(), period.missed]

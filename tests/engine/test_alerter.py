@@ -19,12 +19,16 @@ from mainspring.engine.pinger import Pinger
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import StoreUnavailable, TargetUnavailable
 from mainspring.model.alert import NoteState
+from mainspring.model.fleet import Role
+from mainspring.model.job import NewJob
 from mainspring.model.message import Message
+from mainspring.model.settlement import Verdict
+from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
 from mainspring.store.opener import open_store
 from mainspring.targets.notify import LogNotifier, Notifier
 from mainspring.telemetry import AlertTold, AlertUndelivered, PingFailed, Telemetry
 from mainspring.testing.clock import ManualClock
-from tests.support.desk import HOUR, MINUTE, SECOND, Desk
+from tests.support.desk import HOUR, MINUTE, SECOND, Desk, settlement
 
 CONFIG = AlertsConfig(recover_after=timedelta(), storm=3)
 
@@ -354,3 +358,130 @@ def test_two_who_both_think_they_are_on_duty_send_each_note_once(
     assert yard.hook.told() == [("opened", "failed:t")]
     for each in stores:
         run(each.close())
+
+
+# Many of one hide no other.
+
+
+def test_a_flood_of_dead_letters_of_one_task_closes_no_alert_of_another(yard: Yard) -> None:
+    alerter = yard.alerter(replace(CONFIG, off=("dead_growth",)))
+    yard.desk.join(1, lease=HOUR)
+    yard.desk.bury(task="quiet")
+    yard.ticks(alerter)
+    yard.desk.put_all(*[NewJob(task="loud", payload=b"{}") for _ in range(300)])
+    claims = yard.desk.claim(1, tasks=("loud",), limit=300)
+    yard.clock.advance(SECOND)
+    assert yard.desk.settle(*[settlement(each, Verdict.DEAD) for each in claims]) == []
+
+    yard.ticks(alerter, times=12)
+    assert yard.hook.told() == [("opened", "failed:quiet"), ("opened", "failed:loud")]
+    assert "300 jobs of task loud became dead letters" in yard.hook.got[1].parts[0].sentence
+
+
+# A start is no outage; an outage that is over is told once.
+
+
+def live(yard: Yard, *, scheduler: bool = True, lease: timedelta = HOUR) -> None:
+    yard.desk.join(1, lease=lease)
+    if scheduler:
+        yard.desk.join(2, role=Role.SCHEDULER, lease=lease)
+
+
+def far_schedule(yard: Yard) -> None:
+    yard.desk.schedule("s", next_at=yard.desk.now + 1000 * HOUR)
+
+
+def test_a_start_in_which_the_scheduler_comes_last_opens_nothing(yard: Yard) -> None:
+    alerter = yard.alerter()
+    far_schedule(yard)
+    yard.desk.put("t")
+    yard.ticks(alerter, times=11)
+    live(yard)
+    yard.desk.cancel(1)
+    yard.ticks(alerter, times=20)
+
+    assert yard.hook.told() == []
+
+
+def test_what_was_seen_when_everything_stopped_opens_nothing_when_it_starts(yard: Yard) -> None:
+    far_schedule(yard)
+    live(yard)
+    first = yard.alerter()
+    yard.ticks(first, times=20)
+    yard.desk.leave(2)
+    yard.ticks(first, times=2)  # seen, and then nobody is left who looks
+    yard.desk.leave(1)
+    yard.clock.advance(HOUR)
+
+    second = yard.alerter()
+    yard.ticks(second)
+    live(yard)
+    yard.ticks(second, times=20)
+    assert [key for _, key in yard.hook.told()] == ["outage:from 2030-01-01 00:01:45 UTC"]
+
+
+def test_a_redeploy_within_a_minute_is_nothing_and_a_scheduler_that_does_not_come_is_told_of(
+    yard: Yard,
+) -> None:
+    far_schedule(yard)
+    live(yard)
+    alerter = yard.alerter()
+    yard.ticks(alerter, times=20)
+    yard.desk.leave(2)
+    yard.ticks(alerter, times=11)
+    yard.desk.join(3, role=Role.SCHEDULER, lease=HOUR)
+    yard.ticks(alerter, times=20)
+    assert yard.hook.told() == []
+
+    yard.desk.leave(3)
+    yard.ticks(alerter, times=6)
+    yard.ticks(yard.alerter(), times=12)  # another one takes over, and goes on from the record
+    assert yard.hook.told() == [("opened", "no_scheduler:schedulers")]
+
+
+def test_a_scheduler_that_falls_silent_is_told_of_within_half_a_minute(yard: Yard) -> None:
+    far_schedule(yard)
+    yard.desk.join(1, lease=HOUR)
+    yard.desk.join(2, role=Role.SCHEDULER, lease=115 * SECOND)
+    alerter = yard.alerter()
+    yard.ticks(alerter, times=20)
+    silent = yard.desk.now
+    while ("opened", "no_scheduler:schedulers") not in yard.hook.told():
+        yard.desk.reap()
+        yard.ticks(alerter)
+        assert yard.desk.now - silent <= 30 * SECOND + 5 * SECOND
+    opened = next(each for each in yard.hook.got if each.parts[0].rule == "no_scheduler")
+    assert silent + 15 * SECOND <= opened.parts[0].since <= silent + 20 * SECOND
+
+
+def test_a_total_outage_is_told_when_it_is_over_once_with_its_length(yard: Yard) -> None:
+    far_schedule(yard)
+    live(yard, lease=100 * HOUR)
+    yard.ticks(yard.alerter(), times=20)
+    yard.clock.advance(3 * HOUR)
+
+    yard.ticks(yard.alerter(), times=3)
+    yard.ticks(yard.alerter(), times=30)
+    yard.ticks(yard.alerter(), times=70, every=MINUTE)
+    [message] = yard.hook.got
+    assert message.parts[0].rule == "outage"
+    assert message.parts[0].sentence.startswith(
+        "nothing ran from 2030-01-01 00:01:35 UTC to 2030-01-01 03:01:40"
+    )
+    assert "(3h5s)" in message.parts[0].sentence
+    assert yard.run(yard.desk.store.standing_alerts()) == [], "it is over, and nobody is told that it ends"
+
+
+def test_a_task_that_fails_and_is_tried_again_is_told_of_long_before_its_job_dies(yard: Yard) -> None:
+    counts = [0] * PLACES
+    counts[Counted.FAILED] = 1
+    failed = Tally(task="send", queue="q", counts=tuple(counts), waits=(0,) * BUCKETS, tooks=(0,) * BUCKETS)
+    alerter = yard.alerter()
+    began = yard.desk.now
+    for seconds in (3, 6, 12, 24, 48, 96, 192, 384):
+        yard.run(yard.desk.store.add_stats([failed], at=yard.clock.stamp()))
+        yard.ticks(alerter, times=seconds // 3, every=3 * SECOND)
+        assert yard.hook.got == [] or yard.desk.now - began > 10 * MINUTE
+
+    assert yard.hook.told() == [("opened", "retrying:send")]
+    assert "8 runs failed and 0 succeeded" in yard.hook.got[0].parts[0].sentence

@@ -12,7 +12,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.engine.log import log_event
 from mainspring.errors import SchemaMismatch
-from mainspring.telemetry import Event, ProcessStopping, SchedulesUndeclared, Telemetry
+from mainspring.telemetry import Event, ProcessStopping, SchedulesUndeclared, SchedulesWritten, Telemetry
 
 Run = Callable[[Any], Any]
 
@@ -81,6 +81,23 @@ def test_of_many_schedules_that_left_the_code_a_few_are_told(
     assert heard[-1] == SchedulesUndeclared(names=tuple(names[1:21]), more=True)
     log_event(heard[-1])
     assert "s19, s20 and more; `mainspring schedules delete NAME` takes one away" in caplog.text
+
+
+def test_of_many_schedules_that_are_written_a_few_are_told(
+    run: Run, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[Event] = []
+    names = [f"s{number:02}" for number in range(25)]
+    run(written(with_schedules(database_url, *names, heard=heard)))
+
+    assert heard == [SchedulesWritten(names=tuple(names[:20]), count=25)]
+    with caplog.at_level(logging.INFO, "mainspring"):
+        log_event(heard[0])
+        log_event(SchedulesWritten(names=("b",), count=1))
+    assert caplog.messages == [
+        f"schedules written: {', '.join(names[:20])} and 5 more",
+        "schedules written: b",
+    ]
 
 
 def test_the_log_says_how_to_take_them_away(caplog: pytest.LogCaptureFixture) -> None:

@@ -200,20 +200,24 @@ def test_once_step_sleep_and_event_may_have_the_same_name(floor: Floor, run: Any
 
 
 @COLOURS
-def test_an_answer_that_is_no_json_or_too_large_fails_the_run(
+def test_an_answer_that_is_no_json_or_too_large_is_the_end_of_the_job(
     new_floor: Any, run: Any, declare: Any, floor: Floor, colour: str
 ) -> None:
     answers: list[Any] = [object(), (1, 2), {1: 2}, float("nan"), "x" * 70_000]
+    left = list(answers)
 
     def story(ctx: Context) -> Any:
-        yield step("charge", lambda: answers[ctx.attempt - 1])
+        yield step("charge", lambda: left.pop(0))
 
     declare(colour, story)
-    job_id = put(floor, run)
+    jobs = []
     for _ in answers:
+        jobs.append(put(floor, run))
         run(floor.work())
 
-    errors = run(floor.job(job_id)).errors
+    found = [run(floor.job(job_id)) for job_id in jobs]
+    assert {job.state for job in found} == {JobState.DEAD}
+    errors = [job.errors[0] for job in found]
     assert [error.message.split(":")[0] for error in errors] == ["step charge"] * 5
     assert "65536 bytes of JSON (results.max_bytes)" in errors[-1].message
 

@@ -184,6 +184,8 @@ def test_what_comes_after_the_commit_cannot_take_it_back(
 
     assert settled(floor, run, job_id) == (JobState.SUCCEEDED, [Verdict.SUCCEEDED])
     assert "raised ValueError after its transaction had settled it: too late" in caplog.text
+    [record] = [each for each in caplog.records if "settled it" in each.getMessage()]
+    assert record.exc_info is not None and record.exc_info[0] is ValueError
 
 
 def test_a_heartbeat_after_the_commit_does_not_take_the_handler_for_lost(

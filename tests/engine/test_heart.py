@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -15,12 +16,13 @@ from mainspring.model.settlement import Verdict
 from mainspring.telemetry import (
     ClaimsLost,
     LeaseEnded,
+    LeaseOutlasted,
     ProcessStarted,
     RunEnded,
     RunStarted,
     SettlementRefused,
 )
-from tests.engine.kit import LEASE, SECOND, Floor, until
+from tests.engine.kit import LEASE, MINUTE, SECOND, Floor, until
 
 
 def _patient(floor: Floor) -> list[str]:
@@ -94,6 +96,7 @@ def test_a_lost_claim_stops_its_handler_and_no_other(floor: Floor, run: Any) -> 
         await until(lambda: floor.crew.running == 1)
 
         assert ended == ["cancelled"]
+        await until(lambda: floor.heard.of(ClaimsLost))
         assert [event.job_ids for event in floor.heard.of(ClaimsLost)] == [(lost,)]
         assert (await floor.job(kept)).state is JobState.RUNNING
         floor.crew.release_all()
@@ -139,6 +142,7 @@ def test_an_ended_lease_stops_every_handler_and_a_new_one_is_taken(floor: Floor,
         ids = await _running(floor, 3)
         old = floor.id
         floor.clock.advance(LEASE)
+        await floor.store.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
         await until(lambda: not floor.crew.running)
 
@@ -150,7 +154,7 @@ def test_an_ended_lease_stops_every_handler_and_a_new_one_is_taken(floor: Floor,
             pass
         for job_id in ids:
             job = await floor.job(job_id)
-            assert (job.state, job.crashes, job.failures) == (JobState.READY, 1, 0)
+            assert (job.state, job.crashes, job.failures) == (JobState.READY, 0, 0)
 
     run(story())
 
@@ -193,11 +197,12 @@ def test_a_handler_that_will_not_stop_after_its_lease_writes_nothing(floor: Floo
         await floor.claimer.tick()
         await until(lambda: floor.heard.of(RunStarted))
         floor.clock.advance(LEASE)
+        await floor.store.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
         gate.set()
         await floor.finish()
 
-        assert await floor.runs(job_id) == []
+        assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
         assert floor.heard.of(RunEnded) == []
 
     run(story())
@@ -223,6 +228,100 @@ def test_a_worker_that_cannot_renew_stops_its_handlers_before_the_lease_ends(flo
         for job_id in ids:
             job = await floor.job(job_id)
             assert (job.state, job.failures, job.crashes) == (JobState.READY, 0, 0)
+
+    run(story())
+
+
+def _down(floor: Floor, *answers: Any) -> None:
+    """Beats fail from now on; the store is asked whether it is down, and answers so: the last one again and
+    again."""
+    left = list(answers)
+    floor.store.before("beat", times=1000)
+
+    async def is_down() -> bool:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    floor.store.is_down = is_down
+
+
+async def _beats_for(floor: Floor, time: timedelta) -> None:
+    for _ in range(int(time / SECOND)):
+        floor.clock.advance(SECOND)
+        with pytest.raises(StoreUnavailable):
+            await floor.heart.tick()
+
+
+def test_handlers_go_on_through_an_outage_of_the_store_itself(floor: Floor, run: Any) -> None:
+    ended = _patient(floor)
+
+    async def story() -> None:
+        ids = await _running(floor, 2)
+        same = floor.id
+        _down(floor, True)
+        await _beats_for(floor, 4 * MINUTE)
+        floor.store.heal()
+        await floor.heart.tick()
+
+        assert (ended, floor.id, floor.heard.of(LeaseEnded)) == ([], same, [])
+        assert len(floor.heard.of(LeaseOutlasted)) == 1
+        assert floor.worker.membership.active
+        for job_id in ids:
+            assert (await floor.job(job_id)).state is JobState.RUNNING
+        floor.crew.release_all()
+        await floor.finish()
+
+    run(story())
+
+
+@pytest.mark.parametrize("silence", [False, TimeoutError("no route")])
+def test_a_worker_that_is_cut_off_after_an_outage_stops_its_handlers_within_a_lease(
+    floor: Floor, run: Any, silence: Any
+) -> None:
+    ended = _patient(floor)
+
+    async def story() -> None:
+        await _running(floor, 2)
+        _down(floor, *[True] * 60, silence)
+        await _beats_for(floor, MINUTE)
+        assert ended == []
+        last_known = floor.clock.monotonic()
+        while not floor.heard.of(LeaseEnded):
+            await _beats_for(floor, SECOND)
+        await floor.finish()
+
+        assert floor.clock.monotonic() - last_known <= LEASE.total_seconds() * 0.8
+        assert ended == ["cancelled"] * 2
+
+    run(story())
+
+
+def test_it_stops_in_time_when_nobody_says_whether_the_store_is_down(new_floor: Any, run: Any) -> None:
+    floor = new_floor(lease=SECOND, heartbeat=SECOND / 10)
+    ended = _patient(floor)
+
+    async def story() -> None:
+        await _running(floor)
+        gate = asyncio.Event()
+        floor.store.before("beat", times=100)
+
+        async def is_down() -> bool:
+            with contextlib.suppress(asyncio.CancelledError):
+                await gate.wait()
+            await gate.wait()
+            return True
+
+        floor.store.is_down = is_down
+        began = time.monotonic()
+        floor.clock.advance(SECOND * 0.78)
+        with pytest.raises(StoreUnavailable):
+            await floor.heart.tick()
+        assert time.monotonic() - began < 0.2
+        await until(lambda: ended)
+        gate.set()
+        await floor.finish()
 
     run(story())
 
@@ -283,6 +382,7 @@ def test_it_takes_a_new_lease_when_the_store_answers_too_late(floor: Floor, run:
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         floor.clock.advance(LEASE)
+        await floor.store.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
 
         assert floor.worker.membership.active and floor.id != old

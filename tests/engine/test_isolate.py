@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -17,6 +18,7 @@ from mainspring.app import Mainspring
 from mainspring.declare.isolation import Isolation
 from mainspring.declare.retry import Retry
 from mainspring.engine.isolate import caps, child
+from mainspring.engine.isolate.pool import Seats
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, JobState
 from mainspring.model.settlement import Verdict
@@ -160,7 +162,8 @@ def test_what_a_handler_raises_or_returns_in_a_child_is_a_failed_attempt(
         job = await floor.job(nasty)
         assert (job.failures, job.errors[0].type) == (1, kind)
         assert words in job.errors[0].message
-        assert [each.verdict for each in await floor.runs(nasty)] == [Verdict.FAILED]
+        verdict = Verdict.DEAD if kind.endswith("InvalidArgument") else Verdict.FAILED
+        assert [each.verdict for each in await floor.runs(nasty)] == [verdict]
         assert await result(floor, "frugal") == 10**6
 
     story(tell())
@@ -381,15 +384,149 @@ def test_a_suspect_that_no_child_could_find_runs_in_the_worker(floor: Floor, sto
     story(tell())
 
 
+@pytest.mark.parametrize("answer", ["refused", "unknown"])
+def test_a_suspect_whose_begin_is_not_on_record_does_not_begin(
+    floor: Floor, story: Any, tmp_path: Path, answer: str
+) -> None:
+    floor.task(name="held")(isolated.cooperative)
+
+    async def tell() -> None:
+        job_id = await _lose_the_worker(floor, "held", json.dumps({"args": [str(tmp_path)]}).encode())
+        if answer == "unknown":
+            floor.store.before("begin", times=1)
+        else:
+            reaped = floor.store.reap
+
+            async def lose() -> None:
+                floor.clock.advance(20 * SECOND)
+                await reaped(limit=10, at=floor.clock.stamp())
+
+            floor.store.during("claim", lose)
+        await done(floor)
+
+        assert not (tmp_path / "begun").exists()
+        job = await floor.job(job_id)
+        assert (job.state, job.crashes) == (JobState.READY, 0)
+
+    story(tell())
+
+
+@pytest.mark.parametrize("children", [1, 3])
+def test_suspects_are_claimed_only_for_free_children(
+    new_floor: Callable[..., Floor], run: Any, tmp_path: Path, children: int
+) -> None:
+    floor = new_floor(children=children)
+    floor.task(name="held", isolate=SOON)(isolated.cooperative)
+    payload = json.dumps({"args": [str(tmp_path)]}).encode()
+
+    async def tell() -> None:
+        for _ in range(5):
+            await floor.put("held", payload=payload)
+        await _lose_all(floor, "held")
+        for _ in range(3):
+            await floor.claimer.tick()
+        assert floor.crew.running == children
+        assert len(await floor.store.held(floor.id, at=floor.clock.stamp())) == children
+        floor.crew.release_all()
+        await until(lambda: not floor.crew.running, PATIENCE)
+        await floor.finish()
+        await floor.worker.executor.end_children()
+
+    run(tell())
+
+
+def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
+    new_floor: Callable[..., Floor], run: Any
+) -> None:
+    floor = new_floor(children=1)
+    floor.task(name="look")(isolated.look)
+    order: list[str] = []
+
+    async def other(seats: Seats) -> None:
+        await seats.take(suspect=False)
+        order.append("other")
+        seats.leave()
+
+    async def tell() -> None:
+        suspect = await _lose_the_worker(floor, "look", b'{"args":["x"]}')
+        seats = floor.worker.executor._pool().seats
+        await seats.take(suspect=False)
+        waiting = asyncio.create_task(other(seats))
+        await floor.claimer.tick()
+        assert floor.crew.running == 0, "there is no child for it"
+        called: list[bool] = []
+        floor.worker.executor.on_seat = lambda: called.append(True)
+        seats.leave()
+        assert called == [True]
+        await floor.claimer.tick()
+        assert floor.crew.running == 1
+        await until(lambda: not floor.crew.running, PATIENCE)
+        await waiting
+        await floor.finish()
+
+        assert (await floor.job(suspect)).state is JobState.SUCCEEDED
+        assert seats.free == 1
+        await floor.worker.executor.end_children()
+
+    run(tell())
+
+
+def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
+    new_floor: Callable[..., Floor], run: Any
+) -> None:
+    floor = new_floor(children=1)
+    floor.task(name="look")(isolated.look)
+
+    async def tell() -> None:
+        await floor.join()
+        seats = floor.worker.executor._pool().seats
+        await seats.take(suspect=False)
+        waiting = asyncio.create_task(seats.take(suspect=False))
+        await floor.claimer.tick()
+        seats.leave()
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await floor.claimer.tick()
+        await asyncio.wait_for(waiting, PATIENCE)
+
+    run(tell())
+
+
+def test_a_seat_is_not_lost_with_who_is_cancelled_on_the_way_to_it(run: Any) -> None:
+    async def tell() -> None:
+        seats = Seats(1)
+        await seats.take(suspect=False)
+        first, second = (asyncio.create_task(seats.take(suspect=False)) for _ in range(2))
+        await asyncio.sleep(0)
+        seats.leave()  # it is the first one's
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await second
+        third = asyncio.create_task(seats.take(suspect=True))
+        await asyncio.sleep(0)
+        third.cancel()
+        await asyncio.gather(third, return_exceptions=True)
+        seats.leave()
+
+        assert seats.free == 1
+
+    run(tell())
+
+
+async def _lose_all(floor: Floor, task: str) -> None:
+    """Every job there is was in hand when a worker died."""
+    await floor.join()
+    await floor.store.claim(floor.id, queues=["default"], tasks=[task], limit=100, at=floor.clock.stamp())
+    floor.clock.advance(20 * SECOND)
+    await floor.store.reap(limit=100, at=floor.clock.stamp())
+    await floor.heart.tick()  # a new lease
+
+
 async def _lose_the_worker(floor: Floor, task: str, payload: bytes) -> int:
     """A job whose first worker has died with it in hand."""
     job_id = await floor.put(task, payload=payload)
-    await floor.join()
-    await floor.store.claim(floor.id, queues=["default"], tasks=[task], limit=1, at=floor.clock.stamp())
-    floor.clock.advance(20 * SECOND)
-    await floor.store.reap(limit=10, at=floor.clock.stamp())
-    assert (await floor.job(job_id)).crashes == 1
-    await floor.heart.tick()  # a new lease
+    await _lose_all(floor, task)
+    assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
     return job_id
 
 

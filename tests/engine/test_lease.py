@@ -264,6 +264,24 @@ def test_a_takeover_is_a_loss_at_once(bench, run, clock):
     run(keeper.tick())
 
     assert keeper.holding.lost
+    assert "it had ended; nobody has it now" in str(keeper.holding.loss())
+
+
+def test_a_lost_lease_names_its_new_holder(bench, other, run, clock):
+    keeper = run(bench.granted())
+    run(bench.faults.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
+    run(bench.faults.acquire("crm", holder_id=9, holder="box-2:77", ttl=SECOND, at=clock.stamp()))
+    run(keeper.tick())
+
+    assert "lost, box-2:77 has it now, since " in str(keeper.holding.loss())
+
+
+def test_a_lease_whose_new_holder_cannot_be_asked_for_is_lost_all_the_same(bench, run, clock):
+    keeper = run(bench.granted())
+    run(bench.faults.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
+    bench.faults.before("leases")
+    run(keeper.tick())
+
     assert "another holder" in str(keeper.holding.loss())
 
 

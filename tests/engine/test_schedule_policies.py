@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,11 @@ from mainspring import Mainspring
 from mainspring.calendars import Calendar
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.fleet import Member, Role
+from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.telemetry import BreakerTripped, Event, Telemetry
+from mainspring.telemetry import Event, SlotsDropped, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.interval import Every
 
@@ -25,20 +26,27 @@ MINUTELY = Every(MINUTE)
 class Stage:
     """A store, a clock, a scheduler and one worker's claims."""
 
-    def __init__(self, store: Any, clock: ManualClock, run: Any) -> None:
+    def __init__(self, store: Any, clock: ManualClock, run: Any, *, breaker: int = 1000) -> None:
         self.store, self.clock, self.run = store, clock, run
         self.heard: list[Event] = []
-        telemetry = Telemetry(self.heard.append)
-        self.scheduler = Scheduler(store, clock, telemetry, poll=timedelta(seconds=1), chunk=100, breaker=DAY)
+        self.breaker = breaker
+        self.restart()
         run(store.join(Member(id=1, role=Role.WORKER, name="w"), lease=1000 * DAY, at=clock.stamp()))
 
-    def declare(self, **options: Any) -> None:
+    def restart(self) -> None:
+        """Another scheduler, with nothing in its memory."""
+        telemetry, poll = Telemetry(self.heard.append), timedelta(seconds=1)
+        self.scheduler = Scheduler(
+            self.store, self.clock, telemetry, poll=poll, chunk=100, breaker=self.breaker
+        )
+
+    def declare(self, name: str = "s", /, **options: Any) -> None:
         app = Mainspring("sqlite://:memory:", clock=self.clock)
 
         @app.task(name="t")
         def nothing() -> None: ...
 
-        declared = app.schedule("s", nothing, **{"every": "1m", **options})
+        declared = app.schedule(name, nothing, **{"every": "1m", **options})
         self.put(declared.new_schedule(self.clock.now()))
 
     def put(self, schedule: NewSchedule) -> None:
@@ -62,8 +70,33 @@ class Stage:
         refused: list[int] = self.run(self.store.settle(done, at=self.clock.stamp()))
         return refused
 
-    def ledger(self) -> list[tuple[Disposition, Skipped | None]]:
-        slots = self.run(self.store.slots("s", limit=1000))
+    def drain(self, *, most: int = 1, restarts: bool = False) -> list[datetime]:
+        """Run what there is until nothing is left, and never more than `most` at once; answer the
+        slots in the order in which they were begun."""
+        begun: list[datetime] = []
+        in_hand: list[Claim] = []
+        for _ in range(1000):
+            if restarts:
+                self.restart()
+            self.after(timedelta(milliseconds=100))
+            claims = self.claim()
+            in_hand += claims
+            begun += [claim.slot_at for claim in claims if claim.slot_at is not None]
+            assert len(in_hand) <= most
+            if not self.run(self.store.jobs(JobFilter(), at=self.clock.stamp())):
+                return begun
+            if len(begun) % 2:  # the others stay for another pass: nothing may come beside them
+                self.after(timedelta(milliseconds=100))
+                late = self.claim()
+                in_hand += late
+                begun += [claim.slot_at for claim in late if claim.slot_at is not None]
+                assert len(in_hand) <= most
+            if in_hand:
+                self.finish(in_hand.pop(0))
+        raise AssertionError("it does not end")
+
+    def ledger(self, name: str = "s") -> list[tuple[Disposition, Skipped | None]]:
+        slots = self.run(self.store.slots(name, limit=1000))
         return [(slot.disposition, slot.reason) for slot in reversed(slots)]
 
 
@@ -146,7 +179,7 @@ def test_misfire_all_fires_every_slot_inside_its_window(stage: Stage) -> None:
     stage.after(HOUR, ticks=20)
 
     ledger = stage.ledger()
-    assert ledger[0] == skipped(Skipped.MISFIRE)
+    assert ledger[0] == skipped(Skipped.TOO_LATE)
     assert ledger[1:] == [FIRED] * 11
 
 
@@ -165,14 +198,120 @@ def test_misfire_skip_fires_nothing_that_was_missed(stage: Stage) -> None:
     assert stage.ledger() == [skipped(Skipped.MISFIRE), FIRED]
 
 
-def test_the_breaker_sheds_and_says_so(stage: Stage) -> None:
-    stage.declare(every="1h", misfire="all", catch_up="30d", overlap="queue_all")
-    stage.after(10 * DAY, ticks=30)
+@pytest.mark.parametrize("down", [timedelta(hours=36), timedelta(days=400)])
+def test_after_any_outage_a_schedule_with_all_defaults_runs_its_newest_slot(
+    stage: Stage, down: timedelta
+) -> None:
+    stage.declare(every=None, cron="0 0 1 * *")
+    stage.clock.advance(31 * DAY - timedelta(hours=1))
+    stage.after(down, ticks=3)
 
-    ledger = stage.ledger()
-    assert ledger[0] == skipped(Skipped.BREAKER)
-    assert ledger[1:] == [FIRED] * 25
-    assert [type(event) for event in stage.heard if isinstance(event, BreakerTripped)] == [BreakerTripped]
+    assert stage.ledger() == [FIRED]
+    [claim] = stage.claim()
+    assert claim.slot_at is not None
+    assert claim.slot_at.day == 1
+    assert timedelta() <= stage.clock.now() - claim.slot_at < 31 * DAY
+    assert not [event for event in stage.heard if isinstance(event, SlotsDropped)]
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue_one", "queue_all", "replace"])
+def test_every_missed_slot_is_caught_up_one_after_another(stage: Stage, overlap: str) -> None:
+    stage.declare(misfire="all", overlap=overlap)
+    stage.clock.advance(32 * MINUTE + timedelta(seconds=30))
+
+    begun = stage.drain(restarts=True)
+
+    assert stage.ledger() == [FIRED] * 32
+    assert len(begun) == 32
+    assert begun == sorted(set(begun))
+
+
+def test_missed_slots_are_caught_up_as_many_at_once_as_the_policy_allows(stage: Stage) -> None:
+    stage.declare(misfire="all", allow=3)
+    stage.after(32 * MINUTE + timedelta(seconds=30), ticks=40)
+
+    begun = stage.drain(most=3)
+
+    assert stage.ledger() == [FIRED] * 32
+    assert begun == sorted(begun)
+    assert len(begun) == 32
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue_one", "queue_all", "replace", "allow"])
+def test_a_fresh_slot_waits_behind_those_that_are_caught_up(stage: Stage, overlap: str) -> None:
+    stage.declare(misfire="all", overlap=overlap, allow=1 if overlap == "allow" else None)
+    stage.after(3 * MINUTE + timedelta(seconds=30), ticks=5)
+    [first] = stage.claim()
+    stage.after(timedelta(seconds=30))  # the fourth comes while the first runs, and two wait
+    assert stage.ledger() == [FIRED] * 4
+    assert stage.finish(first) == [], "nothing replaced it"
+    stage.after(timedelta(milliseconds=100))
+
+    assert first.slot_at is not None
+    assert stage.drain() == [first.slot_at + n * MINUTE for n in (1, 2, 3)]
+
+
+def test_when_all_is_caught_up_the_policy_counts_again(stage: Stage) -> None:
+    stage.declare(misfire="all")
+    stage.after(2 * MINUTE + timedelta(seconds=30), ticks=5)
+    stage.drain()
+    stage.after(timedelta(seconds=30))
+    stage.claim()
+    stage.after(MINUTE)
+
+    assert stage.ledger() == [FIRED] * 3 + [skipped(Skipped.OVERLAP)]
+
+
+def test_an_explicit_window_is_obeyed_and_no_breaker_cuts_it_short(store: Any, clock: Any, run: Any) -> None:
+    stage = Stage(store, clock, run, breaker=5)
+    stage.declare(every="1d", misfire="all", catch_up="90d")
+    stage.after(40 * DAY + HOUR, ticks=45)
+
+    assert stage.ledger() == [FIRED] * 40
+    assert not [event for event in stage.heard if isinstance(event, SlotsDropped)]
+
+
+def test_what_is_older_than_the_window_is_dropped_and_told(stage: Stage) -> None:
+    stage.declare(every="1d", catch_up="1h")
+    stage.after(40 * DAY + 2 * HOUR)
+
+    assert stage.ledger() == [skipped(Skipped.TOO_LATE)]
+    [told] = [event for event in stage.heard if isinstance(event, SlotsDropped)]
+    assert (told.reason, told.told) == (Skipped.TOO_LATE, ("s",))
+    assert told.slot_at - told.since == 39 * DAY  # type: ignore[operator]
+
+
+def test_the_breaker_looks_at_the_load_of_one_schedule_and_says_so(store: Any, clock: Any, run: Any) -> None:
+    stage = Stage(store, clock, run, breaker=3)
+    stage.declare(misfire="all")
+    stage.declare("other", misfire="all")
+    other = run(store.schedule("other"))
+    stage.clock.advance(10 * MINUTE + timedelta(seconds=30))
+    for _ in range(12):
+        # The other one's jobs end as soon as they are there: only its own load counts.
+        stage.after(timedelta(milliseconds=100))
+        done = [claim for claim in stage.claim() if claim.schedule_id == other.id]
+        stage.finish(*done)
+
+    assert stage.ledger() == [FIRED] * 3 + [skipped(Skipped.BREAKER)] * 7
+    assert stage.ledger("other") == [FIRED] * 10
+    [told] = [event for event in stage.heard if isinstance(event, SlotsDropped) and event.told]
+    assert (told.reason, told.told) == (Skipped.BREAKER, ("s",))
+
+
+def test_once_tripped_it_leaves_out_the_rest_at_once_and_fresh_slots_go_on(
+    store: Any, clock: Any, run: Any
+) -> None:
+    stage = Stage(store, clock, run, breaker=3)
+    stage.declare(misfire="all")
+    stage.after(30 * DAY + timedelta(seconds=30), ticks=6)
+    stage.clock.advance(timedelta(seconds=30))
+    stage.after(timedelta(), ticks=1)
+
+    assert stage.ledger() == [FIRED] * 3 + [skipped(Skipped.BREAKER)] * 2 + [FIRED]
+    rows = run(store.slots("s", limit=10))
+    assert rows[1].since is not None
+    assert rows[1].slot_at - rows[1].since > 29 * DAY, "one row stands for a month of minutes"
 
 
 def test_a_paused_schedule_skips_and_a_resumed_one_does_not_catch_up(stage: Stage) -> None:

@@ -14,10 +14,12 @@ from mainspring.engine.pruner import Pruner
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.scheduler import AFTER, BATCH, FIRST_CHUNK, Scheduler
 from mainspring.entropy import SeededEntropy
-from mainspring.errors import AnswerLost
+from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.history import JobFilter
+from mainspring.model.job import JobState
 from mainspring.model.report import RESULT_GONE
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
+from mainspring.model.settlement import Verdict
 from mainspring.store.ports import Store
 from mainspring.telemetry import (
     HistoryPruned,
@@ -30,7 +32,7 @@ from mainspring.telemetry import (
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
-from tests.engine.kit import HOUR, LEASE, MINUTE, SECOND, Faulty, Floor, Heard
+from tests.engine.kit import HOUR, MINUTE, SECOND, Faulty, Floor, Heard
 
 MINUTELY = Cron("* * * * *", "UTC")
 
@@ -204,7 +206,7 @@ def test_a_slot_missed_by_more_than_the_catch_up_is_skipped_and_says_so(
         await _scheduler(store, clock).tick()
 
         [slot] = await store.slots("s", limit=10)
-        assert (slot.disposition, slot.reason, slot.job_id) == (Disposition.SKIPPED, "misfire", None)
+        assert (slot.disposition, slot.reason, slot.job_id) == (Disposition.SKIPPED, "too_late", None)
         assert await _jobs(store, clock) == []
 
     run(story())
@@ -282,15 +284,54 @@ def test_the_reaper_gives_back_what_a_dead_worker_held(floor: Floor, run: Any) -
         await floor.join()
         await floor.claimer.tick()
         reaper = Reaper(floor.store, floor.clock, SeededEntropy(1), floor.telemetry)  # type: ignore[arg-type]
-        await reaper.tick()
-        assert floor.heard.of(MembersReaped) == []
-        floor.clock.advance(LEASE)
-        await asyncio.gather(reaper.tick(), reaper.tick())
+        other = Reaper(floor.store, floor.clock, SeededEntropy(2), floor.telemetry)  # type: ignore[arg-type]
+        for _ in range(15):
+            await asyncio.gather(reaper.tick(), other.tick())
+            assert floor.heard.of(MembersReaped) == []
+            floor.clock.advance(SECOND)
+        await asyncio.gather(reaper.tick(), other.tick())
         await reaper.tick()
 
         assert sum(event.jobs for event in floor.heard.of(MembersReaped)) == 1
-        assert (await floor.job(job_id)).crashes == 1
+        assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
         assert await floor.store.members(at=floor.clock.stamp()) == []
+        floor.crew.drop_all()
+        await floor.finish()
+
+    run(story())
+
+
+def test_after_an_outage_the_reaper_waits_for_those_who_come_back(floor: Floor, run: Any) -> None:
+    @floor.task
+    async def patient() -> None:
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        job_id = await floor.put("patient")
+        await floor.join()
+        await floor.claimer.tick()
+        reaper = Reaper(floor.store, floor.clock, SeededEntropy(1), floor.telemetry)  # type: ignore[arg-type]
+        for _ in range(60):
+            await reaper.tick()
+            await floor.heart.tick()
+            floor.clock.advance(SECOND)
+        floor.store.before("reap", times=20)
+        for _ in range(20):
+            with pytest.raises(StoreUnavailable):
+                await reaper.tick()
+            floor.clock.advance(SECOND)
+        for _ in range(14):
+            await reaper.tick()
+            floor.clock.advance(SECOND)
+        assert reaper.expects
+        await floor.heart.tick()
+        for _ in range(10):
+            await reaper.tick()
+            floor.clock.advance(SECOND)
+
+        assert floor.heard.of(MembersReaped) == []
+        assert not reaper.expects
+        assert (await floor.job(job_id)).state is JobState.RUNNING
         floor.crew.drop_all()
         await floor.finish()
 

@@ -77,7 +77,7 @@ def test_every_pass_sets_the_gauge_of_lag(store: Any, clock: ManualClock, run: A
 
     run(story())
     gauges = [event for event in heard.events if isinstance(event, LagMeasured)]
-    assert [(event.lag, event.due, event.shed) for event in gauges] == [
-        (timedelta(), 0, 0),
-        (timedelta(seconds=7), 1, 0),
+    assert [(event.lag, event.due) for event in gauges] == [
+        (timedelta(), 0),
+        (timedelta(seconds=7), 1),
     ]

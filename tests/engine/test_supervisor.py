@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring.engine.log import log_event
-from mainspring.engine.supervisor import LONGEST_PAUSE, Supervisor, exit_code, pause_after
+from mainspring.engine.supervisor import ABORT_WITHIN, LONGEST_PAUSE, Supervisor, exit_code, pause_after
 from mainspring.entropy import SeededEntropy
 from mainspring.telemetry import Telemetry, WorkerEnded, WorkerStarted
 from mainspring.testing.clock import ManualClock
@@ -150,6 +150,17 @@ def test_a_second_stop_is_passed_on(shift: Shift) -> None:
     shift.supervisor.stop()
 
     assert shift.last(1).told == ["terminate", "terminate"]
+
+
+def test_what_does_not_end_soon_after_a_second_stop_is_killed(shift: Shift) -> None:
+    shift.look()
+    shift.supervisor.stop()
+    shift.supervisor.stop()
+    assert shift.look() == min(ABORT_WITHIN, GRACE)
+    shift.clock.advance(ABORT_WITHIN)
+    shift.look()
+
+    assert shift.last(1).told == ["terminate", "terminate", "kill"]
 
 
 def test_what_does_not_end_within_the_grace_is_killed_and_told_by_the_exit_code(shift: Shift) -> None:

@@ -24,7 +24,7 @@ from mainspring.model.schedule import (
     Skipped,
     Slot,
 )
-from mainspring.ops.proof.audit import Audit, History, Kind, Range, audit
+from mainspring.ops.proof.audit import Audit, History, Kind, Passed, Range, Unjudged, audit
 from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
@@ -124,6 +124,37 @@ def test_a_row_stands_for_those_since() -> None:
     assert kinds(judged([*GOOD[:3], row(7, since=at(5)), *GOOD[7:]])) == [("missed", 4, 1)]
 
 
+def test_dropped_slots_are_told_and_those_that_somebody_asked_for_are_not() -> None:
+    late = 2 * MINUTE
+    dropped = [skipped(n, Skipped.TOO_LATE, late=late) for n in (4, 5)]
+    found = judged([*GOOD[:3], *dropped, *GOOD[5:]])
+
+    assert kinds(found) == [("dropped", 4, 2)], "and not late"
+    assert found.findings[0].until == at(5)
+    asked = [skipped(n, Skipped.MISFIRE, late=late) for n in (4, 5)]
+    assert {kind for kind, _, _ in kinds(judged([*GOOD[:3], *asked, *GOOD[5:]]))} == {"late"}
+
+
+def test_a_row_that_was_dropped_stands_for_each_slot_since() -> None:
+    row = skipped(7, Skipped.BREAKER, since=at(4))
+
+    [finding] = judged([*GOOD[:3], row, *GOOD[7:]]).findings
+
+    assert (finding.kind, finding.slot_at, finding.until, finding.count) == (Kind.DROPPED, at(4), at(7), 4)
+    assert "schedules go-on" in finding.detail
+
+
+def test_a_backfill_ends_the_finding_slot_by_slot() -> None:
+    def again(minutes: int, **fields: Any) -> Slot:
+        return row(minutes, late=HOUR, disposition=Disposition.BACKFILLED, **fields)
+
+    dropped = skipped(7, Skipped.BREAKER, since=at(4))
+    assert kinds(judged([*GOOD[:3], again(4), dropped, *GOOD[7:]])) == [("dropped", 5, 3)]
+    run = again(7, since=at(4), reason=Skipped.BREAKER)
+    assert kinds(judged([*GOOD[:3], again(4), run, *GOOD[7:]])) == [("dropped", 5, 2)]
+    assert kinds(judged([*GOOD[:3], again(4), again(5), again(6), run, *GOOD[7:]])) == []
+
+
 def test_a_missed_slot_that_made_a_job_says_so() -> None:
     [finding] = judged(GOOD[:9], made={at(10): frozenset({10})}).findings
 
@@ -157,7 +188,7 @@ def test_a_job_of_a_skipped_slot_is_unexpected() -> None:
 
 
 def test_a_row_before_the_schedule_was_created_is_unexpected() -> None:
-    assert kinds(judged(GOOD, versions=(version(3),))) == [("unexpected", 1, 1), ("unexpected", 2, 1)]
+    assert kinds(judged(GOOD, versions=(version(3),))) == [("unexpected", n, 1) for n in (1, 2, 3)]
 
 
 def test_a_row_before_versions_were_kept_is_nobodys_mistake() -> None:
@@ -202,13 +233,32 @@ def test_each_version_has_its_own_slots() -> None:
     assert kinds(judged([*GOOD[:4], row(5)], versions=versions)) == [("missed", 10, 1)]
 
 
-def test_slots_close_to_a_change_are_optional() -> None:
-    after = (version(0), version(4 + 0.9 / 60, Change.CHANGED, FIVE))
+def test_slots_are_judged_right_up_to_a_change() -> None:
+    for beside in (SECOND / 1000, 0.9 * SECOND, 1.1 * SECOND):
+        after = (version(0), version(4 + beside / MINUTE, Change.CHANGED, FIVE))
 
-    assert judged([*GOOD[:4], row(5), row(10)], versions=after).findings == ()
-    assert judged([*GOOD[:3], row(5), row(10)], versions=after).findings == ()
-    further = (version(0), version(4 + 1.1 / 60, Change.CHANGED, FIVE))
-    assert kinds(judged([*GOOD[:3], row(5), row(10)], versions=further)) == [("missed", 4, 1)]
+        assert judged([*GOOD[:4], row(5), row(10)], versions=after).findings == ()
+        assert kinds(judged([*GOOD[:3], row(5), row(10)], versions=after)) == [("missed", 4, 1)]
+        before = (version(0), version(4 - beside / MINUTE, Change.CHANGED, FIVE))
+        assert judged([*GOOD[:3], row(5), row(10)], versions=before).findings == ()
+        assert kinds(judged([*GOOD[:4], row(5), row(10)], versions=before)) == [("unexpected", 4, 1)]
+
+
+def test_the_slot_of_the_instant_of_a_change_is_the_old_ones() -> None:
+    versions = (version(0), version(4, Change.CHANGED, FIVE))
+
+    assert judged([*GOOD[:4], row(5), row(10)], versions=versions).findings == ()
+    assert kinds(judged([*GOOD[:3], row(5), row(10)], versions=versions)) == [("missed", 4, 1)]
+
+
+def test_slots_of_a_pause_that_goes_on_are_not_missed_and_not_passed_over_in_silence() -> None:
+    versions = (version(0), version(2.5, Change.PAUSED, paused_at=at(2.5)))
+    found = judged([*GOOD[:2], skipped(3, Skipped.PAUSED)], versions=versions)
+
+    assert found.findings == ()
+    assert found.unjudged == (Passed(why=Unjudged.PAUSED, first=at(4), last=at(10), count=7),)
+    older = judged(GOOD[:2], versions=(), schedule=schedule(paused_at=at(2.5)))
+    assert [(each.why, each.count) for each in older.unjudged] == [(Unjudged.PAUSED, 8)]
 
 
 def test_a_slot_nobody_had_decided_when_the_trigger_changed_says_so() -> None:
@@ -244,7 +294,9 @@ def test_every_slot_of_a_pause_is_on_record_as_paused() -> None:
 
 
 def test_a_slot_that_is_only_just_due_is_not_missed() -> None:
-    assert judged(GOOD[:9], now=10.5).findings == ()
+    recent = judged(GOOD[:9], now=10.5)
+    assert recent.findings == ()
+    assert recent.unjudged == (Passed(why=Unjudged.RECENT, first=at(10), last=at(10), count=1),)
     assert kinds(judged(GOOD[:9], now=11)) == [("missed", 10, 1)]
     assert judged(GOOD[:5], now=5.5).slots == 5
 

@@ -10,8 +10,9 @@ import pytest
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.backfill import BackfillState, Reprocess
-from mainspring.model.schedule import Disposition, Misfire, Overlap
+from mainspring.model.schedule import Disposition, Misfire, Overlap, Skipped
 from mainspring.model.settlement import Verdict
+from mainspring.ops.proof.audit import Kind
 from mainspring.ops.proof.auditing import Auditor
 from mainspring.ops.schedules.backfill import BackfillPlan, Backfills
 from mainspring.ops.why.answer import Because
@@ -253,3 +254,49 @@ def test_names_and_numbers_that_are_not_there_are_refused(house):
         house.plan(START - HOUR, START)
     with pytest.raises(NotFound):
         house.desk.run(house.backfills.cancel(7, author="ann"))
+
+
+# What the circuit breaker left out.
+
+
+def tripped(house: House, *, down: timedelta) -> None:
+    """Two jobs of an outage are live, and the other missed slots are left out."""
+    house.scheduler = Scheduler(
+        house.desk.store, house.desk.clock, Telemetry(), poll=SECOND, chunk=100, breaker=2
+    )
+    house.hourly(misfire=Misfire.ALL, overlap=Overlap.SKIP)
+    house.desk.advance(down)
+    while house.desk.due():
+        house.tick()
+
+
+def test_to_go_on_runs_exactly_what_the_breaker_left_out_one_after_another(house):
+    tripped(house, down=30 * HOUR + MINUTE)
+    before = house.desk.slots(limit=100)
+    left = [finding for finding in house.wrong() if finding.kind is Kind.DROPPED]
+    assert sum(finding.count for finding in left) == 28
+    assert [row.reason for row in reversed(before)][:3] == [None, None, Skipped.BREAKER]
+
+    plan = house.desk.run(house.backfills.plan_left_out("s"))
+    assert (len(plan.to_run), plan.max_active, plan.reverse) == (28, 1, False)
+    assert [each.slot.slot_at for each in plan.to_run] == [START + n * HOUR for n in range(3, 31)]
+    number = house.begin(plan)
+    again = house.desk.run(house.backfills.plan_left_out("s"))
+    assert (again.to_run, again.slots[0].why) == ((), f"backfill {number} is under way")
+    house.tick()
+    assert len([job for job in house.desk.jobs() if job.id not in {row.job_id for row in before}]) == 1
+    house.finish(number)
+
+    assert house.wrong() == []
+    assert house.desk.run(house.backfills.plan_left_out("s")).slots == ()
+    ran = [row for row in house.desk.slots(limit=100) if row.disposition is Disposition.BACKFILLED]
+    assert len(ran) == 28
+
+
+def test_there_is_nothing_to_go_on_with_where_nothing_was_left_out(house):
+    house.hourly(catch_up=MINUTE)
+    house.desk.advance(5 * HOUR + 2 * MINUTE)
+    house.tick()
+
+    assert [finding.kind for finding in house.wrong()] == [Kind.DROPPED], "too late: the user's own bound"
+    assert house.desk.run(house.backfills.plan_left_out("s")).slots == ()

@@ -69,7 +69,7 @@ def test_after_an_outage_the_newest_slot_stands_for_all() -> None:
         "fired",
         "coalesced into 2030-01-01 00:04:00Z",
         "coalesced into 2030-01-01 00:04:00Z",
-        "fired, 30s late",
+        "fired, 30s late, for 2 missed before it too",
         "fired",
     ]
 
@@ -89,9 +89,26 @@ def test_after_an_outage_nothing_is_made_up_for_with_skip() -> None:
 
 def test_the_catch_up_window_and_the_breaker_have_their_say() -> None:
     short = words(new(misfire=Misfire.ALL, catch_up=2 * MINUTE), horizon(8, (1.5, 6.5)))
-    assert short[1:6] == ["skipped: misfire"] * 3 + ["fired, 1m30s late", "fired, 30s late"]
-    tripped = words(new(misfire=Misfire.ALL), horizon(8, (1.5, 6.5), breaker=2 * MINUTE))
-    assert tripped[1:4] == ["skipped: breaker"] * 3
+    assert short[1:6] == ["skipped: too_late"] * 3 + ["fired, 1m30s late", "fired, 30s late"]
+    slow = horizon(8, (1.5, 6.5), breaker=2, duration=HOUR)
+    tripped = words(new(misfire=Misfire.ALL), slow)
+    assert tripped == ["fired", "fired, 4m30s late"] + ["skipped: breaker"] * 4 + ["fired"]
+    bounded = words(new(misfire=Misfire.ALL, catch_up=DAY), slow)
+    assert [word.split(",")[0] for word in bounded] == ["fired"] * 7, (
+        "an explicit catch_up is never overridden"
+    )
+
+
+def test_caught_up_slots_wait_for_each_other() -> None:
+    def starts(**policies: Any) -> list[float]:
+        found = listed(new(misfire=Misfire.ALL, **policies), horizon(8, (1.5, 5.5), duration=10 * MINUTE))
+        assert {each.fate for each in found} == {Fate.FIRED}
+        return [round((each.runs_at - START) / MINUTE) for each in found if each.runs_at is not None]
+
+    one_by_one = [1, 11, 21, 31, 41, 51, 61]
+    for overlap in (Overlap.SKIP, Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.REPLACE):
+        assert starts(overlap=overlap) == one_by_one, "and fresh ones queue behind them"
+    assert starts(overlap=Overlap.ALLOW, overlap_limit=2) == [1, 6, 11, 16, 21, 26, 31]
 
 
 def test_a_slot_on_a_holiday_is_skipped() -> None:

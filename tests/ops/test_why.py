@@ -174,10 +174,12 @@ def test_a_moment_between_coalesced_slots_is_still_not_a_slot() -> None:
     [
         ({"reason": Skipped.OVERLAP, "blocker": 12}, "skipped: overlap, job 12 was still live."),
         ({"reason": Skipped.MISFIRE}, "misfire, nobody could fire it until 2030-01-01 09:00:00Z"),
-        ({"reason": Skipped.BREAKER}, "breaker, the schedulers were too far behind"),
+        ({"reason": Skipped.TOO_LATE}, "too_late, nobody could fire it until 2030-01-01 09:00:00Z"),
+        ({"reason": Skipped.BREAKER}, "breaker, too many jobs of its schedule were live at 2030-01-01"),
         ({"reason": Skipped.REQUESTED}, "requested, somebody asked for it to be skipped."),
         ({"reason": Skipped.EXHAUSTED}, "exhausted, all its fires were used up."),
         ({"reason": Skipped.CALENDAR}, "calendar, it leaves this day out."),
+        ({"reason": Skipped.DELETED}, "deleted, it was due and not yet fired when its schedule was deleted."),
         ({"reason": Skipped.MISFIRE, "note": "gap"}, " Note: gap."),
     ],
 )
@@ -559,6 +561,25 @@ def test_a_pause_and_a_deletion_are_told_from_the_versions(desk: Desk, why: Why)
 
     assert "paused by bob at 2030-01-01 00:00:00Z: db move" in found.sentence
     assert desk.run(why.slot("s", START + 2 * MINUTE)).because is Because.DELETED
+
+
+def test_slots_around_changes_are_told_by_the_version_they_belong_to(desk: Desk, why: Why) -> None:
+    """No scheduler is alive: each change decides what was due before it."""
+    desk.schedule(trigger=Every(MINUTE).encode())
+    desk.advance(MINUTE + SECOND / 2)
+    desk.schedule(trigger=Every(MINUTE).encode(), priority=3)
+    [job] = desk.jobs()
+    desk.pause("s", author="bob", note="db move")
+    desk.advance(MINUTE)
+    desk.resume("s", author="ann")
+    desk.advance(MINUTE)
+    desk.delete("s")
+
+    fired, paused, deleted = (desk.run(why.slot("s", START + n * MINUTE)).sentence for n in (1, 2, 3))
+
+    assert f"fired as job {job.id}, which is waiting for a worker" in fired
+    assert "skipped: it was paused by bob at 2030-01-01 00:01:00.500Z: db move." in paused
+    assert "skipped: deleted, it was due and not yet fired" in deleted
 
 
 def test_a_held_job_names_the_one_it_waits_for(desk: Desk, why: Why) -> None:

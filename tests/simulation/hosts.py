@@ -11,6 +11,7 @@ from mainspring.clock import Clock
 from mainspring.engine.scheduler import Scheduler
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
+from mainspring.trigger.misfire import BREAKER
 
 POLL = timedelta(seconds=1)
 CHUNK = 1
@@ -80,11 +81,11 @@ class Wire:
 class Host:
     """One scheduler on one machine, ticked by hand."""
 
-    def __init__(self, store: Any, clock: ManualClock, skew: timedelta) -> None:
+    def __init__(self, store: Any, clock: ManualClock, skew: timedelta, *, breaker: int = BREAKER) -> None:
         skewed = SkewedClock(clock, skew)
         self.wire = Wire(store, skewed)
         wired: Any = self.wire
-        self._scheduler = Scheduler(wired, skewed, Telemetry(), poll=POLL, chunk=CHUNK)
+        self._scheduler = Scheduler(wired, skewed, Telemetry(), poll=POLL, chunk=CHUNK, breaker=breaker)
         self._tick: asyncio.Task[timedelta] | None = None
 
     @property

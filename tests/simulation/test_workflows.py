@@ -235,7 +235,8 @@ class Plant:
         assert sum(run.verdict in FINAL for run in runs) <= 1
         assert len(self.accepted[job_id]) <= 1
         assert all(began < accepted for began in self.began[job_id] for accepted in self.accepted[job_id])
-        assert sum(run.verdict is Verdict.CRASHED for run in runs) <= CRASHES_ALLOWED
+        # Of the first worker that died with it in hand, nobody knows whether its run had begun.
+        assert sum(run.verdict is Verdict.CRASHED for run in runs) <= 1 + CRASHES_ALLOWED
 
 
 @pytest.mark.timeout(300)

@@ -29,6 +29,7 @@ def test_a_claim_carries_everything_the_handler_needs(desk):
             run_at=desk.now - SECOND,
             enqueued_at=desk.now - SECOND,
             waited=SECOND,
+            database_id=desk.run(desk.store.identity()),
         )
     ]
 

@@ -202,15 +202,14 @@ def test_some_verdicts_are_not_a_workers_to_write(desk, verdict):
 def crash(desk, times, worker=10):
     """Claim what there is and let the worker die, over and over."""
     for n in range(times):
-        desk.take(worker + n)
-        desk.lose(worker + n)
+        desk.lose(worker + n, desk.take(worker + n))
 
 
 def test_the_third_worker_that_dies_under_a_job_is_the_last(desk):
     job_id = desk.put(payload=b"args", queue="default", max_attempts=7)
     crash(desk, 2)
     assert desk.job(job_id).state is JobState.READY
-    desk.take(20)
+    desk.begin(desk.take(20))
     desk.advance(LEASE)
 
     reaped = desk.reap()
@@ -239,7 +238,10 @@ def test_jobs_below_the_limit_go_back_in_the_same_pass(desk):
     crash(desk, 2)
     innocent = desk.put()
     desk.join(30)
-    assert len(desk.claim(30)) == 2
+    claims = desk.claim(30)
+    assert [claim.job_id for claim in claims] == [poison, innocent]
+    for claim in claims:
+        desk.begin(claim)
     desk.advance(LEASE)
 
     reaped = desk.reap()
@@ -405,7 +407,7 @@ def test_a_running_job_is_left_to_its_worker(desk):
 
 def test_a_reaped_job_past_its_deadline_expires(desk):
     claim = desk.started(expires=SECOND)
-    desk.lose()
+    desk.lose(1, claim)
 
     assert desk.expire() == [claim.job_id]
     assert [dead.crashes for dead in desk.dead()] == [1]

@@ -20,14 +20,18 @@ ALLOWED = {
     "jobs_expiring": ("expires_at <= ",),
     "jobs_gated": ("line_id ",),
     "jobs_ready": ("queue_id = ", "priority = "),
+    "jobs_suspect": ("queue_id = ",),
     "schedules_pkey": ("id = ",),
     "dead_jobs_pkey": ("id = ",),
     "schedules_name_key": ("name = ",),
-    "schedules_spec": ("spec_id = ", ".last_id"),
+    "schedules_spec": ("spec_id = ",),
     "fires_pkey": ("spec_id = ",),
     "specs_pkey": ("id = ",),
     "specs_due": ("next_at",),
     "specs_unplanned": ("id = ",),
+    "specs_trigger_key": ("trigger = ", "catch_up = "),
+    "gates_name_key_key": ("name = ", "key = "),
+    "lines_gates_key": ("gates = ",),
     "steps_pkey": ("job_id",),
     "events_pkey": ("job_id",),
     "event_waits_pkey": ("job_id",),
@@ -42,6 +46,8 @@ ALLOWED = {
     "tokens_pkey": ("id = ",),
     "sessions_digest_key": ("digest = ",),
 }
+FROM_A_CURSOR = {("fire", "schedules_spec"): ".last_id"}
+"""A chunk of a herd begins where the last one ended."""
 STATEMENTS = [
     "act_ends",
     "acts_after",
@@ -52,8 +58,10 @@ STATEMENTS = [
     "admit_jobs",
     "awaited",
     "beat",
+    "begin_suspect",
     "cancel_jobs",
     "claim_jobs",
+    "claim_suspects",
     "count_waiting",
     "drop_keys",
     "drop_waits",
@@ -75,6 +83,16 @@ STATEMENTS = [
     "live_job",
     "live_of_schedule",
     "lock_schedules",
+    "standing_schedules",
+    "decide_slots",
+    "hold_specs",
+    "move_active",
+    "overdue_specs",
+    "change_schedules",
+    "put_specs",
+    "put_gates",
+    "put_lines",
+    "add_schedules",
     "meet_events",
     "note_progress",
     "old_events",
@@ -102,6 +120,7 @@ STATEMENTS = [
     "settle_succeeded",
     "step",
     "steps",
+    "suspects_due",
     "sweep_progress",
     "token",
     "trigger_schedule",
@@ -138,6 +157,7 @@ def test_a_statement_planned_on_empty_tables_looks_rows_up(statement, postgres_u
                 looked_up += 1
                 assert following.startswith("Index Cond:"), plan
                 assert all(condition in following for condition in conditions), plan
+                assert FROM_A_CURSOR.get((statement, index), "") in following, plan
         assert "Seq Scan on jobs" not in line, plan
         assert "Seq Scan on specs" not in line, plan
         assert "Hash Join" not in line, plan

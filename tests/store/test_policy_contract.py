@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Change, Disposition, Misfire, Overlap, Skipped
+from mainspring.model.schedule import Change, Disposition, Drop, Misfire, Overlap, Skipped
 from mainspring.store.codes import CODE
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 
@@ -94,16 +94,17 @@ def test_a_slot_of_the_pause_is_not_caught_up_by_a_scheduler_that_comes_after_it
     assert reasons(desk) == [Skipped.PAUSED]
 
 
-def test_a_slot_from_before_the_pause_is_caught_up_after_it(desk):
+def test_a_slot_that_was_due_and_not_fired_is_skipped_by_the_pause(desk):
     desk.schedule(misfire=Misfire.ALL)
     desk.advance(MINUTE + SECOND)
     desk.pause()
+    assert reasons(desk) == [Skipped.PAUSED]
     desk.advance(SECOND)
     desk.resume()
     desk.fire_due()
 
-    assert reasons(desk) == [None]
-    assert len(desk.jobs()) == 1
+    assert reasons(desk) == [Skipped.PAUSED]
+    assert desk.jobs() == []
 
 
 def test_resuming_what_runs_changes_nothing(desk):
@@ -298,11 +299,15 @@ def test_schedules_that_want_every_slot_have_a_spec_of_their_own(desk):
     desk.schedule("all", misfire=Misfire.ALL, catch_up=HOUR)
     desk.schedule("all too", misfire=Misfire.ALL, catch_up=HOUR)
     desk.schedule("all for a day", misfire=Misfire.ALL, catch_up=DAY)
+    desk.schedule("all for ever", misfire=Misfire.ALL, catch_up=None)
+    desk.schedule("all for ever too", misfire=Misfire.ALL, catch_up=None)
+    desk.schedule("latest for ever", misfire=Misfire.LATEST, catch_up=None)
+
     desk.advance(MINUTE)
 
-    specs = sorted((spec.trigger, spec.catch_up or timedelta()) for spec in desk.due())
-    assert specs == [("every minute", timedelta()), ("every minute", HOUR), ("every minute", DAY)]
-    assert sorted(chunk.fired for chunk in desk.fire_due()) == [1, 2, 2]
+    specs = sorted((spec.one_by_one, spec.catch_up or timedelta()) for spec in desk.due())
+    assert specs == [(False, timedelta()), (True, timedelta()), (True, HOUR), (True, DAY)]
+    assert sorted(chunk.fired for chunk in desk.fire_due()) == [1, 2, 2, 3]
 
 
 def test_every_slot_with_no_window_is_not_the_newest_for_all(desk):
@@ -310,14 +315,14 @@ def test_every_slot_with_no_window_is_not_the_newest_for_all(desk):
     desk.schedule("latest", misfire=Misfire.LATEST, catch_up=timedelta())
     desk.advance(MINUTE)
 
-    assert {spec.catch_up for spec in desk.due()} == {None, timedelta()}
+    assert {(spec.one_by_one, spec.catch_up) for spec in desk.due()} == {(False, None), (True, timedelta())}
 
 
 # Fires that nobody is to make a job of.
 
 
-@pytest.mark.parametrize("reason", [Skipped.CALENDAR, Skipped.BREAKER])
-def test_a_fire_that_is_to_be_skipped_is_written_with_its_reason_since_and_note(desk, reason):
+def test_a_fire_that_is_to_be_skipped_is_written_with_its_reason_since_and_note(desk):
+    reason = Skipped.CALENDAR
     desk.schedule("a", max_fires=3)
     desk.schedule("b")
     desk.pause("b")
@@ -332,6 +337,24 @@ def test_a_fire_that_is_to_be_skipped_is_written_with_its_reason_since_and_note(
         assert (skipped.since, skipped.note, skipped.slot_at) == (since, "a holiday", desk.now)
     assert desk.jobs() == []
     assert (desk.the_schedule("a").skips, desk.the_schedule("a").fires_left) == (1, 3)
+
+
+def test_a_fire_that_the_breaker_leaves_out_is_dropped_by_those_only_who_wanted_it(desk):
+    for name in ("a", "b", "c"):
+        desk.schedule(name, misfire=Misfire.ALL, catch_up=None)
+    desk.pause("b")
+    desk.skip(1, "c")
+    since = desk.now + MINUTE
+    desk.advance(HOUR)
+    [chunk] = desk.fire_due(slot_at=desk.now - MINUTE, since=since, skip=Skipped.BREAKER)
+
+    assert [desk.slots(name)[0].reason for name in ("a", "b", "c")] == [
+        Skipped.BREAKER,
+        Skipped.PAUSED,
+        Skipped.REQUESTED,
+    ]
+    assert (chunk.dropped, chunk.since) == ((Drop(schedule="a", reason=Skipped.BREAKER),), since)
+    assert desk.jobs() == []
 
 
 def test_a_note_goes_with_a_slot_that_fires_too(desk):
@@ -371,7 +394,7 @@ def test_the_reasons_have_an_order(desk):
         Skipped.PAUSED,
         Skipped.EXHAUSTED,
         Skipped.REQUESTED,
-        Skipped.MISFIRE,
+        Skipped.TOO_LATE,
         Skipped.OVERLAP,
     ]
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mainspring.model.job import Job, JobState
-from mainspring.model.schedule import Chunk, Disposition, Misfire, Overlap, Schedule, Slot
+from mainspring.model.schedule import Chunk, Disposition, Drop, Misfire, Overlap, Schedule, Skipped, Slot
 from mainspring.model.settlement import Verdict
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
@@ -92,13 +92,13 @@ def test_the_same_schedule_put_again_is_left_alone(desk):
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_a_change_is_a_new_version_that_keeps_its_slots(desk, change):
+def test_a_change_is_a_new_version_that_starts_now(desk, change):
     desk.schedule()
     [before] = desk.schedules()
     desk.advance(SECOND)
 
     assert desk.schedule(**{k: v for k, v in change.items() if k != "fires_left"}) == ["s"]
-    assert desk.schedules() == [msgspec.structs.replace(before, version=2, **change)]
+    assert desk.schedules() == [msgspec.structs.replace(before, version=2, active_from=desk.now, **change)]
 
 
 def test_a_new_trigger_is_a_new_version_that_starts_now(desk):
@@ -473,14 +473,17 @@ def test_a_slot_older_than_the_catch_up_window_is_skipped_with_its_reason(desk):
     slot_at = desk.now + MINUTE
     desk.advance(MINUTE + HOUR + SECOND)
 
-    assert desk.fire_due() == [Chunk(slot_at=slot_at, fired=0, skipped=1, late=HOUR + SECOND)]
+    dropped = Drop(schedule="s", reason=Skipped.TOO_LATE)
+    assert desk.fire_due() == [
+        Chunk(slot_at=slot_at, fired=0, skipped=1, late=HOUR + SECOND, dropped=(dropped,))
+    ]
     assert desk.jobs() == []
     assert desk.slots() == [
         Slot(
             schedule="s",
             slot_at=slot_at,
             disposition=Disposition.SKIPPED,
-            reason="misfire",
+            reason="too_late",
             since=None,
             job_id=None,
             decided_at=desk.now,
@@ -529,7 +532,7 @@ def test_a_schedule_stands_for_no_slot_before_its_own_start(desk):
     desk.fire_all()
 
     assert desk.slots("old")[0].since == since
-    assert desk.slots("young")[0].since == started
+    assert desk.slots("young")[0].since == started + timedelta(microseconds=1)
 
 
 def test_a_schedule_made_after_the_slot_is_not_fired_for_it(desk):
@@ -560,13 +563,14 @@ def test_a_schedule_whose_trigger_changed_is_not_fired_for_older_slots_of_the_ne
     assert (len(desk.slots("keeper")), desk.slots("mover")) == (1, [])
 
 
-def test_a_change_of_arguments_still_fires_the_slot_that_was_due(desk):
+def test_a_change_of_arguments_first_decides_the_slot_that_was_due(desk):
     desk.schedule(payload=b"before")
     desk.advance(MINUTE + SECOND)
     desk.schedule(payload=b"after")
 
-    assert [chunk.fired for chunk in desk.fire_due()] == [1]
-    assert [job.payload for job in desk.jobs()] == [b"after"]
+    assert [job.payload for job in desk.jobs()] == [b"before"]
+    assert [chunk.fired for chunk in desk.fire_due()] == [0]
+    assert [job.payload for job in desk.jobs()] == [b"before"]
 
 
 def test_the_next_slot_of_a_schedule_is_another_job(desk):

@@ -173,6 +173,21 @@ def test_errors_pile_up_each_with_its_attempt_and_time(desk):
     assert [run.failure for run in desk.runs(claim.job_id)] == expected
 
 
+def test_of_many_errors_the_job_keeps_the_tracebacks_of_the_first_ones_and_the_last(desk):
+    claim = desk.started(max_attempts=42)
+    for attempt in range(1, 42):
+        failure = Failure(type="E", message=f"no {attempt}", traceback=f"at {attempt}")
+        desk.end(claim, Verdict.FAILED, failure=failure)
+        claim = desk.take()
+    desk.end(claim, Verdict.DEAD, failure=Failure(type="E", message="no 42", traceback="at 42"))
+
+    [letter] = desk.dead()
+    assert [error.message for error in letter.errors] == [f"no {n}" for n in range(1, 43)]
+    kept = [error.attempt for error in letter.errors if error.traceback]
+    assert kept[:10] == list(range(1, 11)) and kept[-1] == 42 and len(kept) <= 12
+    assert [run.failure.traceback for run in desk.runs(claim.job_id)] == [f"at {n}" for n in range(1, 43)]
+
+
 # Dead.
 
 

@@ -41,11 +41,12 @@ ONLY_POSTGRES = {
     "schedules.sql": {
         # One transaction writes at a time in SQLite, so it has no locks to order.
         "lock_schedules",
+        "hold_specs",
+        "moment",
+        # SQLite's statements for a fire decide for one schedule as well.
+        "decide_slots",
     },
     "limits.sql": {
-        # Lines and gates are numbered before the transaction there, in bulk, and looked up afterwards.
-        "gate_ids",
-        "line_ids",
         # One transaction writes at a time in SQLite: a pass, a pause and a claim cannot meet.
         "lock_gates",
         "lock_lanes",
@@ -86,6 +87,7 @@ ONLY_POSTGRES = {
         # Sessions of a server, and its notifications.
         "notify",
         "session",
+        "is_standby",
         "end_session",
         "end_marked",
         # BEGIN IMMEDIATE is SQLite's lock.
@@ -94,7 +96,8 @@ ONLY_POSTGRES = {
 }
 #: Statements that only SQLite needs: without writable CTEs, one of PostgreSQL's statements is several.
 ONLY_SQLITE = {
-    "fleet.sql": {"lost_claims", "note_lost", "give_back_jobs", "bury_jobs"},
+    "fleet.sql": {"lost_claims", "lost_jobs", "note_lost", "give_back_jobs", "bury_jobs"},
+    "alerts.sql": {"note_gap"},
     "jobs.sql": {
         "add_lanes",
         "claim_lanes",
@@ -112,6 +115,7 @@ ONLY_SQLITE = {
         "oldest_fire",
         "herd",
         "write_ledger",
+        "names_of",
         "replaced_jobs",
         "count_down",
         "forward_fire",

@@ -80,6 +80,7 @@ class Story:
                 desk.join(worker, lease=timedelta(days=400))
                 self.claims += desk.claim(worker, tasks=(self.task,))
             case Verb.REAP:
+                desk.begin(self.claim)
                 desk.leave(self.claim.worker_id, clean=False)
                 desk.reap()
             case Verb.EXPIRE:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mainspring.model.backfill import Advance, Backfill, BackfillSlot, NewBackfill
 from mainspring.model.failure import Failure
-from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role
+from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role, Watch
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Run
 from mainspring.model.job import Claim, Job, NewJob
 from mainspring.model.limit import GateInfo
@@ -17,6 +17,7 @@ from mainspring.model.settlement import Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.ports import Store
 from mainspring.testing.clock import ManualClock
+from mainspring.trigger.misfire import BREAKER
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -68,10 +69,16 @@ class Desk:
         queues: Sequence[str] = ("default",),
         tasks: Sequence[str] = ("t",),
         limit: int = 10,
+        **how: Any,
     ) -> list[Claim]:
         """Claim under a lease the worker already has."""
         stamp = self.clock.stamp()
-        return list(self.run(self.store.claim(worker, queues=queues, tasks=tasks, limit=limit, at=stamp)))
+        claims = self.store.claim(worker, queues=queues, tasks=tasks, limit=limit, at=stamp, **how)
+        return list(self.run(claims))
+
+    def begin(self, claim: Claim) -> bool:
+        """Put on record that its run begins."""
+        return bool(self.run(self.store.begin(claim, at=self.clock.stamp())))
 
     def take(self, worker: int = 1, **fields: Any) -> Claim:
         """Join if need be, and claim exactly one job."""
@@ -170,8 +177,8 @@ class Desk:
     def leave(self, worker: int = 1, *, clean: bool = True) -> None:
         self.run(self.store.leave(worker, clean=clean, at=self.clock.stamp()))
 
-    def reap(self, limit: int = 100) -> Reaped:
-        return self.run(self.store.reap(limit=limit, at=self.clock.stamp()))
+    def reap(self, limit: int = 100, watch: Watch | None = None) -> Reaped:
+        return self.run(self.store.reap(limit=limit, watch=watch, at=self.clock.stamp()))
 
     def mourn(self) -> int:
         return int(self.run(self.store.mourn(at=self.clock.stamp())))
@@ -183,8 +190,10 @@ class Desk:
             passes.append(done)
         return passes
 
-    def lose(self, worker: int = 1) -> None:
-        """Let the worker's lease run out, and reap it."""
+    def lose(self, worker: int = 1, *begun: Claim) -> None:
+        """Let the worker's lease run out, and reap it; it had put on record that these runs begin."""
+        for claim in begun:
+            assert self.begin(claim)
         self.advance(LEASE)
         self.reap_all()
 
@@ -275,13 +284,13 @@ class Desk:
     def open_all(self, *openings: Opening) -> int:
         return int(self.run(self.store.open_fires(openings, at=self.clock.stamp())))
 
-    def fire(self, limit: int = 100) -> Chunk | None:
-        return self.run(self.store.fire(limit=limit, at=self.clock.stamp()))
+    def fire(self, limit: int = 100, breaker: int = BREAKER) -> Chunk | None:
+        return self.run(self.store.fire(limit=limit, breaker=breaker, at=self.clock.stamp()))
 
-    def fire_all(self, limit: int = 100) -> list[Chunk]:
+    def fire_all(self, limit: int = 100, breaker: int = BREAKER) -> list[Chunk]:
         """Fire until no fire is open."""
         chunks = []
-        while (chunk := self.fire(limit)) is not None:
+        while (chunk := self.fire(limit, breaker)) is not None:
             chunks.append(chunk)
         return chunks
 

@@ -57,6 +57,8 @@ class House:
 
     def __init__(self, app: Mainspring, web: Door, client: TestClient) -> None:
         self.app, self.web, self.client = app, web, client
+        self.workflow = 5
+        """The id of a workflow that it holds."""
 
     def run(self, work: Any, *args: Any) -> Any:
         """A coroutine function, on the loop of the door."""
@@ -69,6 +71,9 @@ class House:
 
     def get(self, path: str, **options: Any) -> Any:
         return self.ask("GET", f"/api/v1{path}", **options)
+
+    def post_raw(self, path: str, body: str) -> Any:
+        return self.ask("POST", f"/api/v1{path}", content=body, headers={"Content-Type": "application/json"})
 
     def post(self, path: str, body: object = None, **options: Any) -> Any:
         given = {} if body is None else {"json": body}

@@ -226,6 +226,10 @@ class PostgresServer:
         self._halt(_SIGNALS[mode])
         self._launch()
 
+    def halt(self, mode: str = "immediate") -> None:
+        """Stop with `mode` and keep the data: `start()` goes on with it."""
+        self._halt(_SIGNALS[mode])
+
     def kill(self) -> None:
         """SIGKILL for every process of the server, at once: the nearest thing to a power cut.
         `start()` brings it back on the same data."""

@@ -223,6 +223,11 @@ class Site:
             until(process.joined, f"{name} to join")
         return process
 
+    def server(self, name: str, *options: str) -> Process:
+        """`python -m mainspring server …`, at a free port."""
+        command = [sys.executable, "-m", "mainspring", "server", "--port", "0", "--database-url", self.url]
+        return self._launch(name, [*command, *options])
+
     def script(self, path: Path, name: str, *arguments: str) -> Process:
         """`python PATH URL …`: a program of a user's own, on this database."""
         return self._launch(name, [sys.executable, str(path), self.url, *arguments])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from mainspring.declare.context import Context
 
 @pytest.fixture
 def context() -> Callable[..., Context]:
-    def make(job_id: int = 7, task: str = "notify", attempt: int = 1) -> Context:
+    def make(job_id: int = 7, task: str = "notify", attempt: int = 1, **more: Any) -> Context:
         return Context(
+            **more,
             job_id=job_id,
             task=task,
             queue="default",

@@ -16,6 +16,7 @@ from mainspring.errors import StoreUnavailable
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
+from mainspring.model.schedule import Skipped
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import WorkflowState
 from mainspring.monitor import catalogue
@@ -23,7 +24,6 @@ from mainspring.monitor.metrics import Metrics
 from mainspring.monitor.survey import Survey
 from mainspring.store.timed import timed
 from mainspring.telemetry import (
-    BreakerTripped,
     ClaimsLost,
     Event,
     HandlerLeaked,
@@ -40,6 +40,7 @@ from mainspring.telemetry import (
     RunEnded,
     RunStarted,
     SettlementRefused,
+    SlotsDropped,
     SlotsFired,
     StoreTrouble,
     WorkflowEnded,
@@ -94,8 +95,13 @@ def said(clock: ManualClock) -> dict[type[Event], tuple[Event, dict[str, float]]
             SlotsFired(slot_at=clock.now(), fired=3, skipped=2, late=SECOND),
             {"slots_fired_total": 3, "slots_skipped_total": 2, "slot_lateness_seconds_sum": 1},
         ),
-        (BreakerTripped(trigger="t", since=clock.now(), until=clock.now()), {"breaker_trips_total": 1}),
-        (LagMeasured(lag=SECOND, due=7, shed=0), {"scheduler_lag_seconds": 1, "scheduler_due": 7}),
+        (
+            SlotsDropped(
+                slot_at=clock.now(), since=None, reason=Skipped.TOO_LATE, schedules=2, told=("a", "b")
+            ),
+            {'slots_dropped_total{reason="too_late"}': 2},
+        ),
+        (LagMeasured(lag=SECOND, due=7), {"scheduler_lag_seconds": 1, "scheduler_due": 7}),
         (
             WorkflowEnded(workflow_id=1, name="w", state=WorkflowState.FAILED),
             {'workflows_ended_total{state="failed"}': 1},

@@ -11,6 +11,7 @@ import pytest
 from mainspring.config import AlertsConfig
 from mainspring.lifecycle.alert_text import body, part, text, title
 from mainspring.lifecycle.alerting import Addressee, Judge, deliveries, next_try, quiet_until
+from mainspring.lifecycle.troubles import OTHERS
 from mainspring.model.alert import Alert, AlertChange, AlertMove, Note, NoteKind, NoteState
 from mainspring.model.message import Message
 from mainspring.model.trouble import Rule, Severity, Trouble
@@ -75,6 +76,45 @@ def test_one_that_is_held_back_opens_when_it_was_seen_for_long_enough() -> None:
     assert judged([seen], [held], after=MINUTE - SECOND) == []
     assert moves(judged([seen], [held], after=MINUTE)) == [(AlertMove.OPENED, 2)]
     assert moves(judged([seen], [], after=SECOND)) == [(AlertMove.FORGOTTEN, 0)]
+
+
+def test_a_hold_counts_from_the_record_where_there_is_one() -> None:
+    held = trouble(hold=MINUTE, recorded=True, since=NOW - MINUTE + SECOND)
+
+    assert moves(judged([], [held])) == [(None, 0)]
+    assert moves(judged([], [held], after=SECOND)) == [(AlertMove.OPENED, 2)]
+
+
+def test_a_start_is_no_outage_and_what_was_seen_before_a_break_counts_no_more() -> None:
+    judge = Judge(CONFIG, [LOG, HOOK], lambda: 1)
+    starting, held = trouble(after_start=True), trouble(hold=30 * SECOND)
+    long_ago = alert(opened_at=None, seen_at=NOW - HOUR)
+
+    for age, opens in ((MINUTE - SECOND, False), (MINUTE, True)):
+        changes = judge.changes([long_ago], [starting], NOW, watched_since=NOW - age)
+        assert moves(changes) == ([(AlertMove.OPENED, 2)] if opens else [])
+        assert moves(judge.changes([], [starting], NOW, watched_since=NOW - age)) == [
+            (AlertMove.OPENED, 2) if opens else (None, 0)
+        ]
+    assert judge.changes([long_ago], [held], NOW, watched_since=NOW - 29 * SECOND) == []
+    assert moves(judge.changes([long_ago], [held], NOW, watched_since=NOW - 30 * SECOND)) == [
+        (AlertMove.OPENED, 2)
+    ]
+
+
+def test_an_alert_of_a_list_that_was_cut_stands_though_it_is_not_seen() -> None:
+    judge = Judge(replace(CONFIG, recover_after=timedelta()), [LOG, HOOK], lambda: 1)
+
+    assert judge.changes([alert(), alert(id=6, opened_at=None)], [], NOW, cut=(Rule.FAILED,)) == []
+    assert judge.changes([alert()], [], NOW, cut=(Rule.MISSED,)) != []
+    others = alert(subject=OTHERS)
+    assert moves(judge.changes([others], [], NOW, cut=())) == [(AlertMove.CLEARING, 0), (AlertMove.CLOSED, 2)]
+
+
+def test_what_is_told_afterwards_does_not_recover() -> None:
+    over = alert(rule=Rule.OUTAGE, clearing_at=NOW - HOUR)
+
+    assert moves(judged([over], [])) == [(AlertMove.CLOSED, 0)]
 
 
 def test_it_recovers_when_it_was_not_seen_for_long_enough() -> None:

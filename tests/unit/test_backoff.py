@@ -41,8 +41,46 @@ def test_a_base_of_zero_tries_again_at_once() -> None:
     assert delay(Retry(base=0), 5, 0.9) == timedelta()
 
 
-def test_the_defaults_try_three_times() -> None:
-    assert Retry() == Retry(attempts=3, base="1s", factor=2.0, cap="1h", jitter=True)
+def test_the_defaults_try_for_about_a_day() -> None:
+    assert Retry() == Retry(attempts=42, base="5s", factor=2.0, cap="1h", jitter=True)
+
+    shortest, average, longest = (
+        sum((delay(Retry(), n, fraction) for n in range(1, 42)), timedelta()) for fraction in (0, 0.5, 1)
+    )
+    assert timedelta(hours=24) < average < timedelta(hours=24, minutes=30)
+    assert timedelta(hours=16) < shortest < longest < timedelta(hours=33)
+
+
+@given(st.floats(0, 1))
+def test_the_first_retry_of_the_defaults_comes_within_seconds(fraction: float) -> None:
+    assert 2.5 * SECOND <= delay(Retry(), 1, fraction) <= 5 * SECOND
+
+
+@given(st.integers(1, 60), st.floats(0, 1))
+def test_two_attempts_of_the_defaults_are_never_more_than_an_hour_apart(
+    failures: int, fraction: float
+) -> None:
+    assert delay(Retry(), failures, fraction) <= timedelta(hours=1)
+
+
+def test_three_attempts_alone_are_three_attempts_within_seconds() -> None:
+    retry = Retry(attempts=3)
+
+    assert retry.attempts == 3
+    assert delay(retry, 1, 1.0) + delay(retry, 2, 1.0) == 15 * SECOND
+
+
+def test_a_short_cap_alone_shortens_the_base() -> None:
+    assert Retry(cap="2s") == Retry(base="2s", cap="2s")
+
+
+@given(st.integers(1, 200_000), st.floats(0, 1))
+def test_attempts_within_a_period_begin_within_it_whatever_the_jitter(seconds: int, fraction: float) -> None:
+    period = seconds * SECOND
+    attempts = Retry().within(period)
+
+    assert sum((delay(Retry(), n, fraction) for n in range(1, attempts)), timedelta()) < period
+    assert attempts == 42 or Retry(attempts=attempts + 1).within(period) == attempts
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,7 @@ from mainspring.config import (
     WorkerConfig,
     masked_url,
 )
+from mainspring.config.load import load
 from mainspring.config.pooling import Address, address
 from mainspring.errors import InvalidConfig
 
@@ -109,9 +113,39 @@ def test_any_other_url_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(InvalidConfig, match=r"database\.url") as refusal:
         DatabaseConfig(url=url)
 
-    if "://" in url:
-        assert "s3" not in str(refusal.value)
-        assert "s3" not in repr(refusal.value.got)
+    assert "s3" not in str(refusal.value)
+    assert "s3" not in repr(refusal.value.got)
+
+
+MALFORMED = [
+    "postgresql//u:s3cret@h/d", "postgresql:u:s3cret@h/d", "postgres:/u:s3cret@h/d", "u:s3cret@h/d",
+    "postgresql://u:s3cret", "postgresql://u:s3cret/d", "postgresql://u:s3creth:5432/d", "postgresql://u:s3cret%40h/d",
+    "postgresql://u:pa/s3cret@h/d", "postgresql://u:pa#s3cret@h/d", "postgresql://u:pa?s3cret@h/d",
+    "host=h user=u password=s3cret dbname=d", "host=h password='s3cret'", "Server=h;Uid=u;Pwd=s3cret;",
+    "postgresql://h/d?pass=s3cret", "sqlite:///x?key=s3cret", "postgresql://u%3As3cret@h", "postgresql://u;s3cret@h",
+    "jdbc:postgresql://h/d?user=u&password=s3cret", "postgresql://[::1/u:s3cret@h/d", "'postgresql://u:s3cret@h/d'",
+    "postgresql://h/d?pool=a&pool=b&password=s3cret", "postgresql://h/d?pool=transaction&listen=u:s3cret@b",
+    "postgresql://h?user=x%26password=s3cret", "postgresql://u:s3cret@h:99999/d", " postgresql://u:s3cret@h/d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", MALFORMED)
+def test_a_malformed_url_tells_no_password(url: str, tmp_path: Path) -> None:
+    """By whatever way it comes: in code, by a flag, from the environment, from a file."""
+    file = tmp_path / "mainspring.toml"
+    file.write_text(f"[database]\nurl = {json.dumps(url)}\n")
+    ways: list[Callable[[], object]] = [
+        lambda: DatabaseConfig(url=url),
+        lambda: load(flags={"database.url": url}, environ={}, cwd=tmp_path / "none"),
+        lambda: load(flags={}, environ={"MAINSPRING_DATABASE_URL": url}, cwd=tmp_path / "none"),
+        lambda: load(flags={}, environ={}, cwd=tmp_path),
+        lambda: load(flags={}, environ={}, cwd=tmp_path / "none", code_url=url),
+    ]
+    for way in ways:
+        with pytest.raises(InvalidConfig, match=r"database\.url") as refusal:
+            way()
+        assert "s3cret" not in f"{refusal.value} {refusal.value!r} {refusal.value.got!r}"
+    assert "s3cret" not in masked_url(url)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +154,12 @@ def test_any_other_url_is_refused_without_its_password(url: str) -> None:
         ("postgresql://u:s3cret@h:5432/db", "postgresql://u:***@h:5432/db"),
         ("postgresql://u:s3@cret@h/db", "postgresql://u:***@h/db"),
         ("postgresql://:s3cret@h/db", "postgresql://:***@h/db"),
-        ("postgresql://h/db?user=u&password=s3cret&x=1", "postgresql://h/db?user=u&password=***&x=1"),
+        ("postgresql://h/db?user=u&password=s3cret&x=1", "postgresql://h/db?user=u&password=***&x=***"),
+        ("postgresql://h/db?sslmode=require&pool=session", "postgresql://h/db?sslmode=require&pool=session"),
+        ("postgresql://u:s3@a:5432,b:5433/db", "postgresql://u:***@a:5432,b:5433/db"),
+        ("postgresql://u:s3cret@[::1]:5432/db", "postgresql://u:***@[::1]:5432/db"),
+        ("sqlite://:memory:", "sqlite://:memory:"),
+        ("jobs.db", "jobs.db"),
         ("postgresql://u@h:5432/db", "postgresql://u@h:5432/db"),
         ("sqlite:///jobs.db", "sqlite:///jobs.db"),
     ],
@@ -163,3 +202,24 @@ def test_a_url_says_whether_it_leads_to_a_pool_and_where_to_listen() -> None:
 def test_a_pool_that_is_none_is_refused(query: str, said: str) -> None:
     with pytest.raises(InvalidConfig, match=said):
         DatabaseConfig(url=f"postgresql://u@h/db?{query}")
+
+
+@pytest.mark.parametrize("key", ["alerts.secret", "access.oidc_client_secret", "worker.name"])
+def test_what_would_mean_something_else_when_it_is_empty_is_refused(key: str, tmp_path: Path) -> None:
+    """An empty secret would sign nothing; often it is a file that nobody has filled."""
+    section, _, name = key.partition(".")
+    (tmp_path / "mainspring.toml").write_text(f'[{section}]\n{name} = ""\n')
+    (tmp_path / "empty").write_text("\n")
+    variable = f"MAINSPRING_{section.upper()}_{name.upper()}"
+    ways: list[Callable[[], object]] = [
+        lambda: load(flags={key: ""}, environ={}, cwd=tmp_path / "none"),
+        lambda: load(flags={}, environ={}, cwd=tmp_path),
+    ]
+    if name != "name":
+        files = {f"{variable}_FILE": str(tmp_path / "empty")}
+        ways.append(lambda: load(flags={}, environ=files, cwd=tmp_path / "none"))
+    for way in ways:
+        with pytest.raises(InvalidConfig, match=key.replace(".", r"\.")):
+            way()
+    # An empty variable sets nothing, as compose files leave many such.
+    assert load(flags={}, environ={variable: ""}, cwd=tmp_path / "none")

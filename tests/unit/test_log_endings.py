@@ -10,8 +10,17 @@ import pytest
 
 from mainspring.engine.log import log_event
 from mainspring.model.failure import Failure
+from mainspring.model.schedule import Skipped
 from mainspring.model.settlement import FOREVER, Reason, Verdict
-from mainspring.telemetry import DeadLettersCounted, Event, JobsExpired, JobsQuarantined, RunEnded
+from mainspring.telemetry import (
+    DeadLettersCounted,
+    Event,
+    JobsExpired,
+    JobsQuarantined,
+    RunEnded,
+    SlotsDropped,
+)
+from mainspring.testing.clock import START
 
 MINUTE = timedelta(minutes=1)
 BOOM = Failure(type="ValueError", message="boom")
@@ -66,11 +75,11 @@ def counted(count: int, grown: int) -> DeadLettersCounted:
         (ended(Verdict.DEAD, Reason.EXPIRED), logging.ERROR, "job 7 t: attempt 2 dead (expired)"),
         (ended(Verdict.DEAD, Reason.FAILED), logging.ERROR, "job 7 t: attempt 2 dead"),
         (
-            JobsQuarantined(job_ids=(7, 9)),
+            JobsQuarantined(job_ids=(7,)),
             logging.ERROR,
-            "quarantined, for they crashed too often: jobs 7, 9; see `mainspring dead show`",
+            "job 7: quarantined, for it crashed too often; see `mainspring dead show`",
         ),
-        (JobsExpired(job_ids=(7,)), logging.ERROR, "expired before a worker took them: jobs 7"),
+        (JobsExpired(job_ids=(7,)), logging.ERROR, "job 7: expired before a worker took it"),
         (counted(3, 2), logging.WARNING, "dead letters: 3, 2 more within 1m"),
         (counted(100, 2), logging.WARNING, "dead letters: at least 100, 2 more within 1m"),
     ],
@@ -90,3 +99,23 @@ def test_a_count_that_did_not_grow_is_for_those_who_plot(caplog: pytest.LogCaptu
     log_event(counted(3, 0))
 
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("reason", [Skipped.TOO_LATE, Skipped.BREAKER])
+def test_dropped_slots_are_a_warning_that_names_their_schedules(
+    caplog: pytest.LogCaptureFixture, reason: Skipped
+) -> None:
+    names = tuple(f"s{number}" for number in range(7))
+    event = SlotsDropped(slot_at=START, since=START - MINUTE, reason=reason, schedules=9, told=names)
+
+    with caplog.at_level(logging.INFO, "mainspring"):
+        log_event(event)
+        log_event(msgspec.structs.replace(event, told=()))  # told a moment ago
+
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().startswith(
+        "s0, s1, s2, s3, s4 and 2 more: the missed slots 2029-12-31T23:59:00+00:00 to "
+        f"2030-01-01T00:00:00+00:00 were dropped ({reason}): "
+    )
+    assert ("go-on NAME" in record.getMessage()) == (reason is Skipped.BREAKER)

@@ -18,7 +18,8 @@ def spec(following: datetime | None, *, planned: bool = True) -> Spec:
 
 
 def opening(slot: datetime, since: datetime | None, next_at: datetime | None) -> Opening:
-    return Opening(spec_id=7, expected=SLOT, slot_at=slot, since=since, next_at=next_at)
+    before = None if since is not None else slot - (HOUR if next_at is None else next_at - slot)
+    return Opening(spec_id=7, expected=SLOT, slot_at=slot, since=since, next_at=next_at, previous=before)
 
 
 def test_a_due_slot_is_opened_and_the_spec_moves_to_the_one_planned() -> None:

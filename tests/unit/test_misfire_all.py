@@ -8,19 +8,22 @@ from mainspring.model.schedule import Opening, Skipped, Spec
 from mainspring.trigger.interval import Every
 from mainspring.trigger.misfire import open_spec
 
-HOUR = timedelta(hours=1)
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 HOURLY = Every(HOUR)
 SLOT = datetime(2026, 11, 15, 7, tzinfo=UTC)
 
 
-def spec(catch_up: timedelta) -> Spec:
-    return Spec(
-        id=7, trigger=HOURLY.encode(), next_at=SLOT, following_at=SLOT + HOUR, planned=True, catch_up=catch_up
+def opened(catch_up: timedelta | None, now: datetime, *, tripped: bool = False) -> Opening:
+    spec = Spec(
+        id=7,
+        trigger=HOURLY.encode(),
+        next_at=SLOT,
+        following_at=SLOT + HOUR,
+        one_by_one=True,
+        catch_up=catch_up,
+        tripped=tripped,
     )
-
-
-def opened(catch_up: timedelta, now: datetime, breaker: timedelta = 100 * HOUR) -> Opening:
-    return open_spec(spec(catch_up), HOURLY, now, breaker=breaker)
+    return open_spec(spec, HOURLY, now)
 
 
 def test_a_missed_slot_inside_the_window_is_opened_for_itself() -> None:
@@ -29,20 +32,27 @@ def test_a_missed_slot_inside_the_window_is_opened_for_itself() -> None:
     assert (opening.slot_at, opening.since, opening.next_at, opening.skip) == (SLOT, None, SLOT + HOUR, None)
 
 
-def test_slots_older_than_the_window_are_skipped_together() -> None:
+def test_without_a_window_every_missed_slot_is_opened_for_itself_however_old() -> None:
+    opening = opened(None, SLOT + timedelta(days=400))
+
+    assert (opening.slot_at, opening.since, opening.next_at, opening.skip) == (SLOT, None, SLOT + HOUR, None)
+
+
+def test_slots_older_than_the_window_are_opened_together_for_each_schedule_to_decide() -> None:
     opening = opened(2 * HOUR, SLOT + 5 * HOUR)
 
     assert (opening.slot_at, opening.since) == (SLOT + 2 * HOUR, SLOT)
-    assert (opening.next_at, opening.skip) == (SLOT + 3 * HOUR, Skipped.MISFIRE)
+    assert (opening.next_at, opening.skip) == (SLOT + 3 * HOUR, None)
 
 
 def test_a_single_slot_older_than_the_window_stands_for_itself() -> None:
     opening = opened(HOUR, SLOT + 1.5 * HOUR)
 
-    assert (opening.slot_at, opening.since, opening.skip) == (SLOT, None, Skipped.MISFIRE)
+    assert (opening.slot_at, opening.since, opening.skip) == (SLOT, None, None)
 
 
-def test_the_breaker_sheds_what_the_window_would_let_through() -> None:
-    opening = opened(100 * HOUR, SLOT + 50 * HOUR, breaker=3 * HOUR)
+def test_where_the_breaker_has_tripped_for_all_the_missed_slots_are_left_out_together() -> None:
+    opening = opened(None, SLOT + 50 * HOUR + 5 * SECOND, tripped=True)
 
-    assert (opening.slot_at, opening.skip) == (SLOT + 46 * HOUR, Skipped.BREAKER)
+    assert (opening.slot_at, opening.since, opening.skip) == (SLOT + 49 * HOUR, SLOT, Skipped.BREAKER)
+    assert opening.next_at == SLOT + 50 * HOUR, "that one is late, and not missed"

@@ -22,7 +22,7 @@ def given(name: str = "nightly", **options: Any) -> Policies:
 def test_the_defaults_coalesce_what_was_missed_and_skip_what_overlaps() -> None:
     assert given() == Policies(
         misfire=Misfire.LATEST,
-        catch_up=timedelta(days=1),
+        catch_up=None,
         overlap=Overlap.SKIP,
         overlap_limit=1,
         offset=timedelta(),

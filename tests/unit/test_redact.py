@@ -61,6 +61,16 @@ def test_names_of_ones_own_are_hidden_too():
         f"{{'client_secret': '{CANARY}'}}",
         f"url=https://h/x?access_token={CANARY}",
         f"Cookie: sid={CANARY}",
+        f"password%3D{CANARY}&x=1",
+        f"%22password%22%3A%22{CANARY}%22",
+        f"amqp%3A%2F%2Fada%3A{CANARY}%40mq",
+        f"Authorization%3A%20Bearer%20{CANARY}",
+        f'{{\\"password\\": \\"{CANARY}\\"}}',
+        f'{{"password": "a\\"{CANARY}"}}',
+        f"""{{'pwd': "it's {CANARY}"}}""",
+        f'"passwords": ["a", "{CANARY}"]',
+        f"postgresql://ada:a/{CANARY}@db/app",
+        f"postgresql://ada:{CANARY}",
         f"ms_{CANARY}0123456789abcdef",
         f"eyJhbGciOiJIUzI1NiJ9.{CANARY}.abc",
         f"-----BEGIN RSA PRIVATE KEY-----\n{CANARY.replace('-', '')}\n-----END RSA PRIVATE KEY-----",
@@ -78,6 +88,26 @@ def test_secrets_in_text_are_hidden(line):
 def test_text_without_secrets_stays_as_it_is():
     line = 'ValueError: expected 3 rows, got 4 at 12:30:01 (id=42, name="ada"); see https://x.example/a?b=c#d'
     assert Redaction().text(line) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"password": "[redacted]", "max_tokens": 4000, "token": null}',
+        "password=[redacted] x",
+        "http://host:80/a@b, then more",
+        "http://[::1]:80/x",
+        "http://host:8080",
+    ],
+)
+def test_text_in_which_nothing_is_left_to_hide_stays_too(line):
+    assert Redaction().text(line) == line
+
+
+def test_json_stays_json():
+    shown = Redaction().text(json.dumps({"password": "x", "n": 1, "note": 'a "quoted" password=y'}))
+    assert json.loads(shown)["password"] == HIDDEN
+    assert json.loads(shown)["n"] == 1
 
 
 def test_what_is_deep_or_much_is_cut():

@@ -90,7 +90,7 @@ def test_enqueue_sends_one_job_and_answers_its_handle(task: TaskDecorator, outbo
     assert handle == JobHandle(id=1, task="bill", queue="default")
     assert str(handle) == "job 1 (bill in default)"
     assert outbox.jobs == [
-        NewJob(task="bill", payload=b'{"args":["acme"],"kwargs":{"month":"2026-10"}}', max_attempts=3)
+        NewJob(task="bill", payload=b'{"args":["acme"],"kwargs":{"month":"2026-10"}}', max_attempts=42)
     ]
 
 
@@ -131,7 +131,7 @@ def test_options_of_one_call_leave_the_task_alone(task: TaskDecorator) -> None:
 
     assert (job.delay, job.run_at) == (timedelta(minutes=10), None)
     assert (job.priority, job.queue, job.max_attempts) == (-100, "slow", 1)
-    assert declared.job("a") == NewJob(task="send", payload=b'{"args":["a"]}', max_attempts=3)
+    assert declared.job("a") == NewJob(task="send", payload=b'{"args":["a"]}', max_attempts=42)
 
 
 def test_run_at_is_kept_in_utc(task: TaskDecorator) -> None:

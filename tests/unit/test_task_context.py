@@ -24,10 +24,11 @@ def context(**facts: object) -> Context:
 SLOT = datetime(2026, 11, 15, 7, tzinfo=UTC)
 
 
-def test_the_token_of_a_slot_names_schedule_and_instant() -> None:
-    token = context(schedule_id=12, slot=SLOT).token
+def test_the_token_of_a_slot_names_database_schedule_and_instant() -> None:
+    token = context(database_id="d1", schedule_id=12, slot=SLOT).token
 
-    assert token == hashlib.sha256(b"12|2026-11-15T07:00:00+00:00").hexdigest()
+    assert token == hashlib.sha256(b"d1|12|2026-11-15T07:00:00+00:00").hexdigest()
+    assert token != context(database_id="d2", schedule_id=12, slot=SLOT).token
 
 
 def test_the_token_of_a_slot_is_the_same_for_every_job_attempt_and_zone() -> None:
@@ -39,9 +40,20 @@ def test_the_token_of_a_slot_is_the_same_for_every_job_attempt_and_zone() -> Non
     assert one == two
 
 
-def test_the_token_of_a_job_put_in_by_hand_names_the_job() -> None:
-    assert context().token == hashlib.sha256(b"job|7").hexdigest()
-    assert context(job_id=8).token != context().token
+def test_the_token_of_a_job_put_in_by_hand_names_database_and_job() -> None:
+    one = context(database_id="d1", enqueued_at=SLOT)
+
+    assert one.token == hashlib.sha256(b"d1|job|7|2026-11-15T07:00:00+00:00").hexdigest()
+    others = [{"job_id": 8}, {"database_id": "d2"}, {"enqueued_at": SLOT + timedelta(microseconds=1)}]
+    found = {context(**{"database_id": "d1", "enqueued_at": SLOT, **facts}).token for facts in [{}, *others]}
+    assert len(found) == 4
+
+
+def test_a_number_that_a_failover_lost_and_gave_anew_has_another_token() -> None:
+    lost, given_anew = (context(database_id="d", enqueued_at=SLOT + timedelta(hours=n)) for n in range(2))
+
+    assert lost.job_id == given_anew.job_id
+    assert lost.token != given_anew.token
 
 
 def test_it_is_cancelled_once_the_signal_is_set() -> None:

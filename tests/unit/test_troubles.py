@@ -10,15 +10,18 @@ import pytest
 
 from mainspring.config import AlertsConfig
 from mainspring.lifecycle.progress import hindrance
-from mainspring.lifecycle.troubles import troubles, watched
+from mainspring.lifecycle.troubles import OTHERS, troubles, watched
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.trouble import (
     Died,
+    Dropped,
     Facts,
+    Gap,
     Late,
     Lost,
     Overdue,
+    Retrying,
     Rule,
     Severity,
     Streak,
@@ -57,8 +60,14 @@ def waiting(age: timedelta = MINUTE, **fields: Any) -> Waiting:
     return Waiting(**{"queue": "mail", "task": "send", "job_id": 7, "due_at": NOW - age} | fields)
 
 
+def dropped(schedule: str, **fields: Any) -> Dropped:
+    given = {"since": NOW - 2 * HOUR, "until": NOW - HOUR, "dropped_at": NOW - MINUTE, "breaker": False}
+    return Dropped(**{"schedule": schedule} | given | fields)
+
+
 def died(age: timedelta, **fields: Any) -> Died:
-    return Died(**{"job_id": 7, "task": "send", "died_at": NOW - age, "reason": "failed"} | fields)
+    given = {"jobs": 1, "since": NOW - age, "job_id": 7, "task": "send", "died_at": NOW - age}
+    return Died(**given | {"reason": "failed"} | fields)
 
 
 def found(config: AlertsConfig = CONFIG, **facts: Any) -> list[Trouble]:
@@ -71,11 +80,17 @@ def told(config: AlertsConfig = CONFIG, **facts: Any) -> list[tuple[Rule, str]]:
 
 FIRES = [
     ("missed", {"overdue": (Overdue(schedule="s", slot_at=NOW - MINUTE),)}, "s"),
+    ("slots_dropped", {"dropped": (dropped("s"),)}, "s"),
     ("late_start", {"late": (late(expect_start_within=HOUR),)}, "nightly"),
     ("late_start", {"late": (late(due_at=NOW - 10 * MINUTE),)}, "nightly"),
     ("late_finish", {"late": (late(expect_finish_by=HOUR, claimed=True, begun=True),)}, "nightly"),
     ("failed", {"died": (died(HOUR - SECOND),)}, "send"),
     ("failing", {"streaks": (Streak(schedule="s", failures=3, since=NOW - HOUR),)}, "s"),
+    (
+        "retrying",
+        {"retrying": (Retrying(task="send", failed=2, succeeded=0, since=NOW - 10 * MINUTE),)},
+        "send",
+    ),
     ("dead_growth", {"grown": 10, "died": (died(HOUR),)}, "dead letters"),
     ("oldest_waiting", {"waiting": (waiting(15 * MINUTE),), "members": (WORKER,)}, "mail"),
     ("no_worker", {"waiting": (waiting(SECOND),)}, "mail"),
@@ -88,6 +103,12 @@ FIRES = [
         {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - MINUTE),)},
         "worker host:1",
     ),
+    ("clock_skew", {"members": (member(skew=-5 * SECOND),)}, "worker host:1"),
+    (
+        "outage",
+        {"scheduled": True, "members": (SCHEDULER,), "gaps": (Gap(began_at=NOW - HOUR, ended_at=NOW),)},
+        "from 2026-03-01 11:00:00 UTC",
+    ),
 ]
 JUST_NOT = [
     ("late_start", {"late": (late(expect_start_within=HOUR + SECOND, due_at=NOW),)}),
@@ -98,6 +119,14 @@ JUST_NOT = [
     ("failed", {"died": (died(HOUR),)}),
     ("failing", {"streaks": (Streak(schedule="s", failures=2, since=NOW - HOUR),)}),
     ("dead_growth", {"grown": 9}),
+    (
+        "retrying",
+        {"retrying": (Retrying(task="t", failed=9, succeeded=0, since=NOW - 10 * MINUTE + SECOND),)},
+    ),
+    ("retrying", {"retrying": (Retrying(task="t", failed=1, succeeded=0, since=NOW - HOUR),)}),
+    ("clock_skew", {"members": (member(skew=5 * SECOND - SECOND / 10),)}),
+    ("clock_skew", {"members": (member(skew=HOUR, alive=False),)}),
+    ("outage", {"gaps": (Gap(began_at=NOW - HOUR, ended_at=NOW),)}),
     ("oldest_waiting", {"waiting": (waiting(15 * MINUTE - SECOND),), "members": (WORKER,)}),
     ("no_worker", {"waiting": (waiting(),), "members": (WORKER,)}),
     ("no_worker", {"waiting": (waiting(),), "pauses": (PAUSE,)}),
@@ -150,7 +179,7 @@ def test_jobs_of_a_paused_queue_say_so_and_wake_nobody() -> None:
 
 def test_the_worst_comes_first_and_each_subject_once() -> None:
     facts = {"overdue": tuple(Overdue(schedule="s", slot_at=NOW - each * HOUR) for each in (2, 1))}
-    facts["died"] = (died(MINUTE), died(2 * MINUTE))
+    facts["died"] = (died(MINUTE),)
 
     assert told(**facts) == [("missed", "s"), ("failed", "send")]
 
@@ -160,7 +189,30 @@ def test_what_often_passes_by_itself_is_held_back_for_a_while() -> None:
     [silent] = found(scheduled=True)
     [missed] = found(overdue=(Overdue(schedule="s", slot_at=NOW - HOUR),))
 
-    assert (nobody.hold, silent.hold, missed.hold) == (MINUTE, 30 * SECOND, 10 * SECOND)
+    assert (nobody.hold, silent.hold, missed.hold) == (MINUTE, MINUTE, 10 * SECOND)
+    assert all(each.after_start for each in (nobody, silent, missed))
+
+
+def test_a_scheduler_that_fell_silent_is_missed_sooner_than_one_that_left() -> None:
+    [fell, _] = found(
+        scheduled=True, lost=(Lost(name="host:2", role=Role.SCHEDULER, lost_at=NOW - 5 * SECOND),)
+    )
+
+    assert (fell.rule, fell.hold, fell.recorded, fell.since) == (
+        "no_scheduler",
+        10 * SECOND,
+        True,
+        NOW - 5 * SECOND,
+    )
+
+
+def test_a_list_that_was_cut_says_so() -> None:
+    both = found(died=(died(MINUTE), died(MINUTE, task="other")), cut=(Rule.FAILED,))
+
+    others = both[-1] if both[-1].subject == OTHERS else both[0]
+    assert (others.rule, others.subject) == (Rule.FAILED, OTHERS)
+    assert "2 are named, and others may not be" in others.sentence
+    assert told(replace(CONFIG, off=("failed",)), died=(died(MINUTE),), cut=(Rule.FAILED,)) == []
 
 
 @pytest.mark.parametrize(
@@ -187,3 +239,15 @@ def test_a_look_goes_as_far_back_as_the_rules_need() -> None:
 
     assert (asked.missed_after, asked.late_after, asked.lost_window) == (2 * MINUTE, 10 * MINUTE, 10 * MINUTE)
     assert asked.streak == 9
+
+
+def test_dropped_slots_name_their_schedule_and_say_what_to_do() -> None:
+    late, shed = found(dropped=(dropped("a"), dropped("b", breaker=True, since=NOW - HOUR)))
+
+    assert late.sentence.startswith(
+        "schedule a dropped missed slots from 2026-03-01 10:00:00 UTC to 2026-03-01 11:00:00 UTC: older than"
+    )
+    assert "`mainspring backfill a`" in late.sentence
+    assert "its missed slot of 2026-03-01 11:00:00 UTC" in shed.sentence
+    assert "`mainspring schedules go-on b`" in shed.sentence
+    assert (late.severity, late.since) == (Severity.WARNING, NOW - MINUTE)

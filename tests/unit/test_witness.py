@@ -71,6 +71,10 @@ CHANGES = {
     "ack_alert",
     "prune_alerts",
     "migrate",
+    "change_identity",
+    "begin",
+    "mark_watch",
+    "set_aside",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import Context, Mainspring, Workflow
+from mainspring import Context, Mainspring, Period, Workflow
 from mainspring.calendars import from_dates
 from mainspring.declare.endings import Begin
 from mainspring.declare.payload import decode
@@ -117,7 +117,7 @@ def test_a_workflow_of_another_app_is_refused(flow: Workflow) -> None:
 )
 def test_a_slot_that_cannot_be_filled_in(flow: Workflow, value: Any, slot: Any, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
-        flow.begun({"day": value}, slot)
+        flow.begun({"day": value}, None if slot is None else Period(end=slot))
 
 
 @pytest.mark.parametrize("form", ["", "day", 5, "%" * 101, "%Y\n", "\ud800%Y", "%%%"[:1]])

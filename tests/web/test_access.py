@@ -8,8 +8,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from mainspring.model.access import AccessRole
+from mainspring.errors import MoreThanOwn
+from mainspring.model.access import AccessRole, Actor
+from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.web.access.sessions import HOST, PLAIN, SECURE
+from tests.support.door import open_house
 from tests.web.conftest import Site, of_host
 
 SAME = {"Origin": "http://127.0.0.1:8383", "Sec-Fetch-Site": "same-origin"}
@@ -62,6 +65,83 @@ def test_a_token_in_the_address_is_refused_even_if_it_holds(site, run):
                 answer = await client.get("/things/1", params={name: secret}, headers=bearer(secret))
                 assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
             assert (await client.get("/things/1", headers=bearer(secret))).json()["by"] == "ada"
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "field"),
+    [
+        ({"scopes": ["access"]}, {"role": "viewer"}, "scopes"),
+        ({"scopes": ["access"]}, {"role": "admin", "scopes": ["access", "jobs"]}, "scopes"),
+        ({"scopes": ["access"]}, {"role": "admin", "scopes": ["jobs"]}, "scopes"),
+        ({"scopes": ["access", "jobs"]}, {"role": "operator", "scopes": ["jobs"]}, None),
+        ({"scopes": ["access"]}, {"role": "admin", "scopes": ["access"]}, None),
+        ({}, {"role": "admin"}, None),
+        ({"expires": "1d"}, {"role": "viewer"}, "expires"),
+        ({"expires": "1d"}, {"role": "viewer", "expires": "365d"}, "expires"),
+        ({"expires": "1d"}, {"role": "viewer", "expires": "86402s"}, "expires"),
+        ({"expires": "1d"}, {"role": "viewer", "expires": "23h"}, None),
+    ],
+)
+@pytest.mark.parametrize("by", ["token", "session"])
+def test_nobody_gives_more_than_they_have(database_url, by, own, asked, field):
+    """Whoever comes with a token, or with a session that was opened with it."""
+    with open_house(database_url, seeded=False, tokens=True) as house:
+
+        async def entered() -> dict[str, str]:
+            app = house.app
+            gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
+            made = await gate.create_token("ada", author="root", role="admin", **own)
+            if by == "token":
+                return bearer(made.secret)
+            actor = await gate.token_actor(made.secret)
+            assert actor is not None
+            return {"Cookie": f"mainspring={await gate.sign_in(actor)}", "Sec-Fetch-Site": "same-origin"}
+
+        headers = house.run(entered)
+        # A session ends at the latest after `access.session_longest`: what it gives does so, too.
+        lasting = {"expires": "10m"} if by == "session" and "expires" not in asked and field is None else {}
+        answer = house.post("/tokens", {"name": "bob", **asked, **lasting}, role=None, headers=headers)
+
+        if field is None:
+            assert answer.status_code == 201, answer.text
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+            assert answer.json()["field"] == field
+            assert [each["name"] for each in house.get("/tokens").json()["items"]] == ["ada"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"), [({}, 403), ({"expires": "31d"}, 403), ({"expires": "1h"}, 201)]
+)
+def test_who_came_through_a_provider_gives_nothing_that_lasts_longer_than_their_session(
+    database_url, asked, status
+):
+    """Whom the provider lets in no more has nothing left of it when their session has ended."""
+    with open_house(database_url, seeded=False, tokens=True) as house:
+
+        async def entered() -> str:
+            app = house.app
+            gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
+            return await gate.sign_in(Actor(name="ada", role=AccessRole.ADMIN, via="oidc"))
+
+        headers = {"Cookie": f"mainspring={house.run(entered)}", "Sec-Fetch-Site": "same-origin"}
+        body = {"name": "bob", "role": "viewer", **asked}
+        answer = house.post("/tokens", body, role=None, headers=headers)
+
+        assert (answer.status_code, answer.json().get("field", "expires")) == (status, "expires")
+
+
+def test_an_operator_gives_nothing_away(run, site):
+    """The route lets in admins alone; who asks the rooms behind it meets the same rule."""
+
+    async def work() -> None:
+        gate = await site.gate()
+        for role, asked in (("viewer", "operator"), ("operator", "admin"), ("viewer", "admin")):
+            giver = Actor(name="ada", role=AccessRole(role), via="host")
+            with pytest.raises(MoreThanOwn, match=f"role: expected at most {role}"):
+                await gate.create_token("bob", author="ada", role=asked, giver=giver)
 
     run(work())
 
@@ -235,7 +315,7 @@ def test_ten_wrong_attempts_in_a_row_are_enough(site, run):
             answers = [await tried(f"ms_{number}" + "x" * 40) for number in range(10)]
             assert {each.status_code for each in answers} == {401}
             assert len({each.text for each in answers}) == 1
-            locked = await tried(good)
+            locked = await tried("ms_another" + "x" * 36)
             assert (locked.status_code, locked.headers["retry-after"]) == (429, "60")
             site.clock.advance("60s")
             assert (await tried(good)).status_code == 303
@@ -243,6 +323,32 @@ def test_ten_wrong_attempts_in_a_row_are_enough(site, run):
         refused = [each for each in await site.acts() if each.outcome == "refused"]
         assert len(refused) == 11
         assert {each.entry.address for each in refused} == {"10.1.2.3"}
+
+    run(work())
+
+
+def test_a_right_token_comes_in_however_many_wrong_ones_came_from_its_address(site, run):
+    """Behind one address may be many people; and one of them cannot go on guessing between right ones."""
+
+    async def work() -> None:
+        good = await site.token()
+        async with site.client() as client:
+
+            async def tried(secret: str) -> int:
+                answer = await client.post("/login", data={"token": secret}, headers=SAME)
+                client.cookies.clear()
+                return int(answer.status_code)
+
+            # Of that very token's own first characters, too.
+            wrong = [f"{good[:7]}{number:036}" for number in range(10)]
+            assert {await tried(each) for each in wrong} == {401}
+            assert [await tried(each) for each in wrong] == [429] * 10
+            assert await tried(good) == 303
+            assert await tried("ms_" + "y" * 43) == 429
+            assert await tried(good) == 303
+            site.clock.advance("11m")
+            assert [await tried(each) for each in wrong] == [401] * 10
+            assert await tried(wrong[0]) == 429
 
     run(work())
 

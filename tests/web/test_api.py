@@ -236,3 +236,12 @@ def test_the_document_is_complete_and_for_those_who_are_signed_in(sqlite_house: 
 
 def test_a_schedule_has_the_same_options_by_http_as_in_python() -> None:
     assert set(Changes.model_fields) - {"note", "dry_run"} == OPTIONS
+
+
+def test_to_go_on_where_the_breaker_left_nothing_out_begins_nothing(house: House) -> None:
+    dry = house.post("/schedules/nightly/go-on", {"dry_run": True})
+    done = house.post("/schedules/nightly/go-on")
+
+    assert [each.status_code for each in (dry, done)] == [200, 200]
+    assert done.json() == {"backfill": None, "to_run": 0, "slots": [], "cut": False}
+    assert house.post("/schedules/nobody/go-on").status_code == 404

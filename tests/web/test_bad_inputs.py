@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -199,3 +201,100 @@ def test_every_bad_input_is_somewhere() -> None:
     elsewhere = {each for ids in ELSEWHERE.values() for each in ids}
 
     assert here | elsewhere == set(INPUTS)
+
+
+NOT_IN_DIGITS = ("1_000", "+5", "\uff11", "\u0665", " 5", "5 ", "0x5", "1e1", "\u00b2")
+
+
+def in_document(house: House, kind: str) -> list[tuple[str, str, str]]:
+    """Place and name of every whole number that the document names in paths or queries."""
+    return [
+        (method.upper(), path, each["name"])
+        for path, methods in house.get("/openapi.json").json()["paths"].items()
+        for method, operation in methods.items()
+        for each in operation.get("parameters", ())
+        if each["in"] == kind and '"integer"' in json.dumps(each["schema"])
+    ]
+
+
+def test_numbers_of_the_api_are_in_the_digits_0_to_9(sqlite_house: House) -> None:
+    house, taken = sqlite_house, []
+    queries, paths = in_document(house, "query"), in_document(house, "path")
+    assert len(queries) >= 12
+    assert len(paths) >= 15
+    for odd in NOT_IN_DIGITS:
+        for method, path, name in queries:
+            place = re.sub(r"\{[^}]+\}", "1", path)
+            needed = {"from": "2030-01-01T00:00Z", "to": "2030-01-02T00:00Z"} if "simulation" in path else {}
+            answer = house.ask(method, place, params={**needed, name: odd})
+            if answer.status_code != 422 or answer.json()["field"] != name:
+                taken.append((odd, method, path, name, answer.status_code))
+        for method, path, name in paths:
+            place = re.sub(r"\{[^}]+\}", "1", path.replace(f"{{{name}}}", quote(odd)))
+            if (
+                status := house.ask(method, place, **({} if method == "GET" else {"json": {}})).status_code
+            ) != 404:
+                taken.append((odd, method, path, name, status))
+
+    assert taken == []
+
+
+@pytest.mark.parametrize("odd", NOT_IN_DIGITS)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/jobs/{}", "/jobs?before={}", "/jobs?worker={}x", "/dead/letters?before={}", "/dead/letters?like={}",
+        "/dead/replays/{}", "/workflows/{}", "/audit?before={}",
+    ],
+)  # fmt: skip
+def test_numbers_of_pages_are_in_the_digits_0_to_9(sqlite_house: House, place: str, odd: str) -> None:
+    answer = sqlite_house.ask("GET", place.format(quote(odd)), headers={"Accept": "text/html"})
+    stripped = odd.strip() != odd and place.startswith("/audit")  # fields of forms are stripped
+    assert answer.status_code in ((200,) if stripped else (404, 422)), answer.text
+
+
+@pytest.mark.parametrize("odd", NOT_IN_DIGITS)
+def test_numbers_of_forms_are_in_the_digits_0_to_9(sqlite_house: House, odd: str) -> None:
+    for field in ("ids", "like"):
+        answer = sqlite_house.ask(
+            "POST", "/dead/replay", data={field: odd}, headers={"Sec-Fetch-Site": "same-origin"}
+        )
+        assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("field", ["delay", "expires", "every", "wait"])
+@pytest.mark.parametrize("odd", ["1_0s", "+5s", "\uff11s", "\u0665", "1_0", "5 s"])
+def test_lengths_of_time_are_in_the_digits_0_to_9(sqlite_house: House, field: str, odd: str) -> None:
+    house = sqlite_house
+    answers = {
+        "delay": lambda: house.post("/jobs", {**CALL, "delay": odd}),
+        "expires": lambda: house.post("/tokens", {"name": "x", "role": "viewer", "expires": odd}),
+        "every": lambda: house.get("/next", params={"every": odd}),
+        "wait": lambda: house.get("/jobs/1/result", params={"wait": odd}),
+    }
+    assert answers[field]().status_code == 422
+
+
+ODD_NAMES = ("a\x00b", "\ud800", "x" * 201, "", 7)
+NAMED = [
+    ("/schedules/pause", lambda name: {"names": ["nightly", name]}),
+    ("/schedules/resume", lambda name: {"names": [name]}),
+    ("/schedules/delete", lambda name: {"names": [name]}),
+    ("/dead/replay", lambda name: {"task": name}),
+    ("/dead/replay", lambda name: {"queue": name}),
+    ("/dead/purge", lambda name: {"task": name}),
+    ("/workflows/5/retry", lambda name: {"steps": [name]}),
+    ("/jobs/bulk", lambda name: {"jobs": [CALL, {**CALL, "key": name}]}),
+    ("/jobs/bulk", lambda name: {"jobs": [CALL, {**CALL, "queue": name}]}),
+]
+
+
+def test_names_are_refused_alike_on_both_stores(house: House) -> None:
+    """Of many as of one, and nothing is done to the others."""
+    before = house.get("/jobs").text
+    for path, body in NAMED:
+        for odd in ODD_NAMES:
+            answer = house.post_raw(path, json.dumps(body(odd)))
+            assert (answer.status_code, answer.json()["code"] != "internal") == (422, True), (path, odd)
+    assert house.get("/jobs").text == before
+    assert house.get("/schedules/nightly").json()["paused_at"] is None

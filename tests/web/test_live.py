@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import Any
 
+import httpx2
 import pytest
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
 from mainspring.ops.views import View
 from mainspring.web import live
+from mainspring.web.api.stream import _Listening
 from mainspring.web.desk import Desk
 from mainspring.web.live import Live
+from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.topics import Topic, topic_of
 from tests.support.door import House, make_app
@@ -71,7 +75,7 @@ def test_listeners_share_one_look_and_hear_of_changes_only(run: Callable[[Any], 
         heard: list[list[Any]] = [[], []]
 
         async def listen(ear: list[Any]) -> None:
-            async with aclosing(hub.stream(ADA, [world.topic], yes)) as stream:
+            async with aclosing(hub.stream(hub.seat(ADA), [world.topic], yes)) as stream:
                 async for _, data in events(stream):
                     ear.append(data["value"])
                     if data["value"] == 3:
@@ -100,7 +104,7 @@ def test_a_stream_outlives_the_database_and_says_so(run: Callable[[Any], Any], t
     async def story() -> list[str]:
         hub, world, heard = quick(tmp_path), World(), []
         then = iter([StoreUnavailable("away"), 1, None])
-        async with aclosing(hub.stream(ADA, [world.topic], yes)) as stream:
+        async with aclosing(hub.stream(hub.seat(ADA), [world.topic], yes)) as stream:
             async for name, _ in events(stream):
                 heard.append(name)
                 value = next(then)
@@ -119,7 +123,7 @@ def test_who_may_not_listen_any_more_is_let_go(run: Callable[[Any], Any], tmp_pa
 
     async def story() -> list[str]:
         hub = quick(tmp_path)
-        stream = hub.stream(ADA, [World().topic], no, keep_alive=5 * QUICK)
+        stream = hub.stream(hub.seat(ADA), [World().topic], no, keep_alive=5 * QUICK)
         heard = [name async for name, _ in events(stream)]
         await settled(hub)
         return heard
@@ -140,7 +144,9 @@ def test_a_topic_that_never_rests_keeps_nobody_in(run: Callable[[Any], Any], tmp
         async def no() -> bool:
             return False
 
-        async with aclosing(hub.stream(ADA, [Restless().topic], no, keep_alive=20 * QUICK)) as stream:
+        async with aclosing(
+            hub.stream(hub.seat(ADA), [Restless().topic], no, keep_alive=20 * QUICK)
+        ) as stream:
             return [name async for name, _ in events(stream)]
 
     heard = run(asyncio.wait_for(story(), 30))
@@ -156,38 +162,82 @@ def test_streams_are_counted_for_each_and_in_all(
 
     async def story() -> list[int]:
         hub, world, refused = quick(tmp_path), World(), []
-        streams = [hub.stream(ADA, [world.topic], yes) for _ in range(20)]
+        streams = [hub.stream(hub.seat(ADA), [world.topic], yes) for _ in range(20)]
         for each in streams:
             await anext(each)
         for actor, more in ((ADA, 0), (bob, 1), (bob, 0)):
             try:
-                hub.room_for(actor)
+                hub.seat(actor).leave()
             except Problem as problem:
                 refused.append(problem.status)
             for _ in range(more):
-                streams.append(hub.stream(actor, [world.topic], yes))
+                streams.append(hub.stream(hub.seat(actor), [world.topic], yes))
                 await anext(streams[-1])
         assert world.looks <= 3
         for each in streams:
             await each.aclose()
-        hub.room_for(ADA)
+        hub.seat(ADA).leave()
         await settled(hub)
         return refused
 
     assert run(story()) == [429, 503]
 
 
+def test_a_burst_finds_as_many_seats_as_there_are(sqlite_house: House) -> None:
+    """A hundred ask before the first of them has been sent anything."""
+
+    async def burst() -> Counter[int]:
+        hub = sqlite_house.web.state.live
+        transport = httpx2.ASGITransport(app=sqlite_house.web)
+        headers = {"X-As": "viewer"}
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1", headers=headers
+        ) as client:
+            asked = [
+                asyncio.ensure_future(client.get("/api/v1/stream", params={"topic": "queues"}))
+                for _ in range(100)
+            ]
+            while sum(each.done() for each in asked) < 80:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            hub.close()
+            return Counter(each.status_code for each in await asyncio.gather(*asked))
+
+    assert sqlite_house.run(burst) == {200: 20, 429: 80}
+
+
+def test_a_browser_that_goes_before_it_was_told_anything_leaves_its_seat(sqlite_house: House) -> None:
+    hub, ada = sqlite_house.web.state.live, Actor(name="ada", role=AccessRole.VIEWER, via="host")
+
+    async def gone() -> int:
+        async def still() -> bool:
+            return True
+
+        async def receive() -> Any:
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            raise OSError("the browser has gone")
+
+        for _ in range(live.MOST_OF_ONE + 1):
+            listening = _Listening(hub, hub.seat(ada), [topic_of("queues")], still)
+            with suppress(BaseException):
+                await listening({"type": "http", "asgi": {"spec_version": "2.0"}}, receive, send)
+        return hub._by_name.total()
+
+    assert sqlite_house.run(gone) == 0
+
+
 def test_a_server_that_stops_ends_its_streams(run: Callable[[Any], Any], tmp_path: Any) -> None:
     async def story() -> bool:
         hub = quick(tmp_path)
-        stream = hub.stream(ADA, [World().topic], yes)
+        stream = hub.stream(hub.seat(ADA), [World().topic], yes)
         await anext(stream)
         hub.close()
         async for _ in stream:
             pass
         await settled(hub)
         with pytest.raises(Problem):
-            hub.room_for(ADA)
+            hub.seat(ADA)
         return True
 
     assert run(story())
@@ -206,7 +256,7 @@ def test_what_can_be_listened_to(house: House) -> None:
     assert views["job/1"]["result"] == "Ada"
     assert views["workflow/5"]["name"] == "pair"
     assert views["schedule/nightly"]["task"] == "greet"
-    assert "hunter2" not in json.dumps(views["dead"])
+    assert "hunter2" not in json.dumps(private(house.web.state.desk, views["dead"]))
 
 
 @pytest.mark.parametrize(

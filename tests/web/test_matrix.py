@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from mainspring.model.access import NOUNS, AccessRole
-from tests.support.door import House
+from tests.support.door import House, open_house
 from tests.support.matrix import PUBLIC, guarded, kept
 
 ENDLESS = {"GET /api/v1/stream"}
@@ -65,6 +65,34 @@ def test_each_role_may_do_what_the_table_says_and_no_more(sqlite_house: House) -
     assert wrong == []
 
 
+# Acts of pages that the API has not, and why.
+OF_PAGES_ALONE = {
+    "access.sign_in": "programs send their token with each request",
+    "access.sign_out": "programs send their token with each request",
+    "acts.verify": "the API answers it at once: GET /acts/verify, for the same role and noun",
+    "dead.cancel_replay": "a replay of the API goes on with each request, and stops when none comes",
+    "health.check": "a look at the whole file, in the background; `mainspring doctor` does it elsewhere",
+    "ledger.cancel": "of the one below",
+    "ledger.prove": "in the background, on the admins' page; the API answers it at once: GET /ledger/audit",
+}
+
+
+def test_an_act_wants_the_same_by_every_door() -> None:
+    """Whatever a page does, it asks for the role and the noun that the API asks for."""
+    by_door: dict[bool, dict[str, set[tuple[str, str]]]] = {True: {}, False: {}}
+    for place, guard in kept().items():
+        if guard["act"] is not None:
+            acts = by_door["/api/" in place].setdefault(str(guard["act"]), set())
+            acts.add((str(guard["role"]), str(guard["noun"])))
+    api, pages = by_door[True], by_door[False]
+
+    assert set(pages) - set(api) == set(OF_PAGES_ALONE)
+    assert {act: (pages[act], api[act]) for act in set(pages) & set(api) if pages[act] != api[act]} == {}
+    assert {act: found for act, found in {**pages, **api}.items() if len(found) > 1} == {}
+    # An act is called by what it is about.
+    assert [act for act, [(_, noun)] in {**pages, **api}.items() if act.partition(".")[0] != noun] == []
+
+
 def test_a_token_of_other_nouns_gets_nowhere(sqlite_house: House) -> None:
     wrong = []
     for place, guard in kept().items():
@@ -89,10 +117,37 @@ def test_what_is_not_there_is_nobodys_business(sqlite_house: House) -> None:
         asked += [("GET", trick.format(path)) for trick in TRICKS] + [("GET", path.upper())]
         for method, way in asked:
             answer = sqlite_house.ask(method, way, role=None, follow_redirects=False)
-            if answer.status_code not in (401, 303, 307) or "access-control-allow-origin" in answer.headers:
+            if answer.status_code not in (401, 303) or "access-control-allow-origin" in answer.headers:
                 wrong.append((method, way, answer.status_code))
 
     assert wrong == []
+
+
+def test_no_path_leads_to_another_one_with_or_without_a_slash(sqlite_house: House) -> None:
+    """Such a redirect answers before anybody has signed in, and leads to whatever host the request names."""
+    led = []
+    for place in kept():
+        method, path = place.split()
+        path = re.sub(r"\{[^}]+\}", "1", path)
+        for role in (None, "admin"):
+            for way in (path.rstrip("/") if path.endswith("/") and path != "/" else f"{path}/", "/static"):
+                headers = {"Host": "127.0.0.1"}
+                answer = sqlite_house.ask(method, way, role=role, follow_redirects=False, headers=headers)
+                goes_to = answer.headers.get("location", "")
+                if "://" in goes_to or answer.status_code in (301, 302, 307, 308):
+                    led.append((method, way, role, goes_to))
+
+    assert led == []
+
+
+def test_a_browser_is_told_to_come_by_https_where_people_do(tmp_path: Any) -> None:
+    """Behind a proxy that ends TLS and says nothing of it, too; and not where the address is a plain one."""
+    for public_url, told in (("https://jobs.example", True), ("http://localhost:8383", False), ("", False)):
+        with open_house(f"sqlite:///{tmp_path}/mainspring.db", seeded=False) as house:
+            house.app.configure({"server.public_url": public_url})
+            for path in ("/login", "/jobs", "/nothing", "/static/mainspring.css"):
+                answer = house.ask("GET", path, role=None, follow_redirects=False)
+                assert ("strict-transport-security" in answer.headers) == told, (public_url, path)
 
 
 def test_every_answer_tells_browsers_what_they_may_not(sqlite_house: House) -> None:

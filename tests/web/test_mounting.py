@@ -67,7 +67,7 @@ def test_it_lives_under_the_prefix_of_its_host(client: TestClient) -> None:
     sign_in = client.get(f"{PREFIX}/login")
 
     assert nobody.status_code == 401
-    assert ada.json() == {"name": "ada", "role": "operator", "via": "host", "scopes": []}
+    assert ada.json() == {"name": "ada", "role": "operator", "via": "host", "scopes": [], "until": None}
     assert made.status_code == 201
     assert document["servers"] == [{"url": PREFIX}]
     assert script.status_code == 200

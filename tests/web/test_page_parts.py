@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
+from mainspring.ops.access.redact import Redaction
 from mainspring.ops.restoring import restored
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
@@ -58,6 +59,18 @@ def test_what_was_hidden_while_it_was_edited_stays_what_it_was() -> None:
     had = {"key": "s3cret", "list": [{"token": "t"}, 2], "gone": 1}
     wanted = {"key": "[redacted]", "list": [{"token": "[redacted]"}, 3], "new": "[redacted]"}
     assert restored(wanted, had) == {"key": "s3cret", "list": [{"token": "t"}, 3], "new": "[redacted]"}
+
+
+def test_a_text_of_which_a_part_was_hidden_stays_what_it_was_too() -> None:
+    had = {"url": "amqp://ada:s3cret@mq", "list": ["password=x", 1], "same": True}
+    seen = Redaction().payload(had)
+    assert seen == {"url": "amqp://ada:[redacted]@mq", "list": ["password=[redacted]", 1], "same": True}
+    assert restored(seen, had, seen) == had
+    assert restored({**seen, "url": "amqp://other", "same": 1}, had, seen) == {  # type: ignore[dict-item]
+        **had,
+        "url": "amqp://other",
+        "same": 1,
+    }
 
 
 def test_charts_leave_out_the_step_that_is_not_over_and_rows_in_which_nothing_happened() -> None:

@@ -103,7 +103,7 @@ def test_the_first_token_lets_in(running: Running) -> None:
     head, body = running.say(b"GET /api/v1/me HTTP/1.1\r\n" + HOST + authorized(running) + b"\r\n")
 
     assert head.startswith(b"HTTP/1.1 200")
-    assert body == {"name": "first", "role": "admin", "via": "token", "scopes": []}
+    assert body == {"name": "first", "role": "admin", "via": "token", "scopes": [], "until": None}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mainspring.cli.author import author_option
-from mainspring.cli.options import LARGEST_ID, length, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, length, store_options
+from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
@@ -19,7 +20,7 @@ from mainspring.store.ports import Store
 if TYPE_CHECKING:
     from mainspring.ops.access.gatehouse import Gatehouse
 
-NUMBER = click.IntRange(1, LARGEST_ID)
+NUMBER = Whole(1, LARGEST_ID)
 
 
 @click.group()
@@ -137,7 +138,7 @@ def list_sessions(access: Access, as_json: bool) -> None:
 
 @sessions.command()
 @click.argument("session_id", metavar="[ID]", type=NUMBER, required=False)
-@click.option("--name", help="Every session of this name.")
+@click.option("--name", type=a_name, help="Every session of this name.")
 @store_options
 def end(session_id: int | None, name: str | None, access: Access, as_json: bool) -> None:
     """Sign out one browser, or all of one name, at once."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import LARGEST_ID, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
 from mainspring.errors import shown
@@ -31,8 +31,8 @@ def acts() -> None:
 @click.option("--act", help="Only these: jobs.cancel.")
 @click.option("--actor", help="Only this name's.")
 @click.option("--target", help="Only what was done to this: an id, a name.")
-@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Older than this one.")
-@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
+@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Older than this one.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
 @store_options
 def list_acts(
     act: str | None,

@@ -9,7 +9,7 @@ import click
 
 from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import ALERT_ID, app_option, json_option, settings_options, store_options
+from mainspring.cli.options import ALERT_ID, Whole, app_option, json_option, settings_options, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.alert import AlertFilter
@@ -26,7 +26,7 @@ def alerts() -> None:
 @click.option("--rule", type=click.Choice([each.value for each in Rule]), help="Only of this rule.")
 @click.option("--subject", help="Only of this schedule, task, queue or process.")
 @click.option("--before", type=ALERT_ID, help="Only those before this one.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 10_000), default=50, show_default=True)
 @store_options
 def list_alerts(
     is_open: bool | None,

@@ -34,7 +34,9 @@ def audit(
 ) -> None:
     """Compute anew every slot that should have happened, and compare with the ledger and the jobs.
 
-    Exit 1 if a slot was missed, doubled, unexpected, early or lost.
+    Exit 1 if a slot was missed, dropped, doubled, unexpected, early or lost. A slot that was dropped, because
+    it was older than catch_up or the circuit breaker was open, is no finding any more once a backfill has run
+    it.
     """
     app = access.load()
     keep = app.settings.retention.history

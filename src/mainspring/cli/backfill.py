@@ -8,7 +8,7 @@ from datetime import datetime
 import click
 
 from mainspring.cli.author import author_option
-from mainspring.cli.options import LARGEST_ID, moment, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, moment, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
@@ -23,7 +23,13 @@ from mainspring.ops.schedules.backfill import (
 from mainspring.store.ports import Store
 
 MOST_SHOWN = 50
-BACKFILL_ID = click.IntRange(1, LARGEST_ID)
+BACKFILL_ID = Whole(1, LARGEST_ID)
+max_active_option = click.option(
+    "--max-active",
+    type=Whole(1, MOST_AT_ONCE),
+    metavar="N",
+    help="Jobs at once; without it 1, or what the schedule allows to overlap.",
+)
 
 
 @click.command()
@@ -31,12 +37,7 @@ BACKFILL_ID = click.IntRange(1, LARGEST_ID)
 @click.option("--from", "start", type=moment, metavar="ISO", required=True, help="Slots from here on,")
 @click.option("--to", "end", type=moment, metavar="ISO", required=True, help="and before this moment.")
 @click.option("--dry-run", is_flag=True, help="List the slots, and run nothing.")
-@click.option(
-    "--max-active",
-    type=click.IntRange(1, MOST_AT_ONCE),
-    metavar="N",
-    help="Jobs at once; without it 1, or what the schedule allows to overlap.",
-)
+@max_active_option
 @click.option("--reverse", is_flag=True, help="The newest slot first.")
 @click.option(
     "--reprocess",
@@ -78,12 +79,31 @@ def backfill(
         begun = None if dry_run or not plan.to_run else await backfills.start(plan, author=author)
         return plan, begun
 
-    plan, begun = access.ask(work)
-    if as_json:
-        slots = [planned_slot_view(each) for each in plan.slots]
-        document({"backfill": None if begun is None else backfill_view(begun), "slots": slots})
-    else:
-        _tell(plan, begun, dry_run=dry_run)
+    _say(*access.ask(work), dry_run=dry_run, as_json=as_json)
+
+
+@click.command("go-on")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="List the slots, and run nothing.")
+@max_active_option
+@author_option
+@store_options
+def go_on(
+    name: str, dry_run: bool, max_active: int | None, author: str, access: Access, as_json: bool
+) -> None:
+    """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first.
+
+    It is a backfill: the schedulers make the jobs, one at a time, or as many as the schedule allows to
+    overlap.
+    """
+
+    async def work(store: Store, clock: Clock) -> tuple[BackfillPlan, Backfill | None]:
+        backfills = Backfills(store, clock)
+        plan = await backfills.plan_left_out(name, max_active=max_active)
+        begun = None if dry_run or not plan.to_run else await backfills.start(plan, author=author)
+        return plan, begun
+
+    _say(*access.ask(work), dry_run=dry_run, as_json=as_json)
 
 
 @click.group()
@@ -92,7 +112,7 @@ def backfills() -> None:
 
 
 @backfills.command("list")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
 @store_options
 def list_backfills(limit: int, access: Access, as_json: bool) -> None:
     """Newest first."""
@@ -127,6 +147,14 @@ def cancel(backfill_id: int, author: str, access: Access, as_json: bool) -> None
         document({"id": backfill_id, "cancelled": done})
     else:
         click.echo(f"backfill {backfill_id} " + ("cancelled" if done else "had ended; nothing was done"))
+
+
+def _say(plan: BackfillPlan, begun: Backfill | None, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        slots = [planned_slot_view(each) for each in plan.slots]
+        document({"backfill": None if begun is None else backfill_view(begun), "slots": slots})
+    else:
+        _tell(plan, begun, dry_run=dry_run)
 
 
 def _tell(plan: BackfillPlan, begun: Backfill | None, *, dry_run: bool) -> None:

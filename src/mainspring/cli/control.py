@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from mainspring.cli.author import author_option, one_line
-from mainspring.cli.options import store_options
+from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, printable, say
 from mainspring.cli.session import Access
 from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
@@ -59,7 +59,7 @@ def trigger(name: str, access: Access, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--count", type=click.IntRange(1, MOST_SKIPS), default=1, show_default=True)
+@click.option("--count", type=Whole(1, MOST_SKIPS), default=1, show_default=True)
 @author_option
 @store_options
 def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> None:

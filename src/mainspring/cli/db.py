@@ -1,17 +1,22 @@
-"""`db`: the schema of the store."""
+"""`db`: the schema of the store, and the database's id."""
 
 from __future__ import annotations
 
+import sys
+
 import click
 
+from mainspring.cli.author import one_line
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
+from mainspring.clock import Clock
+from mainspring.store.ports import Store
 
 
 @click.group()
 def db() -> None:
-    """Migrate the database, check it, or print its SQL."""
+    """Migrate the database, check it, print its SQL, or give a clone an id of its own."""
 
 
 @db.command()
@@ -30,12 +35,42 @@ def migrate(access: Access, as_json: bool) -> None:
 @db.command()
 @store_options
 def verify(access: Access, as_json: bool) -> None:
-    """Exit 0 if the schema is exactly this version's, 1 if not."""
-    access.ask(lambda store, clock: store.verify(), verify=False)
+    """Exit 0 if the schema is exactly this version's, 1 if not. Also say the database's id."""
+    found = access.ask(lambda store, clock: store.identity())
     if as_json:
-        document({"current": True})
+        document({"current": True, "id": found})
     else:
-        say("the schema is up to date")
+        say(f"the schema is up to date; the database's id is {found}")
+
+
+@db.command("new-id")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Even while processes are alive; start them anew afterwards.")
+@click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+@store_options
+def new_id(yes: bool, force: bool, note: str | None, access: Access, as_json: bool) -> None:
+    """Give a clone of a database an id of its own.
+
+    The id is part of every ctx.token, and so of idempotency keys, webhook ids and message ids. A clone has
+    its original's: where both call the same services, the work of one counts as done by the other. After
+    this command every job of the database has another token, a job that was tried before too: do not use it
+    on a backup that takes its original's place.
+    """
+    from mainspring.entropy import SystemEntropy
+    from mainspring.ops.schema import renew_identity
+
+    if not yes and not _agreed():
+        say("nothing was changed")
+        return
+
+    async def ordered(store: Store, clock: Clock) -> tuple[str, str]:
+        return await renew_identity(store, clock, SystemEntropy(), force=force)
+
+    old, new = access.ask(ordered)
+    if as_json:
+        document({"id": new, "was": old})
+    else:
+        click.echo(f"the database's id is {new}; it was {old}")
 
 
 @db.command()
@@ -51,3 +86,9 @@ def sql(dialect: str | None, access: Access, as_json: bool) -> None:
         document(steps(dialect))
     else:
         click.echo(script(dialect), nl=False)
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise click.UsageError("--yes: expected, for there is nobody to ask and every token changes")
+    return click.confirm("Give this database a new id, and every job of it another token?", err=True)

@@ -12,7 +12,7 @@ from mainspring.cli.dead_edit import edit
 from mainspring.cli.dead_filter import dead_filter, selection
 from mainspring.cli.dead_replay import replay
 from mainspring.cli.jobs import LARGEST_PAGE, show_job
-from mainspring.cli.options import JOB_ID, store_options
+from mainspring.cli.options import JOB_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
@@ -20,7 +20,7 @@ from mainspring.ops.commands import Commands
 from mainspring.ops.queries import Queries
 from mainspring.ops.views import dead_group_view, dead_view
 
-limit_option = click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
+limit_option = click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
 
 
 @click.group()

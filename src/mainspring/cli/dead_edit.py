@@ -10,7 +10,7 @@ from mainspring.cli.jobs import show_job
 from mainspring.cli.options import JOB_ID, store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
-from mainspring.declare.signature import Signature, TextKind
+from mainspring.declare.signature import TextKind
 from mainspring.model.history import DeadJob
 from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.views import dead_view
@@ -42,18 +42,18 @@ def edit(
     if listed is None and named is None and not sets:
         raise click.UsageError("nothing to change: expected --args, --kwargs or --set")
     args, kwargs, texts = positional(listed), keywords(named), pairs(sets)
-    signatures = None if access.app is None else access.load().registry
+    registry = None if access.app is None else access.load().registry
 
     def change(letter: DeadJob, had: Arguments) -> Arguments:
-        signature: Signature | None = None if signatures is None else signatures.get(letter.task).signature
-        kind = (lambda _: TextKind.OTHER) if signature is None else signature.text_kind
+        task = None if registry is None else registry.get(letter.task)
+        kind = (lambda _: TextKind.OTHER) if task is None else task.signature.text_kind
         now = had[0] if listed is None else args
         by_name = {
             **(had[1] if named is None else kwargs),
             **{k: value(k, t, kind(k)) for k, t in texts.items()},
         }
-        if signature is not None:
-            signature.check(now, by_name)
+        if task is not None:
+            task.check(now, by_name)
         return now, by_name
 
     letter, changed = access.ask(

@@ -7,7 +7,7 @@ from functools import wraps
 
 import click
 
-from mainspring.cli.options import JOB_ID, LARGEST_ID, moment
+from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, moment
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Reason
 from mainspring.ops.views import iso
@@ -29,7 +29,7 @@ def dead_filter(command: Callable[..., None]) -> Callable[..., None]:
         "--died-after", "died_from", type=moment, metavar="ISO", help="Died at this moment or later."
     )
     @click.option("--died-before", type=moment, metavar="ISO", help="Died before this moment.")
-    @click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+    @click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
     @wraps(command)
     def filtered(*args: object, **options: object) -> None:
         names = ("task", "queue", "error", "text", "reason", "died_from", "died_before", "before")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.cli.author import author_option, one_line
-from mainspring.cli.options import store_options
+from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.schedule_options import CLEARABLE, said, schedule_options
 from mainspring.cli.session import Access
@@ -61,9 +61,7 @@ def create(
     metavar="OPTION",
     help="Back to its default: --clear end; may be given several times.",
 )
-@click.option(
-    "--if-version", type=click.IntRange(1), metavar="N", help="Refuse unless it is at this version."
-)
+@click.option("--if-version", type=Whole(1), metavar="N", help="Refuse unless it is at this version.")
 @note_option
 @dry_run_option
 @author_option

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mainspring.cli.arguments import keywords, pairs, positional, value
-from mainspring.cli.options import APP_VARIABLE, length, moment, store_options
+from mainspring.cli.options import APP_VARIABLE, Whole, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_store
 from mainspring.declare.handle import JobHandle
@@ -23,7 +23,7 @@ from mainspring.ops.views import handle_view
 @click.option("--kwargs", "named", metavar="JSON", help="Keyword arguments, as a JSON object.")
 @click.option("--delay", type=length, help="Not before this long from now: 10m.")
 @click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
-@click.option("--priority", type=int, help="From -100 to 100; higher runs first.")
+@click.option("--priority", type=Whole(), help="From -100 to 100; higher runs first.")
 @click.option("--queue", help="Another queue than the task's own.")
 @click.option("--key", help="Make no second job of this key.")
 @click.option(

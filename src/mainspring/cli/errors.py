@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from mainspring.cli.output import printable
-from mainspring.errors import AnswerLost, MainspringError, StoreUnavailable, UsageError
+from mainspring.declare.names import is_text
+from mainspring.errors import AnswerLost, MainspringError, StoreUnavailable, UsageError, shown
 
 FAILED, USAGE, UNREACHABLE = 1, 2, 3
 # Raised by click 8.2 and newer for a group without a command; older ones print and exit 0.
@@ -33,6 +34,14 @@ class ExitingGroup(click.Group):
         """Run one command line and exit."""
         extra["standalone_mode"] = False
         sys.exit(exit_code(lambda: super(ExitingGroup, self).main(*args, **extra)))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse bytes that are no UTF-8 before a command takes them for text, as stores and terminals do.
+        NUL is each field's own to refuse: no argument of a real process has it."""
+        for place, word in enumerate(args, 1):
+            if not is_text(word.replace("\0", "")):
+                raise click.UsageError(f"argument {place}: expected text in UTF-8, got {shown(word)}", ctx)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and hand over its last line, for a reader who left says so only then."""

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 import click
 
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import JOB_ID, LARGEST_ID, store_options
+from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, store_options
 from mainspring.cli.output import block, document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
 from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
+from mainspring.model.schedule import Period
 from mainspring.ops.commands import Commands, Done, Effect
 from mainspring.ops.job_views import job_detail, log_view
 from mainspring.ops.queries import JobHistory, Queries
 from mainspring.ops.views import View, done_view, job_view, member_id
+from mainspring.ops.words import combined
 from mainspring.store.ports import Store
 
 LARGEST_PAGE = 1000
@@ -32,8 +34,8 @@ def jobs() -> None:
 @click.option("--state", type=click.Choice([each.value for each in JobState]), help="Default: all live ones.")
 @click.option("--task")
 @click.option("--queue")
-@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
-@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
+@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
 @store_options
 def list_jobs(
     state: str | None,
@@ -77,7 +79,12 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     if as_json:
         document(job_detail(found))
         return
-    now = {"progress": _progress(found.progress), "awaits": found.awaits, **_belongs_in_words(found)}
+    now = {
+        "stands for": _stands_for(found.period),
+        "progress": _progress(found.progress),
+        "awaits": found.awaits,
+        **_belongs_in_words(found),
+    }
     show_job({**job_view(found.job), **now})
     if found.runs:
         click.echo()
@@ -87,7 +94,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
 
 @jobs.command()
 @click.argument("job_id", type=JOB_ID, metavar="ID")
-@click.option("--run", "number", type=click.IntRange(1), metavar="N", help="Only this run, as `show` counts.")
+@click.option("--run", "number", type=Whole(1), metavar="N", help="Only this run, as `show` counts.")
 @store_options
 def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None:
     """The log lines that were captured of a job's runs."""
@@ -147,6 +154,13 @@ def _belongs_in_words(found: JobHistory) -> View:
     whole = found.workflow
     own = None if whole is None else f"{whole.name}, {whole.state}: `mainspring workflows show {whole.id}`"
     return {"workflow": own, "belongs to": None if found.step is None else str(found.step)}
+
+
+def _stands_for(period: Period | None) -> str | None:
+    if period is None or period.start is None:
+        return None
+    missed = f"; {combined(period)}" if period.since is not None else ""
+    return f"{when(period.start)} to {when(period.end)}{missed}"
 
 
 def _progress(progress: Progress | None) -> str | None:

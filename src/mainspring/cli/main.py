@@ -31,6 +31,7 @@ from mainspring.cli.simulate import simulate_
 from mainspring.cli.status import status
 from mainspring.cli.surroundings import speak_utf8, typed
 from mainspring.cli.top import top
+from mainspring.cli.watchdog import finish
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
 from mainspring.version import __version__
@@ -85,4 +86,8 @@ for command in (
 def main() -> None:
     """The entry point."""
     speak_utf8()
-    cli(typed(sys.argv[1:]), prog_name="mainspring")
+    try:
+        cli(typed(sys.argv[1:]), prog_name="mainspring")
+    except SystemExit as ending:
+        finish(ending.code)
+        raise

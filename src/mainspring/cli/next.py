@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mainspring.cli.options import json_option
+from mainspring.cli.options import Whole, json_option
+from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, table, when
 from mainspring.clock import SystemClock
 from mainspring.declare.names import valid_name
@@ -28,9 +29,9 @@ MOST_FIRES = 1000
 @click.option("--tz", metavar="ZONE", default="UTC", show_default=True, help="Such as Europe/Berlin.")
 @click.option("--gap", metavar="shift|skip", help="Local times that do not exist; shift if absent.")
 @click.option("--fold", metavar="first|second|both", help="Local times that come twice; first if absent.")
-@click.option("--name", help="The schedule's name, which H in an expression is hashed from.")
+@click.option("--name", type=a_name, help="The schedule's name, which H in an expression is hashed from.")
 @click.option("--after", metavar="ISO", help="Strictly after this instant; now if absent.")
-@click.option("-n", "--count", type=click.IntRange(1, MOST_FIRES), default=5, show_default=True)
+@click.option("-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True)
 @json_option
 def next_(*, tz: str, after: str | None, count: int, as_json: bool, **trigger: str | None) -> None:
     """When a cron EXPRESSION, an interval or a rule fires, in UTC and in a zone; needs no database.

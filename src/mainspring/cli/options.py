@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -16,10 +17,25 @@ from mainspring.errors import InvalidArgument, shown
 
 LARGEST_ID = 2**63 - 1
 APP_VARIABLE = "MAINSPRING_APP"
+_DIGITS = re.compile(r"-?[0-9]{1,20}")
 _MOMENT = "a moment such as 2026-03-01T09:00:00+01:00"
 
 
-class _Id(click.IntRange):
+class Whole(click.IntRange):
+    """A whole number in the digits 0 to 9: `int()` takes 1_000, +5 and the digits of every script."""
+
+    def __init__(self, min: int | None = None, max: int | None = None) -> None:
+        super().__init__(min, max)
+        if min is None and max is None:
+            self.name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not _DIGITS.fullmatch(value):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Id(Whole):
     name = "id"
 
     def __init__(self, noun: str) -> None:
@@ -47,6 +63,13 @@ def length(text: str) -> timedelta:
         return duration(seconds_or_text(text), "duration")
     except InvalidArgument as wrong:
         raise click.BadParameter(f"expected {wrong.expected}, got {shown(text)}") from None
+
+
+def name(text: str) -> str:
+    """A name: an empty one names nothing, and often comes of a variable that was not set."""
+    if not text.strip():
+        raise click.BadParameter(f"expected a name, got {shown(text)}")
+    return text
 
 
 def moment(text: str) -> datetime:

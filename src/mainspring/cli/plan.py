@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from mainspring.cli.options import app_argument, json_option, settings_options
@@ -11,6 +13,10 @@ from mainspring.ops.schedules.applying import apply, planned
 from mainspring.ops.schedules.plan import Action, Planned, planned_view
 from mainspring.ops.words import moment
 from mainspring.store.ports import Store
+
+MOST_SHOWN = 100
+"""Lines of a table: an app may declare a hundred thousand schedules."""
+MOST_NAMED = 20
 
 
 @click.command("plan")
@@ -43,7 +49,9 @@ def apply_command(access: Access, prune: bool, as_json: bool) -> None:
     show(found, as_json=as_json)
     left = [each.name for each in found if each.action is Action.REMOVE]
     if left and not prune:
-        say(f"still on record, and firing: {', '.join(left)}; --prune deletes them")
+        told = ", ".join(left[:MOST_NAMED])
+        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+        say(f"still on record, and firing: {told}{more}; --prune deletes them")
 
 
 def show(planned: list[Planned], *, as_json: bool) -> None:
@@ -51,8 +59,16 @@ def show(planned: list[Planned], *, as_json: bool) -> None:
     if as_json:
         document([planned_view(each) for each in planned])
         return
-    rows = [(each.action.value, each.name, _changes(each), _fires(each)) for each in planned]
+    shown = planned
+    if len(planned) > MOST_SHOWN:
+        # What stays as it is goes last, and what does not fit is counted.
+        shown = sorted(planned, key=lambda each: each.action is Action.SAME)[:MOST_SHOWN]
+    rows = [(each.action.value, each.name, _changes(each), _fires(each)) for each in shown]
     table(["ACTION", "NAME", "CHANGES", "NEXT"], rows, none="no schedules declared, and none on record")
+    if len(planned) > MOST_SHOWN:
+        counts = Counter(each.action for each in planned)
+        of_each = ", ".join(f"{action} {counts[action]}" for action in Action if counts[action])
+        say(f"{len(planned)} schedules in all: {of_each}; --json lists each")
 
 
 def _changes(planned: Planned) -> str:

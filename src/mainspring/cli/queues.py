@@ -7,7 +7,8 @@ from datetime import timedelta
 import click
 
 from mainspring.cli.author import author_option, one_line
-from mainspring.cli.options import length, store_options
+from mainspring.cli.options import Whole, length, store_options
+from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
@@ -102,9 +103,9 @@ def limits() -> None:
 
 
 @limits.command("list")
-@click.option("--name", help="Only this limit.")
+@click.option("--name", type=a_name, help="Only this limit.")
 @click.option("--key", help="Only this key of it.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=Whole(1, 10_000), default=100, show_default=True)
 @store_options
 def list_limits(name: str | None, key: str | None, limit: int, access: Access, as_json: bool) -> None:
     """By name and key."""

@@ -14,7 +14,8 @@ from mainspring.cli.author import login_name
 from mainspring.model.access import AccessRole, Actor
 from mainspring.store.ports import Store
 
-_OF_ONE_WORD = {"enqueue": "jobs.enqueue", "backfill": "backfills.start"}
+_NAMED = {"enqueue": "jobs.enqueue", "backfill": "backfills.start", "schedules.go_on": "backfills.go_on"}
+"""Commands whose acts have another name by the other doors."""
 # How to reach the database and how to print is nobody's business; the address may hold a password.
 _NOT_ASKED = frozenset({"app", "database_url", "file", "as_json", "yes"})
 
@@ -66,7 +67,7 @@ def _said() -> tuple[str, str, dict[str, object]]:
     arguments = [each.name for each in context.command.params if isinstance(each, click.Argument)]
     target = " ".join(_plain(given.get(name or "")) for name in arguments if name not in _NOT_ASKED)
     details = {key: _plain(value) for key, value in given.items() if key not in _NOT_ASKED}
-    return _OF_ONE_WORD.get(path, path), target.strip(), dict(details)
+    return _NAMED.get(path, path), target.strip(), dict(details)
 
 
 def _plain(value: object) -> str:

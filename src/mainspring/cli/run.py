@@ -10,7 +10,8 @@ from contextlib import nullcontext
 import click
 
 from mainspring.cli.dashboard import dashboard as beside
-from mainspring.cli.options import app_argument, length, settings_options
+from mainspring.cli.options import Whole, app_argument, length, settings_options
+from mainspring.cli.options import name as a_name
 from mainspring.cli.output import printable, say
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
 from mainspring.cli.surroundings import surroundings
@@ -42,7 +43,7 @@ def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
         command
     )
     return click.option(
-        "--metrics-port", type=int, metavar="PORT", help="Serve /metrics, /healthz and /readyz there."
+        "--metrics-port", type=Whole(), metavar="PORT", help="Serve /metrics, /healthz and /readyz there."
     )(command)
 
 
@@ -66,10 +67,12 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
                 callback=_together,
                 help="Queues to serve; default: default.",
             ),
-            click.option("-c", "--concurrency", type=int, metavar="N", help="Jobs in hand at once."),
-            click.option("-t", "--threads", type=int, metavar="N", help="Plain functions at once."),
-            click.option("--children", type=int, metavar="N", help="Isolated jobs at once."),
-            click.option("-n", "--name", help="What people call this process; default: host:pid."),
+            click.option("-c", "--concurrency", type=Whole(), metavar="N", help="Jobs in hand at once."),
+            click.option("-t", "--threads", type=Whole(), metavar="N", help="Plain functions at once."),
+            click.option("--children", type=Whole(), metavar="N", help="Isolated jobs at once."),
+            click.option(
+                "-n", "--name", type=a_name, help="What people call this process; default: host:pid."
+            ),
             click.option("--shutdown-timeout", type=length, help="How long jobs may go on after a stop."),
             click.option("--lease", type=length, help="How long the process is thought alive unheard."),
             click.option("--heartbeat", type=length, help="At most a third of the lease."),
@@ -99,8 +102,8 @@ def dev(access: Access, dashboard: bool, **given: object) -> None:
 @app_argument()
 @worker_options
 @click.option("--burst", is_flag=True, help="End when nothing is left to do.")
-@click.option("-p", "--processes", type=click.IntRange(1, 1000), metavar="N", help="Worker processes.")
-@click.option("--supervised", type=int, hidden=True)
+@click.option("-p", "--processes", type=Whole(1, 1000), metavar="N", help="Worker processes.")
+@click.option("--supervised", type=Whole(), hidden=True)
 @settings_options
 @metrics_options
 @log_options
@@ -134,7 +137,7 @@ def worker(
 
 @click.command()
 @app_argument()
-@click.option("-n", "--name", help="What people call this process; default: host:pid.")
+@click.option("-n", "--name", type=a_name, help="What people call this process; default: host:pid.")
 @click.option("--lease", type=length, help="How long the process is thought alive unheard.")
 @click.option("--heartbeat", type=length, help="At most a third of the lease.")
 @settings_options

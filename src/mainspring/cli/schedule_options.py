@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import click
 
 from mainspring.cli.arguments import keywords, positional
-from mainspring.cli.options import seconds_or_text
+from mainspring.cli.options import Whole, seconds_or_text
 
 _DURATIONS = ("every", "catch_up", "window", "jitter", "expect_start_within", "expect_finish_by")
-_FLAGS: Sequence[tuple[str, str, type | None, str]] = (
+_FLAGS: Sequence[tuple[str, str, Whole | None, str]] = (
     ("--cron", "EXPR", None, "A cron expression: '30 2 * * *'."),
     ("--every", "DURATION", None, "An interval: 90m."),
     ("--rrule", "RULE", None, "An RFC 5545 rule, with --dtstart."),
@@ -21,7 +21,7 @@ _FLAGS: Sequence[tuple[str, str, type | None, str]] = (
     ("--dtstart", "ISO", None, "The start of the rule; local time if it has no offset."),
     ("--start", "ISO", None, "No slots before this."),
     ("--end", "ISO", None, "No slots from this on."),
-    ("--max-fires", "N", int, "How many slots may fire in all."),
+    ("--max-fires", "N", Whole(), "How many slots may fire in all."),
     ("--calendar", "NAME", None, "Business days, by the newest calendar on record of this name."),
     ("--on-holiday", "skip|next|previous", None, "What becomes of a slot on no business day."),
     ("--args", "JSON", None, "Positional arguments, as a JSON array."),
@@ -29,14 +29,14 @@ _FLAGS: Sequence[tuple[str, str, type | None, str]] = (
     ("--misfire", "latest|all|skip", None, "What becomes of slots nobody could fire in time."),
     ("--catch-up", "DURATION", None, "How old a missed slot may be."),
     ("--overlap", "POLICY", None, "While one is live: skip, queue_one, queue_all, allow, replace."),
-    ("--allow", "N", int, "At most so many live at once."),
+    ("--allow", "N", Whole(), "At most so many live at once."),
     ("--window", "DURATION", None, "A place of its own in this time after each slot."),
     ("--jitter", "DURATION", None, "A random delay below this."),
     ("--expect-start-within", "DURATION", None, "Alert when a job has not started so long after its slot."),
     ("--expect-finish-by", "DURATION", None, "Alert when a job has not ended so long after its slot."),
     ("--queue", "QUEUE", None, "Another queue than the task's own."),
-    ("--priority", "N", int, "From -100 to 100; higher runs first."),
-    ("--attempts", "N", int, "How often a job of it is tried."),
+    ("--priority", "N", Whole(), "From -100 to 100; higher runs first."),
+    ("--attempts", "N", Whole(), "How often a job of it is tried."),
 )
 _LISTS = (
     ("--at", "at", "An instant; may be given several times."),

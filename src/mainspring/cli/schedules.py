@@ -7,9 +7,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from mainspring.cli.backfill import go_on
 from mainspring.cli.control import delete, hand_back, pause, resume, skip, trigger
 from mainspring.cli.editing import create, edit
-from mainspring.cli.options import store_options
+from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, fields, table, when
 from mainspring.cli.plan import apply_command, plan_command
 from mainspring.cli.session import Access
@@ -29,7 +30,19 @@ def schedules() -> None:
     """See what runs by itself and when, make, change and pause it, and read its history."""
 
 
-for command in (create, edit, hand_back, plan_command, apply_command, pause, resume, trigger, skip, delete):
+for command in (
+    create,
+    edit,
+    hand_back,
+    plan_command,
+    apply_command,
+    pause,
+    resume,
+    trigger,
+    skip,
+    go_on,
+    delete,
+):
     schedules.add_command(command)
 
 
@@ -71,7 +84,7 @@ def show(name: str, access: Access, as_json: bool) -> None:
 
 @schedules.command("next")
 @click.argument("name")
-@click.option("-n", "--count", type=click.IntRange(1, MOST_FIRES), default=5, show_default=True)
+@click.option("-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True)
 @store_options
 def next_(name: str, count: int, access: Access, as_json: bool) -> None:
     """When it fires next, in UTC and in its own zone."""

@@ -12,7 +12,7 @@ import click
 from mainspring.cli.author import login_name
 from mainspring.cli.dashboard import open_server
 from mainspring.cli.errors import by_signal
-from mainspring.cli.options import app_argument, settings_options
+from mainspring.cli.options import Whole, app_argument, settings_options
 from mainspring.cli.output import printable
 from mainspring.cli.run import log_options
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @app_argument(required=False)
 @click.option("--host", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1.")
-@click.option("--port", type=int, metavar="N", help="Default: 8383; 0 takes a free one.")
+@click.option("--port", type=Whole(), metavar="N", help="Default: 8383; 0 takes a free one.")
 @click.option("--insecure", is_flag=True, help="Listen to others though nobody can sign in yet.")
 @settings_options
 @log_options
@@ -42,11 +42,13 @@ def server(
     first start, when nobody can sign in yet, a token is made and shown, once.
     """
     from mainspring.cli.logs import set_up_logging
+    from mainspring.engine.log import log_event
 
     told = {f"log.{name.removeprefix('log_')}": value for name, value in log.items()}
     app = access.load({"server.host": host, "server.port": port, **told})
     refuse_memory(app)
     set_up_logging(app.settings, sys.stderr, every_run=False)
+    app.telemetry = app.telemetry.behind(log_event)
     with naming_the_database(app):
         code = asyncio.run(_serve(app, insecure=insecure))
     click.get_current_context().exit(code)

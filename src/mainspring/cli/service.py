@@ -3,63 +3,98 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import signal
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
+from mainspring.cli.watchdog import ORPHANED, STOPPING, Watchdog, leave_at_once
+from mainspring.engine.failures import failure_of
 from mainspring.serve import serve
+from mainspring.telemetry import ProcessOverdue, StrayRaised
 
 if TYPE_CHECKING:
     from mainspring.engine.process import Process
 
+T = TypeVar("T")
+
 _HANDLER, _HELPER = "mainspring-handler", "mainspring-helper"
 _USER_CODE_ENDS_WITHIN = 1.0
+_LEAVE_WITHIN = timedelta(seconds=5)
 WORN_OUT = 70
 """The exit code when handlers that would not end have taken what the process works with."""
 
 
 class Stopper:
-    """Turns signals into stops: the first drains, the second aborts, even before there is a process."""
+    """Turns signals into stops: the first drains, the second aborts, even before there is a process. And sees
+    to it that the end, once asked for, comes."""
 
-    def __init__(self, *, supervised: bool = False) -> None:
+    def __init__(self, app: Mainspring, grace: timedelta, *, supervised: bool = False) -> None:
+        self._app = app
         self._supervised = supervised
         self._process: Process | None = None
         self._main: asyncio.Task[object] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._signals: list[int] = []
+        self._watchdog = Watchdog(grace, last_words=self._last_words, wake=self._wake)
 
     def listen(self) -> None:
-        """Take the signals of the running event loop."""
-        loop = asyncio.get_running_loop()
+        """Take the signals of this process; call it on its event loop."""
+        self._loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_signal, number)
+        self._watchdog.listen(self._signalled)
+
+    def stray(self, error: BaseException) -> None:
+        """Something that nobody waits for has raised what ends a program, and has stopped the event loop,
+        which is about to go on."""
+        self._app.telemetry.emit(StrayRaised(kind=failure_of(error).type))
+        if self._loop is not None:
+            self._loop.call_soon(self._watchdog.hear_signals)
 
     def started(self, process: Process) -> None:
         """From now on the process itself can be stopped."""
         self._process = process
         process.supervised = self._supervised
-        process.on_blocked = lambda: _leave_at_once(WORN_OUT)
-        if self._signals:
+        process.on_blocked = lambda: leave_at_once(WORN_OUT)
+        process.on_end = self._watchdog.drain
+        for _ in self._signals:
             process.stop()
 
     def code(self, *, aborted: bool) -> int:
         """0 after a clean drain; else what the last signal makes it."""
         return by_signal(self._signals[-1]) if aborted and self._signals else 0
 
-    def _on_signal(self, number: int) -> None:
+    def _signalled(self, number: int, frame: object) -> None:
+        if number not in STOPPING and self._signals:
+            return  # we are ending already; that our supervisor is gone does not make it more urgent
         self._signals.append(number)
+        self._watchdog.drain() if len(self._signals) == 1 else self._watchdog.abort()
+        with suppress(RuntimeError):  # the event loop has ended
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
         if self._process is not None:
             self._process.stop()
         elif len(self._signals) > 1 and self._main is not None:
             self._main.cancel()
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(lambda: None)
+
+    def _last_words(self) -> int:
+        process = self._process
+        if process is not None:
+            jobs = process.left()
+            given_back = process.leave(_LEAVE_WITHIN)
+            self._app.telemetry.emit(ProcessOverdue(jobs=jobs, given_back=given_back))
+        return WORN_OUT
 
 
 def run_service(
@@ -77,30 +112,46 @@ def run_service(
     if supervisor is not None:
         from mainspring.engine.isolate.family import die_with
 
-        die_with(supervisor, signal.SIGTERM)
+        die_with(supervisor, ORPHANED)
     helpers = ThreadPoolExecutor(thread_name_prefix=_HELPER)
+    grace = app.settings.worker.shutdown_timeout if worker else timedelta()
+    stopper = Stopper(app, grace, supervised=supervisor is not None)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         # Runner.close waits without a limit for the default executor and for tasks that ignore
         # being cancelled; so both are looked at first.
         runner.get_loop().set_default_executor(helpers)
+        serving = _serve(
+            app,
+            stopper,
+            worker=worker,
+            scheduler=scheduler,
+            burst=burst,
+            migrate=migrate,
+            beside=beside,
+        )
         try:
-            code = runner.run(
-                _serve(
-                    app,
-                    Stopper(supervised=supervisor is not None),
-                    worker=worker,
-                    scheduler=scheduler,
-                    burst=burst,
-                    migrate=migrate,
-                    beside=beside,
-                )
-            )
-            stuck = runner.run(_some_task_goes_on())
+            code = _run(runner.get_loop(), serving, stopper.stray)
+            stuck = _run(runner.get_loop(), _some_task_goes_on(), stopper.stray)
         finally:
             helpers.shutdown(wait=False, cancel_futures=True)
         if _some_thread_goes_on() or stuck:
-            _leave_at_once(code)
+            leave_at_once(code)
     return code
+
+
+def _run(
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], stray: Callable[[BaseException], None]
+) -> T:
+    """Run it to its end. `SystemExit` and `KeyboardInterrupt` of any task stop an event loop in its midst;
+    those that are not of this work are told, and the loop goes on."""
+    task = loop.create_task(work)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except BaseException as error:
+            if task.done():
+                raise
+            stray(error)
 
 
 async def _serve(
@@ -155,10 +206,3 @@ def _some_thread_goes_on() -> bool:
     for thread in threads:
         thread.join(_USER_CODE_ENDS_WITHIN / len(threads))
     return any(thread.is_alive() for thread in threads)
-
-
-def _leave_at_once(code: int) -> NoReturn:
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

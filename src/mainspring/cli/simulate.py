@@ -9,7 +9,7 @@ import click
 
 from mainspring.app import Mainspring
 from mainspring.calendars import decode_calendar
-from mainspring.cli.options import length, moment, store_options
+from mainspring.cli.options import Whole, length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_store
 from mainspring.errors import NotFound
@@ -47,7 +47,7 @@ def outage(text: str) -> Outage:
 @click.option("--outage", "outages", type=outage, metavar="A..B", multiple=True, help="No scheduler is up.")
 @click.option("--schedule", "name", metavar="NAME", help="Only this one.")
 @click.option("--assume-duration", "duration", type=length, metavar="DURATION", help="How long jobs run.")
-@click.option("--limit", type=click.IntRange(1, MOST_SLOTS), default=1000, show_default=True)
+@click.option("--limit", type=Whole(1, MOST_SLOTS), default=1000, show_default=True)
 @click.option("--load", "as_load", is_flag=True, help="Jobs by minute instead of a list of slots.")
 @click.option("--window", type=length, default="15m", show_default=True, help="With --load: what if.")
 @store_options

@@ -13,6 +13,7 @@ from datetime import timedelta
 from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
 from mainspring.cli.session import Access
+from mainspring.cli.watchdog import Watchdog
 from mainspring.config import service_manager, unmanaged
 from mainspring.duration import written
 from mainspring.engine.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
@@ -39,6 +40,7 @@ def supervise(
         entropy=app.entropy,
         telemetry=app.telemetry,
     )
+    Watchdog(grace, last_words=lambda: 1, wake=lambda: None)  # for what the app may have left at work here
     with asyncio.Runner() as runner:
         return runner.run(_run(supervisor))
 

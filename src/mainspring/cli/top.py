@@ -41,7 +41,11 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
     Press ? for the keys. Every order asks first. --json prints one frame, as --once does.
     """
     if once or as_json:
-        frame = access.ask(lambda store, clock: look(store, clock, alerts=access.loaded.settings.alerts))
+        settings = access.loaded.settings
+        redaction = Redaction(settings.privacy.redact)
+        frame = access.ask(
+            lambda store, clock: look(store, clock, alerts=settings.alerts, redaction=redaction)
+        )
         if as_json:
             document(frame_view(frame))
         else:
@@ -63,10 +67,10 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
         store: Store = await app.store(prepare=False)
         await store.verify()
 
-        async def read() -> Frame:
-            return await look(store, app.clock, alerts=app.settings.alerts)
-
         redaction = Redaction(app.settings.privacy.redact)
+
+        async def read() -> Frame:
+            return await look(store, app.clock, alerts=app.settings.alerts, redaction=redaction)
 
         async def carry_out(order: Order) -> str:
             return await obey(order, store, app.clock, author, redaction)

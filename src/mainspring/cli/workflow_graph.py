@@ -66,7 +66,7 @@ def declared_graph(registry: Registry, name: str) -> Definition | None:
 
 async def _stored(store: Store, clock: Clock, which: str) -> tuple[Definition, States]:
     queries = WorkflowQueries(store, clock)
-    if which.isdigit() and int(which) <= LARGEST_ID:
+    if which.isascii() and which.isdigit() and int(which) <= LARGEST_ID:
         view = await queries.workflow(int(which), items=0)
         definition = await queries.definition(int(which))
         return definition, {each.name: each.state for each in view.nodes}

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import click
 
 from mainspring.cli.jobs import LARGEST_PAGE
-from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, store_options
+from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, store_options
+from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, table, when
 from mainspring.cli.session import Access
 from mainspring.cli.step_notes import took
@@ -31,10 +32,10 @@ for command in (graph, cancel, pause, resume, retry, fork):
 
 
 @workflows.command("list")
-@click.option("--name", help="Only those of this name.")
+@click.option("--name", type=a_name, help="Only those of this name.")
 @click.option("--state", type=click.Choice([each.value for each in WorkflowState]), help="Default: all.")
-@click.option("--limit", type=click.IntRange(1, LARGEST_PAGE), default=50, show_default=True)
-@click.option("--before", type=click.IntRange(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
+@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
 @store_options
 def list_workflows(
     name: str | None, state: str | None, limit: int, before: int | None, access: Access, as_json: bool
@@ -56,17 +57,17 @@ def list_workflows(
 @workflows.command()
 @click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
 @click.option("--step", metavar="NAME", help="One step: its runs, errors, inputs and output.")
-@click.option("--item", type=click.IntRange(0), metavar="N", help="With --step, of a map: one item, from 0.")
+@click.option("--item", type=Whole(0), metavar="N", help="With --step, of a map: one item, from 0.")
 @click.option(
     "--first",
-    type=click.IntRange(0),
+    type=Whole(0),
     default=0,
     show_default=True,
     help="With --step: items from this one on.",
 )
 @click.option(
     "--most",
-    type=click.IntRange(1, LARGEST_PAGE),
+    type=Whole(1, LARGEST_PAGE),
     help=f"How many items of a map.  [default: {ITEMS}; {PAGE}]",
 )
 @store_options

@@ -14,16 +14,20 @@ from mainspring.errors import InvalidConfig
 LOG = "log"
 RULES = (
     "missed",
+    "slots_dropped",
     "late_start",
     "late_finish",
     "failed",
     "failing",
+    "retrying",
     "dead_growth",
     "oldest_waiting",
     "no_worker",
     "no_scheduler",
     "scheduler_lag",
     "member_lost",
+    "clock_skew",
+    "outage",
     "store",
 )
 _SECOND, _MINUTE, _HOUR, _DAY = (timedelta(seconds=n) for n in (1, 60, 3600, 86400))
@@ -65,12 +69,16 @@ class AlertsConfig:
     """How often the store is looked at."""
     missed_after: timedelta = _MINUTE
     """A slot that nobody has decided about so long after its moment was missed."""
+    dropped_window: timedelta = _DAY
+    """How long it is news that a schedule dropped slots; a backfill of them ends it sooner."""
     late_after: timedelta = 10 * _MINUTE
     """A slot's job that is due so long and never started is late, unless its schedule says otherwise."""
     failed_window: timedelta = _HOUR
     """So long after the last of them died, dead letters of a task are news."""
     failing_after: int = 3
     """So many jobs of a schedule that died in a row."""
+    retrying_after: timedelta = 10 * _MINUTE
+    """So long without good minutes, a task whose runs fail and are tried again is news."""
     dead_growth: int = 10
     """So many dead letters in `dead_window` are too many."""
     dead_window: timedelta = 10 * _MINUTE
@@ -78,12 +86,19 @@ class AlertsConfig:
     """How long a job that is due may wait in its queue."""
     no_worker_after: timedelta = _MINUTE
     """How long a queue with jobs that are due may be without a worker that takes them."""
-    no_scheduler_after: timedelta = 30 * _SECOND
-    """How long schedules may be without a scheduler."""
+    no_scheduler_after: timedelta = 10 * _SECOND
+    """How long after its lease ended the last scheduler may be missing; after a clean stop it is
+    `restart_within`."""
+    restart_within: timedelta = _MINUTE
+    """How long a start or a deploy may take: what nobody does until then is no news."""
     scheduler_lag: timedelta = 30 * _SECOND
     """How far schedulers may be behind."""
     lost_window: timedelta = 10 * _MINUTE
     """How long a lost process is news."""
+    clock_skew: timedelta = 5 * _SECOND
+    """How far a process's clock may be from the database's."""
+    outage_after: timedelta = 2 * _MINUTE
+    """For how long nothing must have run for that to be told of afterwards."""
     store_after: timedelta = 30 * _SECOND
     """How long a process may be without its store."""
     recover_after: timedelta = 15 * _SECOND
@@ -114,10 +129,13 @@ class AlertsConfig:
         _check_rules(self.off)
         check_length("alerts.every", self.every, least=_SECOND / 10, most=_HOUR)
         for name in (
-            "missed_after", "late_after", "failed_window", "dead_window", "oldest_waiting", "scheduler_lag",
-            "lost_window", "store_after", "no_worker_after", "no_scheduler_after",
+            "missed_after", "dropped_window", "late_after", "failed_window", "dead_window", "oldest_waiting",
+            "scheduler_lag", "lost_window", "store_after", "no_worker_after", "no_scheduler_after",
+            "retrying_after",
+            "clock_skew", "outage_after",
         ):  # fmt: skip
             check_length(f"alerts.{name}", getattr(self, name), least=_SECOND, most=365 * _DAY)
+        check_length("alerts.restart_within", self.restart_within, most=_DAY)
         check_length("alerts.recover_after", self.recover_after, most=_DAY)
         if self.repeat:
             check_length("alerts.repeat", self.repeat, least=_MINUTE)

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from mainspring.config.file import found_file, from_file
-from mainspring.config.url import masked_url
+from mainspring.config.url import holds_password
 
 _SECRET = ("secret", "password", "token", "key")
 
@@ -20,6 +20,6 @@ def exposed_secret(file: Path | None, folder: Path | None = None) -> str | None:
     for key, given in from_file(path.parent, path).items():
         values = given.value if isinstance(given.value, list) else [given.value]
         named = key.rpartition(".")[2].split("_")[-1] in _SECRET
-        if any(isinstance(each, str) and each and (named or masked_url(each) != each) for each in values):
+        if any(isinstance(each, str) and each and (named or holds_password(each)) for each in values):
             return f"everybody on this machine may read {key} ({given.origin}): chmod 600 {path.name}"
     return None

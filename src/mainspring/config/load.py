@@ -21,6 +21,11 @@ from mainspring.duration import duration
 from mainspring.errors import InvalidArgument, InvalidConfig
 
 DEFAULT = "default"
+_NEVER_EMPTY = {
+    "worker.name": "1 to 100 printable characters; leave it out for host:pid",
+    "alerts.secret": "a secret; leave it out for none",
+    "access.oidc_client_secret": "a secret; leave it out for none",
+}
 
 
 def load(
@@ -104,6 +109,9 @@ def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
 
 
 def _read(key: str, given: Given) -> object:
+    if given.value == "" and key in _NEVER_EMPTY:
+        # Empty it would mean something else than somebody meant: unsigned, or a name of our making.
+        raise InvalidConfig(key, "nothing", _NEVER_EMPTY[key], origin=given.origin)
     try:
         return _READERS[keys()[key]](key, given.value)
     except InvalidArgument as wrong:

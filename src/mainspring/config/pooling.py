@@ -35,7 +35,7 @@ def address(url: str) -> Address:
     if not own:
         return Address(url=url, listen=url)
     if len(own) < sum(name in OWN for name, _ in options):
-        raise InvalidConfig(FIELD, parts.query, "each option once")
+        raise InvalidConfig(FIELD, "&".join(name for name, _ in options), "each option once")
     rest = [(name, value) for name, value in options if name not in OWN]
     plain = urlunsplit(parts._replace(query=urlencode(rest, quote_via=quote)))
     pool = own.get(POOL, SESSION)
@@ -49,6 +49,25 @@ def address(url: str) -> Address:
     )
 
 
+def apart(url: str) -> tuple[str, ...]:
+    """The same URL for each of its hosts alone."""
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    named = dict(options)
+    if "," in named.get("host", ""):
+        places = named["host"].split(",")
+        ports = named.get("port", "").split(",")
+        ports = ports * len(places) if len(ports) == 1 else ports
+        rest = [(name, value) for name, value in options if name not in ("host", "port")]
+        queries = [
+            urlencode([*rest, ("host", place), *([("port", port)] if port else [])], quote_via=quote)
+            for place, port in zip(places, ports, strict=False)
+        ]
+        return tuple(urlunsplit(parts._replace(query=query)) for query in queries)
+    return tuple(urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(","))
+
+
 def _elsewhere(url: str, place: str) -> str:
     """The same user and options at another host, and in another database if one is named."""
     parts = urlsplit(url)
@@ -59,7 +78,9 @@ def _elsewhere(url: str, place: str) -> str:
     except ValueError:
         fit = False
     if not fit or not place.isprintable() or {" ", "?", "#", ","} & set(place) or "/" in database:
-        raise InvalidConfig(f"{FIELD} {LISTEN}", place, _PLACE)
+        named = place.rpartition("@")
+        # Somebody may have put a password there, too.
+        raise InvalidConfig(f"{FIELD} {LISTEN}", f"***@{named[2]}" if named[1] else place, _PLACE)
     user, at, _ = parts.netloc.rpartition("@")
     options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("host", "port")]
     path = f"/{database}" if database else parts.path

@@ -102,13 +102,14 @@ class SchedulerConfig:
     """The longest it sleeps when nothing is due."""
     chunk: int = 2000
     """Schedules fired in one transaction."""
-    breaker: timedelta = _DAY
-    """Missed slots older than this are shed, whatever a schedule's policy."""
+    breaker: int = 1000
+    """The circuit breaker: a schedule that catches up every missed slot, with no `catch_up` of its own, and
+    has so many live jobs gets no more of them."""
 
     def __post_init__(self) -> None:
         _check_length("scheduler.poll", self.poll, least=_SECOND / 100, most=3600 * _SECOND)
         _check_range("scheduler.chunk", self.chunk, 1, 100_000)
-        _check_length("scheduler.breaker", self.breaker, least=60 * _SECOND)
+        _check_range("scheduler.breaker", self.breaker, 1, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

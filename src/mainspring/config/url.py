@@ -16,14 +16,57 @@ _ALLOWED = (
     "sqlite:////absolute/file.db or sqlite://:memory:"
 )
 _POSTGRES = re.compile(r"(?:postgres|postgresql|postgresql\+asyncpg)://")
-# Up to the last @, since a password that nobody percent-encoded may hold one itself.
-_PASSWORD = re.compile(r"(://[^:@/?#]*):.*@", re.DOTALL)
-_PASSWORD_OPTION = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&#]*", re.IGNORECASE)
+# What has this shape can be shown in part; of all else nobody can tell where its password begins. A password
+# goes up to the last @, since one that nobody percent-encoded may hold one itself.
+_SHAPE = re.compile(
+    r"""
+    (?P<before>["'\s]*(?:[A-Za-z][A-Za-z0-9+.-]*:)?[A-Za-z][A-Za-z0-9+.-]*://)
+    (?:(?P<user>[^:@/?#]*)(?P<password>:.*)?@)?
+    (?P<hosts>(?:[A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]*\])(?::[0-9]{0,6})?
+        (?:,(?:[A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]*\])(?::[0-9]{0,6})?)*)
+    (?P<path>/[^?\#@]*)?
+    (?:\?(?P<options>[^\#]*))?(?P<fragment>\#.*)?
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_SUSPICIOUS = re.compile(r"[@:=;]|pass|pwd|secret", re.IGNORECASE)
+_SCHEME = re.compile(r"""["'\s]*[A-Za-z][A-Za-z0-9+.-]*://""")
+_SIMPLE = re.compile(r"[A-Za-z0-9_.-]*")
+_HIDDEN = "***"
 
 
 def masked_url(url: str) -> str:
-    """The URL as it may be shown: without its password."""
-    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
+    """The URL as it may be shown: without its password, however it is written. Of one that is not made like a
+    URL little is shown."""
+    if url == MEMORY:
+        return url
+    found = _SHAPE.fullmatch(url)
+    if found is None:
+        scheme = _SCHEME.match(url)
+        if scheme is not None:
+            return f"{scheme[0]}{_HIDDEN}"
+        return _HIDDEN if _SUSPICIOUS.search(url) else url
+    user, password, options = found["user"], found["password"], found["options"]
+    who = user if user is None or _SIMPLE.fullmatch(user) else _HIDDEN
+    account = "" if who is None else f"{who}@" if password is None else f"{who}:{_HIDDEN}@"
+    path = found["path"] or ""
+    shown = f"{found['before']}{account}{found['hosts']}{path}"
+    if options is not None:
+        shown += "?" + "&".join(_masked_option(each) for each in options.split("&"))
+    return f"{shown}#{_HIDDEN}" if found["fragment"] else shown
+
+
+def holds_password(url: str) -> bool:
+    """Whether a text is a URL with a password in it."""
+    found = _SHAPE.fullmatch(url)
+    return found is not None and (bool(found["password"]) or masked_url(url) != url)
+
+
+def _masked_option(option: str) -> str:
+    name, sign, value = option.partition("=")
+    is_known = not any(unknown_options(option)) and not _SUSPICIOUS.search(name)
+    plain = "%" not in value and not _SUSPICIOUS.search(value.replace(":", ""))
+    return option if not sign or (is_known and plain and name.lower() != "options") else f"{name}={_HIDDEN}"
 
 
 def sqlite_file(url: str) -> str | None:

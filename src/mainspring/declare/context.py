@@ -12,6 +12,7 @@ from mainspring.declare.effects import Effects, Step, Transaction
 from mainspring.declare.names import valid_name
 from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, UsageError
+from mainspring.model.schedule import Period
 from mainspring.model.trace import trace_id
 from mainspring.model.value import Value
 
@@ -52,12 +53,19 @@ class Context(Value, frozen=True, kw_only=True):
     schedule_id: int | None = None
     slot: datetime | None = None
     """The nominal instant of the schedule that made this job; None for one put in by hand."""
+    period: Period | None = None
+    """What the job stands for: from the slot before up to its own, further back where missed slots were
+    combined into it; None for one put in by hand."""
     on_progress: Callable[[float, str], None] | None = None
     """Who hears of progress; the worker, unless a test made this context."""
     effects: Effects | None = None
     """Behind the calls below; only a worker has it to give."""
     trace: str | None = None
     """The trace that the run belongs to, as W3C headers write it; None where none is kept."""
+    enqueued_at: datetime | None = None
+    """When the job was put in, by the database's clock; None in a context made by hand."""
+    database_id: str = ""
+    """The random id of the database that has the job; empty in a context made by hand."""
 
     @property
     def trace_id(self) -> str | None:
@@ -66,12 +74,14 @@ class Context(Value, frozen=True, kw_only=True):
 
     @property
     def token(self) -> str:
-        """An idempotency key: the same for every attempt at this job, and for no other work."""
-        if self.schedule_id is None or self.slot is None:
-            subject = f"job|{self.job_id}"
-        else:
-            subject = f"{self.schedule_id}|{self.slot.astimezone(UTC).isoformat()}"
-        return hashlib.sha256(subject.encode()).hexdigest()
+        """An idempotency key: the same for every attempt at this job, and for no other work of this
+        or of any other database."""
+        # A number alone comes again where commits were lost: after a failover, or in a restored copy.
+        subject, at = f"job|{self.job_id}", self.enqueued_at
+        if self.schedule_id is not None and self.slot is not None:
+            subject, at = str(self.schedule_id), self.slot
+        instant = "" if at is None else at.astimezone(UTC).isoformat()
+        return hashlib.sha256(f"{self.database_id}|{subject}|{instant}".encode()).hexdigest()
 
     @property
     def cancelled(self) -> bool:

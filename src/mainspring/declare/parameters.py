@@ -14,13 +14,15 @@ import msgspec
 from mainspring.declare import payload
 from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument, InvalidWorkflow
+from mainspring.model.schedule import Period
 from mainspring.model.value import Value
 from mainspring.trigger.zones import zone
 
 MOST_PARAMS = 100
 LONGEST_NAME, LONGEST_FORM = 100, 100
 DAY = "%Y-%m-%d"
-SLOT, ZONE = "$slot", "tz"
+START, END = "start", "end"
+SLOT, ZONE, OF = "$slot", "tz", "of"
 """The keys of the value that a schedule stores for a parameter it fills: `{"$slot": "%Y-%m-%d", "tz":
 "Europe/Berlin"}`. A dict with the first of them is reserved for that."""
 
@@ -44,6 +46,8 @@ class Parameter(Value, frozen=True, kw_only=True):
     name: str
     default: object = REQUIRED
     slot: str | None = None
+    of: str = END
+    """Which end of the slot's period it is."""
 
     @property
     def form(self) -> str | None:
@@ -51,7 +55,9 @@ class Parameter(Value, frozen=True, kw_only=True):
         return self.slot or (DAY if self.default is REQUIRED else None)
 
 
-def valid_parameter(name: str, default: object, slot: str | None, *, field: str) -> Parameter:
+def valid_parameter(
+    name: str, default: object, slot: str | None, of: str = "end", *, field: str
+) -> Parameter:
     """Check one as it is declared; `field` is the workflow's name."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         raise InvalidWorkflow(
@@ -62,13 +68,15 @@ def valid_parameter(name: str, default: object, slot: str | None, *, field: str)
     field = f"{field}.{name}"
     if slot is not None:
         _check_form(slot, f"{field}.slot")
+    if of not in (START, END):
+        raise InvalidWorkflow(f"{field}.of", of, f'"{START}" or "{END}"')
     if default is REQUIRED:
-        return Parameter(name=name, slot=slot)
+        return Parameter(name=name, slot=slot, of=of)
     try:
         _, kept = payload.decode(payload.encode((), {name: default}, field=field))
     except InvalidArgument as wrong:
         raise InvalidWorkflow(wrong.field, wrong.got, wrong.expected) from None
-    return Parameter(name=name, default=kept[name], slot=slot)
+    return Parameter(name=name, default=kept[name], slot=slot, of=of)
 
 
 def signature_of(parameters: Iterable[Parameter]) -> inspect.Signature:
@@ -83,7 +91,7 @@ def signature_of(parameters: Iterable[Parameter]) -> inspect.Signature:
 def marked(parameters: Iterable[Parameter], given: Mapping[str, object], tz: str) -> dict[str, object]:
     """What a schedule stores: the values it was given, and a word for those that each slot fills."""
     slots = {
-        each.name: {SLOT: each.form, ZONE: tz}
+        each.name: {SLOT: each.form, ZONE: tz} | ({} if each.of == END else {OF: each.of})
         for each in parameters
         if each.name not in given and each.form is not None
     }
@@ -96,12 +104,12 @@ def is_mark(value: object) -> bool:
 
 
 def filled(
-    parameters: Iterable[Parameter], given: Mapping[str, object], slot: datetime | None, *, field: str
+    parameters: Iterable[Parameter], given: Mapping[str, object], period: Period | None, *, field: str
 ) -> dict[str, object]:
     """What a run starts with: defaults for what was not given, and the slot where that is meant."""
     values = {each.name: each.default for each in parameters if each.default is not REQUIRED} | dict(given)
     return {
-        name: _written(value, slot, f"{field}.{name}") if is_mark(value) else value
+        name: _written(value, period, f"{field}.{name}") if is_mark(value) else value
         for name, value in values.items()
     }
 
@@ -109,16 +117,19 @@ def filled(
 class _Mark(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     form: str = msgspec.field(name=SLOT)
     tz: str
+    of: str = END
 
 
-def _written(value: object, slot: datetime | None, field: str) -> str:
+def _written(value: object, period: Period | None, field: str) -> str:
     try:
         mark = msgspec.convert(value, _Mark)
     except msgspec.ValidationError:
         expected = 'such as {"$slot": "%Y-%m-%d", "tz": "UTC"}: a dict with that key stands for the slot'
         raise InvalidArgument(field, value, expected) from None
-    if slot is None:
+    if period is None:
         raise InvalidArgument(field, value, "a value: no schedule made this job, so there is no slot")
+    # Where nothing was before it, a period is empty.
+    slot = (period.start or period.end) if mark.of == START else period.end
     return slot.astimezone(zone(mark.tz)).strftime(mark.form)
 
 

@@ -24,7 +24,7 @@ class Policies:
     """The policies of one schedule."""
 
     misfire: Misfire
-    catch_up: timedelta
+    catch_up: timedelta | None
     overlap: Overlap
     overlap_limit: int
     offset: timedelta
@@ -39,7 +39,7 @@ class PolicyOptions:
     """What a user may say. `allow=n` is short for overlap="allow" with at most n live at once."""
 
     misfire: str = "latest"
-    catch_up: Duration = "1d"
+    catch_up: Duration | None = None
     overlap: str | None = None
     allow: int | None = None
     window: Duration | None = None
@@ -52,7 +52,9 @@ class PolicyOptions:
         """Check them; the schedule's name gives it its place in the window."""
         found = Policies(
             misfire=_word(Misfire, self.misfire, "misfire"),
-            catch_up=duration(self.catch_up, "schedule.catch_up", least=_NONE),
+            catch_up=None
+            if self.catch_up is None
+            else duration(self.catch_up, "schedule.catch_up", least=_NONE),
             overlap=self._overlap(),
             overlap_limit=1 if self.allow is None else _count(self.allow),
             offset=_NONE if self.window is None else _place(name, self.window),

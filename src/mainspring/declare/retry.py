@@ -10,15 +10,18 @@ from typing import Literal, cast
 from mainspring.declare.options import valid_attempts
 from mainspring.duration import Duration, duration, written
 from mainspring.errors import InvalidArgument
+from mainspring.lifecycle.backoff import delay
 
 Shape = Literal["exponential", "linear", "fixed"]
 Kinds = type[BaseException] | tuple[type[BaseException], ...]
 
 _SHAPES = ("exponential", "linear", "fixed")
-_DEFAULT_ATTEMPTS = 3
+_DEFAULT_ATTEMPTS = 42
 _STEEPEST = 100.0
 _MOST_DELAYS = 1000
-_UNSET_BASE, _UNSET_CAP = timedelta(seconds=1), timedelta(hours=1)
+_UNSET_BASE, _UNSET_CAP = timedelta(seconds=5), timedelta(hours=1)
+"""A first retry within seconds, then ever later, at last hourly: 42 attempts in 24 h on average. Ten waits
+double from 5 s to 43 min and take 64 min, with jitter; 31 more of an hour take 23 h 15 min, with jitter."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -69,6 +72,9 @@ class On:
 class Retry:
     """How often a task is tried, and how long it waits in between.
 
+    `Retry()`, which a task has that says nothing, tries 42 times within about 24 hours: at first after some
+    seconds, at last after an hour. `Retry(attempts=3)` tries three times, and gives up after some 12 seconds.
+
     After the n-th failure the job waits base * factor ** (n - 1), at most cap; with shape "linear"
     base * n, with "fixed" base; or the n-th of a list of delays, then the last. With jitter, half of that
     is certain and half is random; a list is kept to exactly unless jitter is asked for. The first rule
@@ -100,6 +106,8 @@ class Retry:
         set_field(
             self, "attempts", valid_attempts(default if attempts is None else attempts, "retry.attempts")
         )
+        if base is _UNSET_BASE and cap is not _UNSET_CAP:
+            base = min(_UNSET_BASE, duration(cap, "retry.cap"))  # a short cap alone is no mistake
         set_field(self, "base", duration(base, "retry.base"))
         set_field(self, "factor", _valid_factor(factor, "retry.factor"))
         # A list says itself how long it goes: unless one is given, no cap cuts it.
@@ -123,6 +131,13 @@ class Retry:
     def gives_up(self, rule: int | None) -> bool:
         """Whether a job dies at once under the rule at this place."""
         return rule is not None and self.rules[rule].give_up
+
+    def within(self, period: timedelta) -> int:
+        """How many of its attempts begin within this time at the latest, if none of them takes any."""
+        spent, attempts = timedelta(), 1
+        while attempts < self.attempts and (spent := spent + delay(self, attempts, 1.0)) < period:
+            attempts += 1
+        return attempts
 
     def under(self, rule: int | None) -> Retry:
         """The policy as the rule at this place has it."""
@@ -153,7 +168,7 @@ def _as_given(shape: str | tuple[timedelta, ...]) -> Shape | Sequence[Duration]:
 def valid_retry(retry: Retry | None) -> Retry:
     """The policy given, or the default one."""
     if retry is None:
-        return Retry()
+        return DEFAULT
     if not isinstance(retry, Retry):
         raise InvalidArgument("task.retry", retry, "a Retry; pass Retry(attempts=3) to try three times")
     return retry
@@ -204,3 +219,7 @@ def _valid_factor(factor: float, field: str) -> float:
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor <= _STEEPEST:
         raise InvalidArgument(field, factor, f"a number from 1 to {_STEEPEST:g}")
     return float(factor)
+
+
+DEFAULT = Retry()
+"""What a task has that says nothing."""

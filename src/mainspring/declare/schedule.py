@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,12 +12,16 @@ from mainspring.declare import payload
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_priority
 from mainspring.declare.policies import Policies, PolicyOptions
+from mainspring.declare.retry import DEFAULT, Retry
 from mainspring.declare.task import Task
 from mainspring.declare.when import WHEN_OPTIONS, When
 from mainspring.declare.workflow_task import WorkflowTask
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import NewSchedule
 from mainspring.trigger.base import Trigger
+from mainspring.trigger.preview import shortest_gap
+
+_POLICIES = tuple(each.name for each in fields(Policies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +46,21 @@ class ScheduleDeclaration:
             payload=self.payload,
             queue=self.queue,
             priority=self.priority,
-            max_attempts=self.task.attempts,
+            max_attempts=attempts_of_slots(self.task.attempts, self.task.retry, self.trigger),
             gates=self.task.gates(self.queue, *payload.decode(self.payload)),
             expires=self.task.expires,
-            **asdict(self.policies) | {"catch_up": _sooner(self.policies.catch_up, self.task.expires)},
+            **{each: getattr(self.policies, each) for each in _POLICIES}
+            | {"catch_up": _sooner(self.policies.catch_up, self.task.expires)},
             **beginning(self.trigger, now),
         )
+
+
+def attempts_of_slots(attempts: int, retry: Retry, trigger: Trigger) -> int:
+    """How often a slot's job is tried. Where nobody said how often, no more than there is time for before the
+    next slot: a job that waits for its next attempt is live, and by default a live job has slots skipped."""
+    if retry != DEFAULT or attempts != DEFAULT.attempts:
+        return attempts
+    return DEFAULT.within(shortest_gap(trigger))
 
 
 def beginning(trigger: Trigger, now: datetime) -> dict[str, Any]:
@@ -57,9 +70,9 @@ def beginning(trigger: Trigger, now: datetime) -> dict[str, Any]:
     return {"trigger": trigger.encode(), "next_at": next_at, "following_at": following_at}
 
 
-def _sooner(one: timedelta, other: timedelta | None) -> timedelta:
+def _sooner(one: timedelta | None, other: timedelta | None) -> timedelta | None:
     # A slot that is past its deadline is missed for good: there is nothing in catching it up.
-    return one if other is None else min(one, other)
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def declare_schedule(

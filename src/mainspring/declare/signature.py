@@ -125,13 +125,17 @@ class Signature:
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
-        """Call the handler with arguments that passed `check`, and the context where it wants one."""
+        """Call the handler, with the context where it wants one; InvalidArgument unless it takes these."""
         wanted, place = self._context, self._place
-        if wanted is None:
-            return function(*args, **kwargs)
-        if place is not None and len(args) >= place:
-            return function(*args[:place], context, *args[place:], **kwargs)
-        return function(*args, **kwargs, **{wanted.name: context})
+        try:
+            if wanted is None:
+                return function(*args, **kwargs)
+            if place is not None and len(args) >= place:
+                return function(*args[:place], context, *args[place:], **kwargs)
+            return function(*args, **kwargs, **{wanted.name: context})
+        except TypeError:
+            self.check(args, kwargs)  # were they put in for other code, or without being checked?
+            raise
 
     def _explain(self, args: Sequence[object], kwargs: Mapping[str, object]) -> NoReturn:
         count = min(len(args), len(self._needed) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal, TypeVar, overload
 
 from mainspring.declare.compiling import compiled
@@ -15,6 +15,7 @@ from mainspring.declare.limits import Limit, valid_limits
 from mainspring.declare.names import LONGEST, valid_name
 from mainspring.declare.options import valid_priority
 from mainspring.declare.parameters import (
+    END,
     MOST_PARAMS,
     REQUIRED,
     Parameter,
@@ -35,6 +36,7 @@ from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument, InvalidWorkflow
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
+from mainspring.model.schedule import Period
 from mainspring.model.workflow import Definition, Input, Kind, NewWorkflow, When
 
 R = TypeVar("R")
@@ -88,17 +90,21 @@ class Workflow:
         self._describe()
         registry.add_task(self.task)
 
-    def param(self, name: str, *, default: object = REQUIRED, slot: str | None = None) -> ParamRef:
+    def param(
+        self, name: str, *, default: object = REQUIRED, slot: str | None = None, of: str = END
+    ) -> ParamRef:
         """A parameter that the workflow is started with; the second time, the same one.
 
         A schedule that gives no value for one without a default fills in the date of its slot, in its own
         zone; `slot` says how, as `strftime` has it: `flow.param("at", slot="%Y-%m-%dT%H:%M")`.
+        With `of="start"` it is where the slot's period begins: at the slot before, or before the first missed
+        one that was combined into this.
         """
         known = self._parameters.get(name) if isinstance(name, str) else None
-        if known is not None and default is REQUIRED and slot is None:
+        if known is not None and default is REQUIRED and slot is None and of == END:
             return ParamRef(self, name)
         self._refuse_if_closed(name)
-        declared = valid_parameter(name, default, slot, field=self.name)
+        declared = valid_parameter(name, default, slot, of, field=self.name)
         if known is not None and known != declared:
             raise InvalidWorkflow(
                 f"{self.name}.{name}", default, "what it was declared with before, or nothing"
@@ -253,11 +259,11 @@ class Workflow:
         """What a schedule in this zone stores."""
         return marked(self._parameters.values(), given, tz)
 
-    def begun(self, given: Mapping[str, object], slot: datetime | None) -> NewWorkflow:
+    def begun(self, given: Mapping[str, object], period: Period | None) -> NewWorkflow:
         """What a run with these parameters starts."""
         self.close()
         self.signature.check((), given)  # the job may be older than the code
-        params = filled(self._parameters.values(), given, slot, field=self.task.name)
+        params = filled(self._parameters.values(), given, period, field=self.task.name)
         return NewWorkflow(definition=self.definition, params=params)
 
     def order(self, step: Step[Any], earlier: tuple[Step[Any], ...]) -> None:

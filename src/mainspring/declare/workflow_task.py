@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol
 
 from mainspring.declare.context import Context
@@ -18,6 +18,7 @@ from mainspring.declare.task import AsyncContextTask
 from mainspring.declare.unique import Unique
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import NewJob
+from mainspring.model.schedule import Period
 from mainspring.model.workflow import Definition, NewWorkflow
 
 PREFIX = "workflow:"
@@ -44,7 +45,7 @@ class Plan(Protocol):
     def marked(self, given: Mapping[str, object], tz: str) -> dict[str, object]:
         """What a schedule in this zone stores."""
 
-    def begun(self, given: Mapping[str, object], slot: datetime | None) -> NewWorkflow:
+    def begun(self, given: Mapping[str, object], period: Period | None) -> NewWorkflow:
         """What a run with these parameters starts."""
 
 
@@ -118,6 +119,9 @@ class WorkflowTask(AsyncContextTask[..., Any]):
 def _handler(plan: Plan) -> Callable[..., Coroutine[Any, Any, Any]]:
     # The context by position alone, so that a parameter may have any name.
     async def begin(_context: Context, /, **params: object) -> None:
-        raise Begin(plan.begun(params, _context.slot))
+        period = _context.period
+        if period is None and _context.slot is not None:
+            period = Period(end=_context.slot)
+        raise Begin(plan.begun(params, period))
 
     return begin

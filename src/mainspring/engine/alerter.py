@@ -87,10 +87,14 @@ class Alerter:
         return isinstance(answer, Lease)
 
     async def _look(self) -> None:
-        facts = await self._store.watch(watched(self._config), at=self._clock.stamp())
-        found = troubles(facts, self._config)
+        config = self._config
+        since = await self._store.mark_watch(
+            restart=config.restart_within, outage=config.outage_after, at=self._clock.stamp()
+        )
+        facts = await self._store.watch(watched(config), at=self._clock.stamp())
+        found = troubles(facts, config)
         standing = await self._store.standing_alerts()
-        changes = self._judge.changes(standing, found, facts.now)
+        changes = self._judge.changes(standing, found, facts.now, watched_since=since, cut=facts.cut)
         if changes:
             await self._store.change_alerts(changes, at=self._clock.stamp())
         sending = self._courier.run(self._hold)

@@ -57,7 +57,7 @@ class Candidate:
             if not is_known or self._patience() <= NOW:
                 raise
             rest = min(self._rest(), self._patience())
-            self._telemetry.emit(StoreTrouble(loop=f"lease {self._name}", reason=str(error), again_in=rest))
+            self._telemetry.emit(StoreTrouble.of(f"lease {self._name}", error, rest))
             return rest
         self._was_answered = True
         if isinstance(answered, Lease):

@@ -15,6 +15,8 @@ LARGEST = 1000
 """Claims asked for at once, at most: a claim must stay short."""
 GATHER = timedelta(milliseconds=2)
 """How long a freed hand may wait for others: a claim for each would cost the database more than the job."""
+LOOK_EVERY = timedelta(seconds=1)
+"""How often to look for suspects: there are nearly always none."""
 FEW = 16
 """Hands that are not worth two claims."""
 
@@ -54,9 +56,14 @@ class Claimer:
         self._tasks = tasks
         self._poll = poll
         self._hungry = False
+        self._full = False
+        """Whether no execution slot was free at the last pass."""
         self._gathering = False
         self._in_doubt = False
         self._stopped = False
+        self._look_at = 0.0
+        """When to look for suspects again, by the clock that never goes back."""
+        self._more_suspects = False
         self.on_idle: Callable[[], None] = lambda: None
         """Called when a look found nothing, with nothing in hand and nothing left to write."""
         self.on_limited: Callable[[], None] = lambda: None
@@ -68,6 +75,8 @@ class Claimer:
     def wants_more(self) -> bool:
         """Whether a freed hand is worth a look at the queue: the last claim was filled, and we do not wait
         for more hands already."""
+        if self._more_suspects:
+            return True
         return self._hungry and (not self._gathering or self._crew.free >= _worth(self._crew.size))
 
     @property
@@ -78,6 +87,7 @@ class Claimer:
     def stop(self) -> None:
         """Claim nothing more."""
         self._stopped = True
+        self._crew.no_more_suspects()
 
     async def tick(self) -> timedelta:
         worker_id = self._membership.id
@@ -88,28 +98,20 @@ class Claimer:
         quiet = self._crew.quiet
         asked = min(self._crew.free, _most(self._crew.size))
         if asked <= 0:
-            self._hungry = True
+            if self._full:
+                # No suspect can be claimed, and the jobs in hand may wait for the child that is kept.
+                self._crew.no_more_suspects()
+            self._hungry = self._full = True
             return self._poll
-        if self._hungry and not self._gathering and asked < _worth(self._crew.size):
+        self._full = False
+        # What is not found then is taken for not being there.
+        everywhere = quiet and self.relieve is not None
+        suspects = self._suspects(everywhere=everywhere)
+        if self._hungry and not self._gathering and asked < _worth(self._crew.size) and not suspects:
             self._gathering = True
             return GATHER
         self._gathering = False
-        try:
-            claims = await self._queue.claim(
-                worker_id,
-                queues=self._queues(),
-                tasks=self._tasks(),
-                limit=asked,
-                at=self._clock.stamp(),
-                # What it does not find then is taken for not being there.
-                everywhere=quiet and self.relieve is not None,
-            )
-            self._take(claims, worker_id)
-        except BaseException:
-            # Whatever it was, a part of the claim may have been granted: a store may take several
-            # looks for one claim, and a later one may fail after an earlier one was committed.
-            self._in_doubt = True
-            raise
+        claims = await self._claim(worker_id, asked, suspects, everywhere=everywhere)
         self._hungry = len(claims) == asked
         if any(claim.limited for claim in claims):
             self.on_limited()
@@ -117,7 +119,48 @@ class Claimer:
             if self.relieve is not None and await self.relieve():
                 return timedelta()
             self.on_idle()
-        return timedelta() if self._hungry else self._poll
+        if self._hungry:
+            return timedelta()
+        # A wait may be long where hints wake us; no hint tells that a suspect may be taken now.
+        return self._poll if suspects and not self._crew.has_suspects else min(self._poll, LOOK_EVERY)
+
+    async def _claim(self, worker_id: int, limit: int, suspects: int, *, everywhere: bool) -> Sequence[Claim]:
+        try:
+            claims = await self._queue.claim(
+                worker_id,
+                queues=self._queues(),
+                tasks=self._tasks(),
+                limit=limit,
+                at=self._clock.stamp(),
+                everywhere=everywhere,
+                suspects=suspects,
+                last=suspects > 0 and not self._crew.has_suspects,
+            )
+            self._take(claims, worker_id)
+        except BaseException:
+            # Whatever it was, a part of the claim may have been granted: a store may take several
+            # looks for one claim, and a later one may fail after an earlier one was committed.
+            self._in_doubt = True
+            raise
+        if suspects:
+            self._looked(suspects, sum(claim.suspect for claim in claims))
+        return claims
+
+    def _suspects(self, *, everywhere: bool) -> int:
+        """How many suspects to ask for. Each begins at once: one that waited here for a child could be lost
+        with this worker again and again, while another worker had a child for it."""
+        if self._clock.monotonic() < self._look_at and not everywhere:
+            return 0
+        room = self._crew.room_for_suspects()
+        self._more_suspects = self._more_suspects and room > 0
+        return room
+
+    def _looked(self, asked: int, found: int) -> None:
+        """What came of it: as many as were asked for may have left others behind."""
+        self._more_suspects = found == asked
+        self._look_at = self._clock.monotonic() + (0 if found == asked else LOOK_EVERY.total_seconds())
+        if found < asked:
+            self._crew.no_more_suspects()
 
     async def _adopt(self, worker_id: int) -> None:
         """An answer was lost: what was claimed for us must not wait for our lease to end.

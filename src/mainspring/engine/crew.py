@@ -22,6 +22,7 @@ from mainspring.engine.threads import Call
 from mainspring.engine.timers import Timers
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
+from mainspring.lifecycle.burial import LAST_CRASH
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Crashed, Failed, Outcome, Settled, Stopped, Succeeded
@@ -66,6 +67,8 @@ class Crew:
         self._hands = Hands[Run](self._run, clock.monotonic)
         self._timers = Timers[Run](self._expire)
         self._leaked: set[Run] = set()
+        self._left: list[Claim] = []
+        """Of handlers that were told to end while we drained, and go on."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept: a function may tell that it has ended while the loop does not run, as in tests."""
         self._freeing = False
@@ -86,6 +89,27 @@ class Crew:
     def size(self) -> int:
         """Hands that are not lost to handlers which were told to end and go on."""
         return self._size - len(self._leaked)
+
+    def room_for_suspects(self) -> int:
+        """How many suspects would begin at once. Where there is none, the next child is kept for one."""
+        suspects = [run for run in self._runs.values() if run.claim.suspect]
+        if any(run.claim.crashes >= LAST_CRASH for run in suspects):
+            self._executor.let_child_go()
+            return 0  # it runs without any other
+        coming = sum(run.task is None for run in suspects)  # they have not asked for their child yet
+        room = min(self.free, self._executor.free_children - coming)
+        if room <= 0:
+            self._executor.keep_child()
+        return max(room, 0)
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether one is in hand."""
+        return any(run.claim.suspect for run in self._runs.values())
+
+    def no_more_suspects(self) -> None:
+        """None is there for a child that was kept."""
+        self._executor.let_child_go()
 
     @property
     def worn_out(self) -> bool:
@@ -144,18 +168,18 @@ class Crew:
         """The (job, fence) pairs whose run has ended and whose settlement the store has not answered."""
         return self._settler.claims()
 
-    def drop(self, claims: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    def drop(self, claims: Iterable[tuple[int, int]]) -> tuple[Claim, ...]:
         """End the runs of (job, fence) pairs that are not ours any more; answer which were in hand.
         The fence counts: the job may have come back to us under a new claim, which stands."""
         found = [(self._runs.get(job_id), fence) for job_id, fence in claims]
         dropped = [run for run, fence in found if run and run.claim.fence == fence and not run.settling]
         for run in dropped:
             self._end(run, Ending.DROP)
-        return tuple(run.claim.job_id for run in dropped)
+        return tuple(run.claim for run in dropped)
 
-    def drop_all(self) -> int:
+    def drop_all(self) -> tuple[Claim, ...]:
         """End every run: the lease is gone, and all claims with it."""
-        return len(self.drop(self.holding()))
+        return self.drop(self.holding())
 
     def release(self, job_ids: Iterable[int]) -> int:
         """End these runs and give their jobs back, at no cost of an attempt."""
@@ -175,7 +199,7 @@ class Crew:
         """End every run and give its job back, at no cost of an attempt."""
         return self.release(list(self._runs))
 
-    def abandon(self) -> int:
+    def abandon(self) -> None:
         """Give back the jobs of runs that would not end. Their handlers go on until the process
         ends, but nothing of theirs is settled."""
         runs = list(self._runs.values())
@@ -183,7 +207,13 @@ class Crew:
             run.ending = Ending.DROP
             self._put(run.claim, settle(run.claim, Stopped(), took=NO_TIME, backoff=NO_TIME))
         self._runs.clear()
-        return len(runs)
+        self._left += [run.claim for run in runs]
+
+    def left(self) -> list[Claim]:
+        """What was in hand when we began to drain, or came into it since, and has not ended; what the store
+        knows of it is another matter. Safe from any thread."""
+        runs = list(self._runs.values())
+        return [*self._left, *(run.claim for run in runs)]
 
     @property
     def quiet(self) -> bool:
@@ -263,8 +293,12 @@ class Crew:
         self._lost(claim, "thread", self._executor.threads_left)
 
     def _lost(self, claim: Claim, what: str, left: int) -> None:
-        if not self.draining:
-            self._telemetry.emit(HandlerLeaked(job_id=claim.job_id, task=claim.task, what=what, left=left))
+        if self.draining:
+            self._left.append(claim)
+        else:
+            self._telemetry.emit(
+                HandlerLeaked(job_id=claim.job_id, task=claim.task, what=what, left=left, claim=claim)
+            )
             self.on_leak()
 
     async def _run(self, run: Run, hand: asyncio.Task[None]) -> None:
@@ -284,11 +318,13 @@ class Crew:
             if self._tells_start:
                 self._telemetry.emit(run.begun())
             try:
-                if (task.isolation is not None or claim.crashes) and self._executor.isolates(task, claim):
-                    outcome = await self._executor.run_in_child(task, claim, run)
+                if task.isolation is not None or claim.suspect:
+                    outcome = await self._executor.run_apart(task, claim, run)
                 else:
                     outcome = await self._executor.run(task, claim, stop=run)
-            except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001 - nothing may stay in hand
+            except GeneratorExit:
+                raise  # it is thrown away, not run
+            except BaseException as error:  # noqa: BLE001 - nothing may stay in hand, nor end the event loop
                 outcome = run.cut_off(error)
         run.task = None
         self._finish(run, task, outcome, timedelta(seconds=self._clock.monotonic() - began))
@@ -313,7 +349,7 @@ class Crew:
             if run.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
             settlement = self._settled(task, claim, outcome, took)
-            self._put(claim, settlement)
+            self._put(claim, settlement, outcome.error if isinstance(outcome, Failed) else None)
         else:
             self._journal.close(claim)  # whatever it said, it is not ours to write
         if run.span is not None:
@@ -370,12 +406,14 @@ class Crew:
     def _give_up(self, run: Run, task: AnyTask) -> None:
         self._ended(run, task, (Stopped(), self._clock.monotonic() - run.began), None)
 
-    def _put(self, claim: Claim, settlement: Settlement) -> None:
+    def _put(self, claim: Claim, settlement: Settlement, error: BaseException | None = None) -> None:
         log = self._journal.close(claim) if self._journal.reports else None
         if log is not None:
             settlement = msgspec.structs.replace(settlement, log=log)
         if settlement.start is not None and claim.trace is not None:
             settlement = msgspec.structs.replace(settlement, trace=claim.trace)
+        if error is not None:
+            self._settler.raised(claim, error)
         self._settler.put(claim, settlement)
 
     def _settled(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from mainspring.clock import Clock
 from mainspring.declare.payload import LARGEST_RESULT, encode_result
 from mainspring.engine.durable import RunSteps
+from mainspring.engine.failures import reported
 from mainspring.engine.once import Once
 from mainspring.engine.transaction import RunTransaction
 from mainspring.errors import AnswerLost, ClaimLost, StoreUnavailable, UsageError
@@ -126,6 +127,7 @@ class RunEffects:
                 self.claim.task,
                 outcome.failure.type,
                 outcome.failure.message,
+                exc_info=outcome.error or reported(outcome.failure),
             )
         return self.settled
 

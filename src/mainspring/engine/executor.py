@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import copy_context
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -15,15 +15,17 @@ from mainspring.declare.payload import decode, encode_result
 from mainspring.declare.task import Task
 from mainspring.engine.aside import LINGER, as_a_future_can_carry
 from mainspring.engine.effects import RunEffects, Settling
-from mainspring.engine.failures import expired_failure, timeout_failure
+from mainspring.engine.failures import expired_failure, is_a, shown_in_log, timeout_failure
 from mainspring.engine.fields import running
 from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
 from mainspring.engine.threads import Call, OnBegin, OnEnd, Places, Threads
+from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Expired, Failed, Outcome, Stopped, Succeeded
+from mainspring.model.schedule import Period
 from mainspring.waiting import until
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class Stop(StopSignal, Settling, Protocol):
 
 
 MakeEffects = Callable[[Claim, Stop], RunEffects]
+PeriodOf = Callable[[int, datetime], Awaitable[Period]]
+"""Of the slot of a schedule, known by its id."""
 
 
 class Executor:
@@ -59,26 +63,52 @@ class Executor:
         effects: MakeEffects,
         *,
         result_bytes: int,
+        begin: Callable[[Claim], Awaitable[bool]],
         places: Places | None = None,
         children: Callable[[Journal], Pool] | None = None,
+        most_children: int = 1,
+        periods: PeriodOf | None = None,
     ) -> None:
-        """Plain functions run at `places`, or else in as many threads of our own."""
+        """Plain functions run at `places`, or else in as many threads of our own. `begin` puts on record that
+        a suspect's run begins."""
+        self._periods = periods
         self._journal = journal
         self._effects = effects
         self._result_bytes = result_bytes
         self._threads = places or Threads(threads)
+        self._begin = begin
         self._make_children = children
+        self._most_children = most_children
         self._children: Pool | None = None
         self.threads_left = threads
         """Threads that are not lost to handlers which were told to end and go on."""
         self.on_leak: Callable[[Claim], None] = lambda claim: None
+        self.on_seat: Callable[[], None] = lambda: None
+        """Called when a child is free that was kept for a suspect."""
+
+    @property
+    def free_children(self) -> int:
+        """How many more runs would find a child at once."""
+        if self._children is None:
+            return 1 if self._make_children is None else self._most_children
+        return self._children.seats.free
+
+    def keep_child(self) -> None:
+        """Let the next child that becomes free be a suspect's, though others wait."""
+        if self._children is not None:
+            self._children.seats.keep()
+
+    def let_child_go(self) -> None:
+        """There is no suspect for it."""
+        if self._children is not None:
+            self._children.seats.let_go()
 
     def isolates(self, task: AnyTask, claim: Claim) -> bool:
         """Whether the job runs in a child process: because its task wants one, or because its worker
         died the last time and it may be the reason."""
         if task.isolation is not None:
             return True
-        if not claim.crashes or not task.runs_user_code:
+        if not claim.suspect or not task.runs_user_code:
             return False
         return self._make_children is not None and self._pool().reaches(task)
 
@@ -93,13 +123,31 @@ class Executor:
 
     async def _run_with_context(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
         effects, report = self._effects(claim, stop), self._journal.open(claim)
-        context = context_of(claim, stop, log=report.log, on_progress=report.progress, effects=effects)
+        try:
+            period = None if claim.slot_at is None else await self._period(claim, claim.slot_at)
+        except _NotBegun:
+            return Stopped(started=False)
+        context = context_of(
+            claim, stop, log=report.log, on_progress=report.progress, effects=effects, period=period
+        )
         try:
             return await effects.outcome(await self._run(task, claim, stop, context))
         except asyncio.CancelledError:
             if effects.settled is not None:
                 return effects.settled
             raise
+
+    async def _period(self, claim: Claim, slot: datetime) -> Period:
+        """Most jobs bring the slot before their own. The store is asked of those that stand for missed slots
+        too, were made by a backfill, or are replayed."""
+        if claim.previous_at is not None:
+            return Period(end=slot, start=claim.previous_at, previous=claim.previous_at)
+        if self._periods is None or claim.schedule_id is None:
+            return Period(end=slot)
+        try:
+            return await self._periods(claim.schedule_id, slot)
+        except (StoreUnavailable, AnswerLost, asyncio.CancelledError):
+            raise _NotBegun from None  # given back at no cost of an attempt
 
     async def _run(self, task: AnyTask, claim: Claim, stop: Stop, context: Context | None) -> Outcome:
         try:
@@ -119,7 +167,7 @@ class Executor:
         except BaseException as error:
             if not _is_its_own(error, stop):
                 raise
-            if stop.late and isinstance(error, TimeoutError | asyncio.CancelledError):
+            if stop.late and (is_a(error, TimeoutError) or is_a(error, asyncio.CancelledError)):
                 return _timed_out(task, error)
             return outcome_of(error, task.retry, frames_to_hide=1)
 
@@ -129,7 +177,7 @@ class Executor:
             task.signature.is_async
             or task.signature.wants_context
             or task.isolation is not None
-            or claim.crashes
+            or claim.suspect
             or claim.expires_in is not None
             or self._journal.captures_all
         )
@@ -186,19 +234,46 @@ class Executor:
         self._threads.close()
         self._journal.shut()
 
-    async def run_in_child(self, task: AnyTask, claim: Claim, run: Settling) -> Outcome:
-        """The same in a child process; a cancellation ends it, with all that is below it."""
+    async def run_apart(self, task: AnyTask, claim: Claim, stop: Stop) -> Outcome:
+        """The same for a task that wants a child, and for a suspect, whose begin is put on record first."""
+        if self.isolates(task, claim):
+            return await self._run_in_child(task, claim, stop)
+        # No child would find it, or it cannot take its worker with it.
+        if claim.suspect:
+            self.let_child_go()
+        if claim.suspect and not await self._may_begin(claim):
+            return Stopped(started=False)
+        return await self.run(task, claim, stop)
+
+    async def _may_begin(self, claim: Claim) -> bool:
+        """Whether it is on record that this run begins. If that cannot be had, it does not."""
+        try:
+            return await self._begin(claim)
+        except (StoreError, asyncio.CancelledError):
+            return False
+
+    async def _run_in_child(self, task: AnyTask, claim: Claim, run: Settling) -> Outcome:
+        """In a child process; a cancellation ends it, with all that is below it."""
         if self._make_children is None:
             return Failed(failure=Failure(type="ChildNotReady", message="this worker has no child processes"))
+        period = None
         if task.signature.wants_context:
+            try:
+                period = None if claim.slot_at is None else await self._period(claim, claim.slot_at)
+            except _NotBegun:
+                return Stopped(started=False)
             self._journal.open(claim)  # what the child is told by its handler is kept there
-        running = self._pool().run(task, claim, run, result_bytes=self._result_bytes)
+        begin = partial(self._may_begin, claim)
+        running = self._pool().run(
+            task, claim, run, begin=begin, result_bytes=self._result_bytes, period=period
+        )
         return await (running if claim.expires_in is None else _bounded(claim.expires_in, running))
 
     def _pool(self) -> Pool:
         if self._children is None:
             assert self._make_children is not None  # noqa: S101 - both callers have looked
             self._children = self._make_children(self._journal)
+            self._children.seats.on_kept = lambda: self.on_seat()
         return self._children
 
     async def _in_thread(self, work: Callable[[], object], task: AnyTask, claim: Claim, stop: Stop) -> object:
@@ -240,7 +315,7 @@ class Executor:
 
 
 class _NotBegun(Exception):
-    """The run was ended while it waited for a thread."""
+    """The run was ended while it waited for a thread, or for what it needs to know first."""
 
 
 def _succeeded(returned: object, result_bytes: int) -> Succeeded:
@@ -249,18 +324,21 @@ def _succeeded(returned: object, result_bytes: int) -> Succeeded:
 
 def _is_its_own(error: BaseException, stop: Stop) -> bool:
     """Whether it comes from the handler or its timeout, and not from us, who end it for another reason."""
-    if isinstance(error, asyncio.CancelledError) and stop.task is not None:
+    if is_a(error, asyncio.CancelledError) and stop.task is not None:
         # One cancellation is the timeout's; it is taken back, and what is left is ours.
         return not (stop.task.uncancel() if stop.late else stop.task.cancelling())
-    if isinstance(error, GeneratorExit):
+    if is_a(error, GeneratorExit):
         return _current_task() is stop.task  # else the coroutine is being thrown away, not run
     return True
 
 
 def _timed_out(task: AnyTask, error: BaseException) -> Outcome:
     seconds = 0.0 if task.timeout is None else task.timeout.total_seconds()
-    late = error if isinstance(error, TimeoutError) else TimeoutError()
-    return failed(timeout_failure(seconds), late, task.retry)
+    failure = timeout_failure(seconds)
+    late = error if is_a(error, TimeoutError) else TimeoutError()
+    # Where it stood when its time was over, if it was on the event loop.
+    shown = TimeoutError(failure.message).with_traceback(error.__traceback__)
+    return failed(failure, late, task.retry, shown=shown_in_log(shown, failure, frames_to_hide=1))
 
 
 def _current_task() -> asyncio.Task[Any] | None:
@@ -289,6 +367,7 @@ def context_of(
     log: Log,
     on_progress: Callable[[float, str], None],
     effects: Effects,
+    period: Period | None,
 ) -> Context:
     """What a handler may ask about its run, wherever it runs."""
     return Context(
@@ -302,7 +381,10 @@ def context_of(
         stop=stop,
         schedule_id=claim.schedule_id,
         slot=claim.slot_at,
+        period=period,
         on_progress=on_progress,
         effects=effects,
         trace=claim.trace,
+        enqueued_at=claim.enqueued_at,
+        database_id=claim.database_id,
     )

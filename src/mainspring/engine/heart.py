@@ -19,7 +19,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member
 from mainspring.store.ports import FleetStore
-from mainspring.telemetry import LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
+from mainspring.telemetry import LeaseOutlasted, LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 
 T = TypeVar("T")
 
@@ -106,6 +106,7 @@ class Heart:
             within = left if left > 0 else self._every.total_seconds()
             beat = await _answer(asked, within=within, to="a heartbeat")
         except Exception as error:
+            await self._outlast_if_down()
             self._suspend_if_due()
             self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
             raise
@@ -122,6 +123,19 @@ class Heart:
             self._listener.lost(tuple(claim for claim in claims if claim[0] in lost))
         if resumed:
             self._listener.joined()
+
+    async def _outlast_if_down(self) -> None:
+        # While the store takes calls from nobody, nobody can take over what we hold; and once it does again,
+        # every member has the time of a lease to renew before a reaper judges it.
+        asked_at = self._clock.monotonic()
+        lease, left = self._lease.total_seconds(), self._membership.left()
+        within = max(min(self.retry_within.total_seconds(), left), lease / 20)
+        try:
+            is_down = await _answer(self._fleet().is_down(), within=within, to="whether the store is down")
+        except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is told
+            return
+        if is_down and self._membership.outlasts(asked_at):
+            self._telemetry.emit(LeaseOutlasted(role=self._member.role, name=self._member.name))
 
     def _suspend_if_due(self) -> None:
         # A lease we cannot renew is going to end: stop before it does, while it is still ours.

@@ -12,7 +12,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import LeaseLost, StoreError
 from mainspring.model.lease import Lease
 from mainspring.store.ports import LeaseStore
-from mainspring.telemetry import StoreTrouble, Telemetry
+from mainspring.telemetry import StoreRecovered, StoreTrouble, Telemetry
 from mainspring.waiting import NOW, until
 
 SURE = 0.8
@@ -111,8 +111,10 @@ class Keeper:
             self._tell(error, rest)
             return rest
         if not renewed:
-            self.holding._end("it had ended, or another holder has it")
+            self.holding._end(await self._holder())
         elif not self.holding.lost:  # a late answer changes nothing: somebody may have read `lost`
+            if self.trouble is not None:
+                self._telemetry.emit(StoreRecovered(loop=f"lease {self._lease.name}"))
             self.trouble = None
             self.holding._renewed(sent_at)
         return self._rest()
@@ -156,8 +158,21 @@ class Keeper:
         if not task.cancelled() and (defect := task.exception()) is not None:
             self.trouble = defect
 
+    async def _holder(self) -> str:
+        """Why it is not ours any more: who has it now, if the store says so."""
+        try:
+            found = await answer(
+                self._store.leases(at=self._clock.stamp()), within=END_WITHIN, to="a question for the holder"
+            )
+        except StoreError:
+            return "it had ended, or another holder has it"
+        mine = next((each for each in found if each.name == self._lease.name), None)
+        if mine is None or not mine.held or mine.token == self._lease.token:
+            return "it had ended; nobody has it now"
+        return f"{mine.holder} has it now, since {mine.acquired_at.isoformat(timespec='seconds')}"
+
     def _rest(self) -> timedelta:
         return self._ttl / 3 * (0.9 + 0.1 * self._entropy.fraction())
 
     def _tell(self, error: StoreError, rest: timedelta) -> None:
-        self._telemetry.emit(StoreTrouble(loop=f"lease {self._lease.name}", reason=str(error), again_in=rest))
+        self._telemetry.emit(StoreTrouble.of(f"lease {self._lease.name}", error, rest))

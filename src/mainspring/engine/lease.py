@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from functools import partial
@@ -75,6 +76,7 @@ class Leasing:
         self._body: asyncio.Task[Any] | None = None
         self._cancelled = False
         self._cancels_before = 0
+        self._entered_in = 0
 
     async def __aenter__(self) -> Holding:
         self._enter()
@@ -121,13 +123,15 @@ class Leasing:
         except BaseException:
             self._is_entered = False
             raise
-        self._keeper = keeper
+        self._keeper, self._entered_in = keeper, os.getpid()
         return keeper.holding
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         keeper = self._leave()
+        if os.getpid() != self._entered_in:
+            return  # we are in a child that was forked meanwhile: the lease is the parent's
         lost = keeper.holding.lost
         self._call(keeper.close)
         if lost and error is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Protocol
 
@@ -41,8 +42,11 @@ class Cycle:
         longest: timedelta = LONGEST_BACKOFF,
         pass_within: timedelta = PASS_WITHIN,
         progress: Progress | None = None,
+        mend: Callable[[Exception], Awaitable[object]] | None = None,
     ) -> None:
+        """`mend` hears of every error that a pass met, and may do away with its cause."""
         self._loop = loop
+        self._mend = mend
         self._pass_within = pass_within
         self._longest = min(longest, LONGEST_BACKOFF)
         self._telemetry = telemetry
@@ -81,19 +85,30 @@ class Cycle:
                 rest = await self._loop.tick()
         except StoreError as error:
             rest = self._back_off()
-            self._telemetry.emit(StoreTrouble(loop=self._loop.name, reason=str(error), again_in=rest))
+            self._telemetry.emit(StoreTrouble.of(self._loop.name, error, rest))
+            await self._mended(error)
             return rest
-        except Exception as error:  # noqa: BLE001 - the loop must outlive our own defects
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - our own defects, and user code
             rest = self._back_off()
             if watchdog.expired():
                 self._telemetry.emit(LoopStalled(loop=self._loop.name, after=self._pass_within))
             else:
                 self._telemetry.emit(LoopFailed(loop=self._loop.name, error=error, again_in=rest))
+                await self._mended(error)
             return rest
         if self._troubles:
             self._troubles = 0
             self._telemetry.emit(StoreRecovered(loop=self._loop.name))
         return rest
+
+    async def _mended(self, error: BaseException) -> None:
+        if self._mend is None or not isinstance(error, Exception):
+            return
+        try:
+            async with asyncio.timeout(self._pass_within.total_seconds()):
+                await self._mend(error)
+        except Exception as other:  # noqa: BLE001 - the loop must outlive this, too
+            self._telemetry.emit(LoopFailed(loop=self._loop.name, error=other, again_in=FIRST_BACKOFF))
 
     def _back_off(self) -> timedelta:
         longest: timedelta = min(FIRST_BACKOFF * (1 << self._troubles), self._longest)

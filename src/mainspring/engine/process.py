@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from mainspring.engine.gatekeeper import Gatekeeper
 from mainspring.engine.loop import Cycle, Loop
 from mainspring.engine.progress import Progress
 from mainspring.engine.pulse import Pulse
+from mainspring.engine.reaper import Reaper
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
 from mainspring.store.ports import Waker, Wakeups
-from mainspring.telemetry import HintsMissing, ProcessStopped, ProcessStopping, ProcessWornOut, Telemetry
+from mainspring.telemetry import (
+    HandlersLeft,
+    HintsMissing,
+    ProcessStopped,
+    ProcessStopping,
+    ProcessWornOut,
+    Telemetry,
+)
 from mainspring.waiting import NOW, until
 
 CANCEL_WITHIN = timedelta(seconds=5)
@@ -35,11 +43,13 @@ class Process:
         worker: Worker | None,
         gatekeeper: Gatekeeper | None = None,
         resolver: Resolver | None = None,
+        reaper: Reaper | None = None,
         loops: Sequence[Loop],
         grace: timedelta,
         entropy: Entropy,
         telemetry: Telemetry,
         progress: Progress | None = None,
+        mend: Callable[[Exception], Awaitable[object]] | None = None,
     ) -> None:
         self._pulse = pulse
         self._worker = worker
@@ -58,8 +68,14 @@ class Process:
         """Whether we stopped because handlers would not end."""
         self.on_blocked: Callable[[], None] = lambda: None
         """Called on the heart's thread while a handler holds up the event loop beyond its timeout."""
+        self.on_end: Callable[[], None] = lambda: None
+        """Called when we begin to end, for whatever reason."""
         self._progress = progress
+        self._mend = mend
         self._others = [self._cycle(loop) for loop in loops]
+        self._reaper = reaper
+        if reaper is not None:
+            self._others.append(self._cycle(reaper))
         self._settling: list[Cycle] = []
         self._gatekeeper = gatekeeper
         self._gating: Cycle | None = None
@@ -86,6 +102,16 @@ class Process:
         """Jobs in hand. Safe from any thread."""
         return 0 if self._worker is None else self._worker.crew.running
 
+    def left(self) -> tuple[tuple[int, str], ...]:
+        """Jobs whose handlers have not ended, with their tasks. Safe from any thread."""
+        claims = [] if self._worker is None else self._worker.crew.left()
+        return tuple((claim.job_id, claim.task) for claim in claims)
+
+    def leave(self, within: timedelta) -> bool:
+        """End the leases from another thread, because nothing moves on the event loop: whoever asks ends the
+        process next. Answer whether the store knows."""
+        return self._pulse.leave(within)
+
     @property
     def aborted(self) -> bool:
         """Whether a second stop cut the drain short."""
@@ -110,6 +136,7 @@ class Process:
             await self._shut_down(others, settling)
 
     async def _shut_down(self, others: list[asyncio.Task[None]], settling: list[asyncio.Task[None]]) -> None:
+        self.on_end()
         # A claim may be under way: it must be answered before it can be said that none is left, and what
         # it brings is given back.
         if self._worker is not None:
@@ -122,7 +149,7 @@ class Process:
         await self._pulse.stop(clean=clean)
 
     def _cycle(self, loop: Loop) -> Cycle:
-        return Cycle(loop, self._telemetry, self._entropy, progress=self._progress)
+        return Cycle(loop, self._telemetry, self._entropy, progress=self._progress, mend=self._mend)
 
     def _wire(self, worker: Worker) -> None:
         self._claiming = self._cycle(worker.claimer)
@@ -135,8 +162,10 @@ class Process:
         worker.settler.on_written = self._moved
         worker.crew.on_freed = self._moved
         worker.crew.on_leak = self._leaked
-        worker.on_joined = self._claiming.wake
+        worker.on_joined = worker.executor.on_seat = self._claiming.wake
         worker.claimer.on_idle = self._idle
+        if self._reaper is not None:
+            self._reaper.on_settled = self._settled
 
         if self._gatekeeper is not None:
             self._gating = self._cycle(self._gatekeeper)
@@ -180,26 +209,33 @@ class Process:
         self._stopping.set()
 
     def _idle(self) -> None:
-        if self._burst:
+        # What a dead worker left is work, too, and nobody else may be there to give it back.
+        if self._burst and not (self._reaper is not None and self._reaper.expects):
             self._stopping.set()
+
+    def _settled(self) -> None:
+        if self._burst:
+            self._claiming.wake()
 
     async def _drain(self) -> bool:
         """Let runs end, then end them; answer whether no claim of ours is left in the store."""
         worker = self._worker
         if worker is None:
             return True
-        worker.crew.draining = True
+        worker.crew.draining = worker.settler.counting = True
         self._telemetry.emit(ProcessStopping(running=worker.crew.running, grace=self._grace))
         # A second stop may have come before we got here.
         await self._until_quiet(worker, NOW if self.aborted else self._grace)
-        released = worker.crew.release_all()
-        if released:
+        if worker.crew.release_all():
             await self._until_quiet(worker, ABORT_WITHIN if self.aborted else CANCEL_WITHIN)
             worker.crew.abandon()
         await self._until_quiet(worker, ABORT_WITHIN if self.aborted else WRITE_WITHIN)
         await worker.executor.end_children()
         worker.executor.close()
-        self._telemetry.emit(ProcessStopped(released=released))
+        if left := self.left():
+            self._telemetry.emit(HandlersLeft(jobs=left))
+        stopped = ProcessStopped(released=worker.settler.given_back, unwritten=worker.settler.pending)
+        self._telemetry.emit(stopped)
         return worker.crew.quiet and not worker.claimer.in_doubt
 
     async def _until_quiet(self, worker: Worker, at_most: timedelta) -> None:

@@ -46,6 +46,8 @@ class Pulse:
         self._owner: asyncio.AbstractEventLoop | None = None
         self._ended = asyncio.Event()
         self._clean = False
+        self._hearts: Sequence[Heart] = ()
+        self._left = False
 
     def start(self) -> None:
         """Begin to beat. Call it on the event loop that will also stop it."""
@@ -64,6 +66,26 @@ class Pulse:
         if await until(self._ended, STOP_WITHIN):
             self._thread.join()
 
+    def leave(self, within: timedelta) -> bool:
+        """End the leases at once, with claims left under them, from any thread; answer whether the store has
+        answered. For a process that is ended where it stands: nothing of ours may go on after this."""
+        if self._loop is None:
+            return False
+        leaving = self._leave()
+        try:
+            asyncio.run_coroutine_threadsafe(leaving, self._loop).result(within.total_seconds())
+        except RuntimeError:  # its event loop has ended, and with it the leases, or it was no use
+            leaving.close()
+            return self._left
+        except Exception:  # noqa: BLE001 - whatever it is, they run out by themselves
+            return False
+        return True
+
+    async def _leave(self) -> None:
+        for heart in self._hearts:
+            await heart.leave(clean=self._clean)
+        self._left = True
+
     def _stop_cycles(self) -> None:
         for cycle in self._cycles:
             cycle.stop()
@@ -80,7 +102,7 @@ class Pulse:
     async def _beat(self) -> None:
         self._loop = asyncio.get_running_loop()
         store = self._open_store()
-        hearts = self._make_hearts(lambda: store)
+        hearts = self._hearts = self._make_hearts(lambda: store)
         self._cycles = [
             Cycle(
                 heart,
@@ -94,10 +116,9 @@ class Pulse:
         self._ready.set()
         try:
             await asyncio.gather(*(cycle.run() for cycle in self._cycles))
-            for heart in hearts:
-                await heart.leave(clean=self._clean)
+            await self._leave()
         except StoreError as error:
-            self._telemetry.emit(StoreTrouble(loop="heart", reason=str(error), again_in=NOW))
+            self._telemetry.emit(StoreTrouble.of("heart", error, NOW))
         finally:
             if self._owns_store:
                 await store.close()

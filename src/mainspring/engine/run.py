@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from mainspring.engine.failures import failure_of
+from mainspring.engine.failures import failure_of, shown_in_log
 from mainspring.engine.threads import Call
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Claim
@@ -85,12 +85,17 @@ class Run:
             schedule_id=claim.schedule_id,
             slot_at=claim.slot_at,
             trace=claim.trace,
+            queue=claim.queue,
+            workflow_id=claim.workflow_id,
         )
 
     def cut_off(self, error: BaseException) -> Outcome:
         """How it ends by what is no outcome of its handler's: a cancellation, or something that was missing
         to run it. If that is not our doing, a release would run it for ever."""
-        return Stopped() if self.ending is not None else Failed(failure=failure_of(error))
+        if self.ending is not None:
+            return Stopped()
+        failure = failure_of(error)
+        return Failed(failure=failure, error=shown_in_log(error, failure))
 
     def limit(self, seconds: float) -> None:
         """The timeout starts to run."""

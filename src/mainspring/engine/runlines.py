@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from mainspring.duration import short
+from mainspring.engine.failures import reported
 from mainspring.engine.fields import origin
 from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.telemetry import RunEnded, RunStarted
@@ -54,7 +55,15 @@ def run_ended(event: RunEnded) -> None:
         after,
         why,
         extra=_ended(event),
+        exc_info=_raised(event),
     )
+
+
+def _raised(event: RunEnded) -> BaseException | None:
+    """What trackers that read the log group by, with its stack. A discard was asked for and is no error."""
+    if event.failure is None or event.verdict is Verdict.DISCARDED:
+        return None
+    return event.error or reported(event.failure)
 
 
 def _again(event: RunEnded) -> str:
@@ -76,7 +85,9 @@ def _about(event: RunStarted | RunEnded) -> dict[str, object]:
     return {
         "job_id": event.job_id,
         "task": event.task,
+        "queue": event.queue,
         "attempt": event.attempt,
+        **({} if event.workflow_id is None else {"workflow_id": event.workflow_id}),
         **origin(event.schedule_id, event.slot_at, event.trace),
     }
 

@@ -15,9 +15,9 @@ import msgspec
 from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
-from mainspring.model.schedule import Opening, Skipped, Spec
+from mainspring.model.schedule import Chunk, Opening, Skipped, Spec
 from mainspring.store.ports import BackfillStore, CalendarStore, ScheduleStore
-from mainspring.telemetry import BreakerTripped, LagMeasured, SlotsFired, Telemetry, TriggerRefused
+from mainspring.telemetry import LagMeasured, SlotsDropped, SlotsFired, Telemetry, TriggerRefused
 from mainspring.trigger.codec import calendar_of, decode
 from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
 
@@ -29,6 +29,10 @@ been fired is run while the rest is fired, and a herd does not wait for its last
 AFTER = timedelta(milliseconds=1)
 BACKFILL_PAUSE = timedelta(milliseconds=100)
 """Between two looks whether jobs of a backfill have ended and others may follow."""
+
+
+TELL_AGAIN = timedelta(minutes=1)
+"""A schedule that drops one slot after another is told of as often as this."""
 
 
 class TriggerStore(ScheduleStore, BackfillStore, CalendarStore, Protocol):
@@ -48,7 +52,7 @@ class Scheduler:
         *,
         poll: timedelta,
         chunk: int,
-        breaker: timedelta = BREAKER,
+        breaker: int = BREAKER,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -57,6 +61,8 @@ class Scheduler:
         self._chunk = chunk
         self._breaker = breaker
         self._refused: set[str] = set()
+        self._told: dict[tuple[str, Skipped], float] = {}
+        """When somebody was last told that a schedule drops slots."""
         self._unreadable: set[int] = set()
         """Specs that are left aside, so that they hold up no other; looked at again every `poll`."""
         self._look_again_at = 0.0
@@ -72,18 +78,17 @@ class Scheduler:
                 # Earliest first, so the first is the latest.
                 lag=next((now - spec.next_at for spec in due if spec.id in opened), timedelta()),
                 due=len(openings),
-                shed=sum(opening.skip is Skipped.BREAKER for opening in openings),
             )
         )
         if openings:
             await self._store.open_fires(openings, at=self._clock.stamp())
         await self._fire()
-        await self._store.release_held(at=self._clock.stamp())
+        released = await self._store.release_held(at=self._clock.stamp())
         backfills = await self._store.advance_backfills(at=self._clock.stamp())
         await self._plan()
         if len(due) == BATCH:
             return timedelta()
-        if any(spec.catch_up is not None and now - spec.next_at > LATE for spec in due):
+        if released or any(spec.one_by_one and now - spec.next_at > LATE for spec in due):
             return CATCH_UP_PAUSE
         if backfills.active:
             return BACKFILL_PAUSE
@@ -104,12 +109,7 @@ class Scheduler:
     def _open(self, spec: Spec, now: datetime) -> Opening | None:
         try:
             trigger = decode(spec.trigger, self._calendars)
-            opening = open_spec(spec, trigger, now, breaker=self._breaker)
-            if opening.skip is Skipped.BREAKER:
-                self._telemetry.emit(
-                    BreakerTripped(trigger=spec.trigger, since=spec.next_at, until=opening.slot_at)
-                )
-            return opening
+            return open_spec(spec, trigger, now)
         except UsageError as error:
             # Written by a newer version, perhaps: its schedules wait for a scheduler that can.
             if spec.trigger not in self._refused:  # told once, not with every pass
@@ -119,7 +119,7 @@ class Scheduler:
 
     async def _fire(self) -> None:
         limit = min(FIRST_CHUNK, self._chunk)
-        while chunk := await self._store.fire(limit=limit, at=self._clock.stamp()):
+        while chunk := await self._store.fire(limit=limit, breaker=self._breaker, at=self._clock.stamp()):
             limit = min(2 * limit, self._chunk)
             if chunk.fired or chunk.skipped:
                 self._telemetry.emit(
@@ -127,6 +127,23 @@ class Scheduler:
                         slot_at=chunk.slot_at, fired=chunk.fired, skipped=chunk.skipped, late=chunk.late
                     )
                 )
+            if chunk.dropped:
+                self._tell_dropped(chunk)
+
+    def _tell_dropped(self, chunk: Chunk) -> None:
+        now = self._clock.monotonic()
+        self._told = {key: at for key, at in self._told.items() if now - at < TELL_AGAIN.total_seconds()}
+        for reason in (Skipped.TOO_LATE, Skipped.BREAKER):
+            names = [drop.schedule for drop in chunk.dropped if drop.reason is reason]
+            if not names:
+                continue
+            told = tuple(name for name in names if (name, reason) not in self._told)
+            self._told |= {(name, reason): now for name in told}
+            self._telemetry.emit(
+                SlotsDropped(
+                    slot_at=chunk.slot_at, since=chunk.since, reason=reason, schedules=len(names), told=told
+                )
+            )
 
     async def _plan(self) -> None:
         unplanned = await self._store.unplanned_specs(limit=BATCH)

@@ -11,7 +11,7 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailable
 from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, JobName, Whereabouts
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.ports import JobQueue
 from mainspring.telemetry import Event, JobsQuarantined, RunEnded, SettlementRefused, Telemetry
@@ -42,6 +42,11 @@ class Settler:
         self._flows = True
         """Whether the last batch was written."""
         self._weight = 0
+        self._errors: dict[tuple[int, int], BaseException] = {}
+        """What handlers raised whose settlement is not written yet, by (job, fence)."""
+        self.counting = False
+        """Whether to count the jobs that the store has taken back unfinished."""
+        self.given_back = 0
         self.on_arrival: Callable[[], None] = lambda: None
         self.on_written: Callable[[], None] = lambda: None
         self.on_limited: Callable[[], None] = lambda: None
@@ -65,6 +70,10 @@ class Settler:
         """The (job, fence) pairs of those settlements."""
         return {(claim.job_id, claim.fence) for claim, _ in (*self._batch, *self._waiting)}
 
+    def raised(self, claim: Claim, error: BaseException) -> None:
+        """What the handler of the settlement that is put next raised: it is told with it."""
+        self._errors[claim.job_id, claim.fence] = error
+
     def put(self, claim: Claim, settlement: Settlement) -> None:
         """Have this written soon."""
         self._waiting.append((claim, settlement))
@@ -75,7 +84,7 @@ class Settler:
 
     def tell(self, claim: Claim, settlement: Settlement) -> None:
         """Say that this one is written: by the handler's own transaction."""
-        self._telemetry.emit_all(_told(claim, settlement, refused=False))
+        self._telemetry.emit_all(_told(claim, settlement))
         if claim.workflow_id is not None:
             self.on_step()
 
@@ -143,15 +152,34 @@ class Settler:
         # A new list each time: `tick` may be handed the old one.
         gone = {id(settlement) for settlement in settlements}
         self._batch = [entry for entry in self._batch if id(entry[1]) not in gone]
+        if self.counting:
+            self.given_back += sum(
+                s.verdict is Verdict.RELEASED and s.job_id not in refused for s in settlements
+            )
+        where = await self._whereabouts(refused) if refused else {}
+        errors = self._errors
         told: list[Event] = []
         for claim, settlement in entries:
-            told += _told(claim, settlement, refused=settlement.job_id in refused)
+            if claim.job_id in refused:
+                told.append(_refused(claim, settlement, where.get(claim.job_id)))
+                errors.pop((claim.job_id, claim.fence), None)
+            else:
+                error = errors.pop((claim.job_id, claim.fence), None) if errors else None
+                told += _told(claim, settlement, error)
         self._telemetry.emit_all(told)
         self.on_written()
         if any(claim.limited for claim, _ in entries):
             self.on_limited()
         if any(claim.workflow_id is not None or s.start is not None for claim, s in entries):
             self.on_step()
+
+    async def _whereabouts(self, job_ids: set[int]) -> dict[int, Whereabouts]:
+        """Of jobs that are not ours any more, for the log: it goes without if the store does not say."""
+        try:
+            found = await self._queue.whereabouts(sorted(job_ids))
+        except StoreError:
+            return {}
+        return {each.job_id: each for each in found}
 
     async def _write_singly(self) -> None:
         """One settlement that the store cannot take must not hold up the others, nor its own job."""
@@ -185,14 +213,20 @@ class Settler:
         self._batch = [(claim, new if each is old else each) for claim, each in self._batch]
 
 
-def _told(claim: Claim, settlement: Settlement, *, refused: bool) -> list[Event]:
-    """What is to be said of a settlement that the store has answered for."""
-    if refused:
-        return [
-            SettlementRefused(
-                job_id=claim.job_id, task=claim.task, fence=claim.fence, verdict=settlement.verdict
-            )
-        ]
+def _refused(claim: Claim, settlement: Settlement, where: Whereabouts | None) -> Event:
+    """What is to be said of one that came too late."""
+    return SettlementRefused(
+        job_id=claim.job_id,
+        task=claim.task,
+        fence=claim.fence,
+        verdict=settlement.verdict,
+        claim=claim,
+        whereabouts=where,
+    )
+
+
+def _told(claim: Claim, settlement: Settlement, error: BaseException | None = None) -> list[Event]:
+    """What is to be said of a settlement that is written."""
     ended = RunEnded(
         job_id=claim.job_id,
         task=claim.task,
@@ -208,10 +242,13 @@ def _told(claim: Claim, settlement: Settlement, *, refused: bool) -> list[Event]
         trace=claim.trace,
         queue=claim.queue,
         waited=claim.waited,
+        workflow_id=claim.workflow_id,
+        error=error,
     )
     if settlement.reason is None or settlement.reason is not Reason.CRASHED:
         return [ended]
-    return [ended, JobsQuarantined(job_ids=(claim.job_id,))]
+    name = JobName(job_id=claim.job_id, task=claim.task, queue=claim.queue)
+    return [ended, JobsQuarantined(job_ids=(claim.job_id,), jobs=(name,))]
 
 
 def _weight(settlement: Settlement) -> int:

@@ -16,6 +16,8 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(minutes=1)
 HEALTHY_AFTER = timedelta(minutes=1)
 """A worker that lived so long had a good start: its end begins a new count."""
 IDLE = timedelta(minutes=1)
+ABORT_WITHIN = timedelta(seconds=15)
+"""How long they get after a second stop, at most: somewhat longer than they give themselves."""
 USAGE = 2
 """The exit code of a worker that cannot start until somebody fixes its code, call or settings."""
 
@@ -88,10 +90,14 @@ class Supervisor:
         return all(place.handle is None and place.due is None for place in self._places)
 
     def stop(self) -> None:
-        """Have all of them drain; a second call cuts their drains short."""
+        """Have all of them drain; a second call cuts their drains short. One that does not end in its time is
+        killed."""
+        now = self._clock.monotonic()
         if self._stage is Stage.RUNNING:
             self._stage = Stage.DRAINING
-            self._kill_at = self._clock.monotonic() + self._grace.total_seconds()
+            self._kill_at = now + self._grace.total_seconds()
+        else:
+            self._kill_at = min(self._kill_at, now + ABORT_WITHIN.total_seconds())
         for place in self._places:
             place.due = None
             if place.handle is not None:

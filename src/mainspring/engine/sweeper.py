@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.clock import Clock
+from mainspring.engine.reaper import dead_names
 from mainspring.entropy import Entropy
 from mainspring.model.history import DeadFilter
 from mainspring.store.ports import Store
@@ -33,7 +34,8 @@ class Sweeper:
     async def tick(self) -> timedelta:
         expired = await self._store.expire(limit=BATCH, at=self._clock.stamp())
         if expired:
-            self._telemetry.emit(JobsExpired(job_ids=tuple(expired)))
+            names = await dead_names(self._store, expired)
+            self._telemetry.emit(JobsExpired(job_ids=tuple(expired), jobs=names))
         if len(expired) == BATCH:
             return timedelta()
         if self._passes % PASSES_BETWEEN_COUNTS == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mainspring.clock import Clock
@@ -19,7 +20,10 @@ from mainspring.engine.settler import Settler
 from mainspring.engine.threads import Places
 from mainspring.engine.turns import Turns
 from mainspring.entropy import Entropy
-from mainspring.store.ports import EffectStore, EventStore, JobQueue, ReportStore
+from mainspring.errors import StoreError
+from mainspring.model.job import Claim
+from mainspring.store.periods import period_of
+from mainspring.store.ports import EffectStore, EventStore, JobQueue, PeriodStore, ReportStore
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from mainspring.tracing import Tracer
 
 
-class WorkerStore(JobQueue, EffectStore, EventStore, ReportStore, Protocol):
+class WorkerStore(JobQueue, EffectStore, EventStore, ReportStore, PeriodStore, Protocol):
     """What a worker asks of a store."""
 
 
@@ -51,6 +55,8 @@ class Worker:
         """Plain functions run at `places`, or else in threads of the worker's own."""
         self._name = config.name
         self._telemetry = telemetry
+        self._queue = queue
+        self._telling: set[asyncio.Task[None]] = set()
         self.membership = Membership(clock, config.lease)
         self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
         result_bytes = (results or ResultsConfig()).max_bytes
@@ -59,8 +65,11 @@ class Worker:
             self.journal,
             lambda claim, run: RunEffects(claim, run, queue, clock, result_bytes),
             result_bytes=result_bytes,
+            begin=lambda claim: queue.begin(claim, at=clock.stamp()),
             places=places,
             children=children,
+            most_children=config.children,
+            periods=partial(period_of, queue),
         )
         self.settler = Settler(queue, clock, telemetry)
         self.crew = Crew(
@@ -92,7 +101,7 @@ class Worker:
         """Whether a handler holds up the event loop beyond its timeout. Safe from any thread."""
         claims = self.crew.blocked()
         for claim in claims:
-            self._telemetry.emit(LoopBlocked(job_id=claim.job_id, task=claim.task))
+            self._telemetry.emit(LoopBlocked(job_id=claim.job_id, task=claim.task, claim=claim))
         return bool(claims)
 
     def joined(self) -> None:
@@ -100,12 +109,28 @@ class Worker:
 
     def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
         # Those that ended meanwhile are not lost: they are settled or about to be.
-        if dropped := self.crew.drop(claims):
-            self._telemetry.emit(ClaimsLost(job_ids=dropped))
+        self._tell_lost(self.crew.drop(claims))
 
     def ended(self, *, expired: bool) -> None:
-        running = self.crew.drop_all() if expired else self.crew.release_all()
+        dropped = self.crew.drop_all() if expired else ()
+        running = len(dropped) if expired else self.crew.release_all()
         self._telemetry.emit(LeaseEnded(name=self._name, running=running, expired=expired))
+        self._tell_lost(dropped)
+
+    def _tell_lost(self, claims: tuple[Claim, ...]) -> None:
+        """Their handlers have been told to stop; now there is time to ask who has them."""
+        if claims:
+            task = asyncio.ensure_future(self._tell_whereabouts(claims))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    async def _tell_whereabouts(self, claims: tuple[Claim, ...]) -> None:
+        ids = tuple(claim.job_id for claim in claims)
+        try:
+            where = tuple(await self._queue.whereabouts(ids))
+        except StoreError:
+            where = ()  # it is told without
+        self._telemetry.emit(ClaimsLost(job_ids=ids, claims=claims, whereabouts=where))
 
 
 class Bridge:

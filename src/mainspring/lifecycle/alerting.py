@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from mainspring.config import AlertsConfig
+from mainspring.lifecycle.troubles import OTHERS
 from mainspring.model.alert import Alert, AlertChange, AlertMove, NewNote, Note, NoteKind
-from mainspring.model.trouble import Severity, Trouble
+from mainspring.model.trouble import Rule, Severity, Trouble
 from mainspring.model.value import Value
 
+TOLD_AFTERWARDS = frozenset({Rule.OUTAGE})
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(minutes=15)
 
 
@@ -38,11 +40,22 @@ class Judge:
         self._config = config
         self._to = to
         self._uid = uid
+        self._watched_since: datetime | None = None
+        self._cut: frozenset[Rule] = frozenset()
 
     def changes(
-        self, standing: Sequence[Alert], troubles: Sequence[Trouble], now: datetime
+        self,
+        standing: Sequence[Alert],
+        troubles: Sequence[Trouble],
+        now: datetime,
+        *,
+        watched_since: datetime | None = None,
+        cut: Collection[Rule] = (),
     ) -> list[AlertChange]:
-        """What to write. Nothing, when all is as it was."""
+        """What to write. Nothing, when all is as it was. Since `watched_since` somebody has looked again and
+        again; what was seen before need not have been so in between. Of the rules in `cut` not everything was
+        seen: their alerts stand."""
+        self._watched_since, self._cut = watched_since, frozenset(cut)
         seen = {(trouble.rule, trouble.subject): trouble for trouble in troubles}
         known = {(alert.rule, alert.subject) for alert in standing}
         new = [self._new(trouble, now) for key, trouble in seen.items() if key not in known]
@@ -54,7 +67,7 @@ class Judge:
         return [*new, *moved]
 
     def _new(self, trouble: Trouble, now: datetime) -> AlertChange:
-        if trouble.hold > timedelta():
+        if not self._is_due(trouble, now, now):
             return AlertChange(uid=self._uid(), trouble=trouble)
         notes = self._notes(NoteKind.OPENED, trouble.severity, now)
         return AlertChange(uid=self._uid(), trouble=trouble, move=AlertMove.OPENED, notes=notes)
@@ -66,7 +79,7 @@ class Judge:
         if alert.clearing_at is not None:
             yield AlertChange(alert_id=alert.id, move=AlertMove.STANDING)
         if alert.opened_at is None:
-            if now - alert.seen_at >= trouble.hold:
+            if self._is_due(trouble, alert.seen_at, now):
                 notes = self._notes(NoteKind.OPENED, trouble.severity, now)
                 yield AlertChange(alert_id=alert.id, move=AlertMove.OPENED, trouble=trouble, notes=notes)
         elif self._is_to_repeat(alert, now):
@@ -76,14 +89,28 @@ class Judge:
                 alert_id=alert.id, move=AlertMove.REPEATED, trouble=trouble, notes=notes, place=place
             )
 
+    def _is_due(self, trouble: Trouble, seen_at: datetime, now: datetime) -> bool:
+        """Whether it has been so for long enough, and long enough after a start."""
+        watched = self._watched_since
+        if trouble.after_start and watched is not None and now - watched < self._config.restart_within:
+            return False
+        since = trouble.since if trouble.recorded else seen_at
+        if not trouble.recorded and watched is not None:
+            since = max(since, watched)
+        return now - since >= trouble.hold
+
     def _unseen(self, alert: Alert, now: datetime) -> Iterator[AlertChange]:
+        if alert.rule in self._cut and alert.subject != OTHERS:
+            return
         if alert.opened_at is None:
             yield AlertChange(alert_id=alert.id, move=AlertMove.FORGOTTEN)
             return
         if alert.clearing_at is None:
             yield AlertChange(alert_id=alert.id, move=AlertMove.CLEARING)
         if now - (alert.clearing_at or now) >= self._config.recover_after:
-            notes = self._notes(NoteKind.RECOVERED, alert.severity, now)
+            # What is told when it is over has no end of its own.
+            over = alert.rule in TOLD_AFTERWARDS
+            notes = () if over else self._notes(NoteKind.RECOVERED, alert.severity, now)
             yield AlertChange(alert_id=alert.id, move=AlertMove.CLOSED, notes=notes)
 
     def _is_to_repeat(self, alert: Alert, now: datetime) -> bool:

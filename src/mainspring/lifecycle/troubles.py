@@ -9,10 +9,15 @@ from mainspring.config import AlertsConfig
 from mainspring.duration import written
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.queue import QueuePause
-from mainspring.model.trouble import Died, Facts, Late, Rule, Severity, Trouble, Waiting, Watched
+from mainspring.model.trouble import COUNTED, Facts, Late, Rule, Severity, Trouble, Waiting, Watched
 
 MISSED_HOLD = timedelta(seconds=10)
 """A scheduler that has just started finds slots that passed meanwhile, and decides about them at once."""
+SKEW_HOLD = timedelta(seconds=15)
+TRIES = 2
+"""Runs that must have failed before a task is said to be tried again in vain."""
+OTHERS = "(others)"
+"""The subject of what says that a list was cut."""
 LOOKED_AT = 5
 """Slots beyond those that count which may still be live, when failures in a row are counted."""
 _ORDER = (Severity.CRITICAL, Severity.WARNING, Severity.NOTICE)
@@ -22,9 +27,13 @@ def watched(config: AlertsConfig) -> Watched:
     """How far the store is to look back for these settings."""
     return Watched(
         missed_after=config.missed_after,
+        dropped_window=config.dropped_window,
         late_after=config.late_after,
+        failed_window=config.failed_window,
         dead_window=config.dead_window,
+        dead_growth=config.dead_growth,
         lost_window=config.lost_window,
+        failing=config.failing_after,
         streak=config.failing_after + LOOKED_AT,
     )
 
@@ -37,8 +46,24 @@ def troubles(facts: Facts, config: AlertsConfig) -> list[Trouble]:
         for trouble in rule(facts, config):
             if trouble.rule not in config.off:
                 found.setdefault((trouble.rule, trouble.subject), trouble)
+    for cut in facts.cut:
+        if cut not in config.off:
+            found[cut, OTHERS] = _others(cut, found, facts)
     return sorted(
         found.values(), key=lambda each: (_ORDER.index(each.severity), each.since, each.rule, each.subject)
+    )
+
+
+def _others(rule: Rule, found: Mapping[tuple[Rule, str], Trouble], facts: Facts) -> Trouble:
+    """That a list was cut, which no alert of its own would say."""
+    named = sum(each is rule for each, _ in found)
+    return Trouble(
+        rule=rule,
+        subject=OTHERS,
+        severity=Severity.WARNING,
+        since=min((each.since for (of, _), each in found.items() if of is rule), default=facts.now),
+        sentence=f"{rule}: there is more than can be listed; {named} are named, and others may not be",
+        after_start=True,
     )
 
 
@@ -53,6 +78,30 @@ def _missed(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             sentence=f"schedule {each.schedule} missed its slot of {_at(each.slot_at)}: no scheduler has "
             f"decided about it for {_for(facts.now - each.slot_at)}",
             hold=min(MISSED_HOLD, bound),
+            after_start=True,
+        )
+
+
+def _slots_dropped(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
+    for each in facts.dropped:
+        slots = (
+            f"its missed slot of {_at(each.until)}"
+            if each.since == each.until
+            else f"missed slots from {_at(each.since)} to {_at(each.until)}"
+        )
+        why = (
+            "too many of its jobs were live, and the circuit breaker left out the rest; "
+            f"`mainspring schedules go-on {each.schedule}` runs what was left out"
+            if each.breaker
+            else "older than its catch_up when a scheduler could fire again; "
+            f"`mainspring backfill {each.schedule}` runs what is wanted all the same"
+        )
+        yield Trouble(
+            rule=Rule.SLOTS_DROPPED,
+            subject=each.schedule,
+            severity=Severity.WARNING,
+            since=each.dropped_at,
+            sentence=f"schedule {each.schedule} dropped {slots}: {why}",
         )
 
 
@@ -71,6 +120,7 @@ def _late(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
                 since=each.slot_at + finish,
                 sentence=f"schedule {each.schedule} should have finished its slot of {_at(each.slot_at)} "
                 f"within {written(finish)}: job {each.job_id} {_doing(each, pauses)}",
+                after_start=True,
             )
         if start is None and each.schedule not in expecting and not each.begun and each.due_at is not None:
             since = each.due_at + config.late_after
@@ -89,6 +139,7 @@ def _late_start(
         since=since,
         sentence=f"schedule {late.schedule} should have started its slot of {_at(late.slot_at)} within "
         f"{written(expected)}: job {late.job_id} {_doing(late, pauses)}",
+        after_start=True,
     )
 
 
@@ -104,25 +155,21 @@ def _doing(late: Late, pauses: Mapping[str, QueuePause]) -> str:
 
 
 def _failed(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
-    tasks: dict[str, list[Died]] = {}
     for each in facts.died:
-        if facts.now - each.died_at < config.failed_window:
-            tasks.setdefault(each.task, []).append(each)
-    for task, died in tasks.items():
-        newest, oldest = died[0], died[-1]
-        of = f" (schedule {newest.schedule})" if newest.schedule else ""
-        jobs = (
-            f"job {newest.job_id}"
-            if len(died) == 1
-            else f"{len(died)} jobs, the last of them {newest.job_id},"
-        )
+        if facts.now - each.died_at >= config.failed_window:
+            continue
+        of = f" (schedule {each.schedule})" if each.schedule else ""
+        least = "at least " if each.jobs >= COUNTED else ""
         yield Trouble(
             rule=Rule.FAILED,
-            subject=task,
+            subject=each.task,
             severity=Severity.WARNING,
-            since=oldest.died_at,
-            sentence=f"{jobs} of task {task}{of} became a dead letter at {_at(newest.died_at)}: "
-            f"{newest.reason}",
+            since=each.since,
+            sentence=f"job {each.job_id} of task {each.task}{of} became a dead letter at "
+            f"{_at(each.died_at)}: {each.reason}"
+            if each.jobs == 1
+            else f"{least}{each.jobs} jobs of task {each.task} became dead letters, the last of them "
+            f"{each.job_id}{of} at {_at(each.died_at)}: {each.reason}",
         )
 
 
@@ -139,15 +186,29 @@ def _failing(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             )
 
 
+def _retrying(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
+    for each in facts.retrying:
+        if each.failed >= TRIES and facts.now - each.since >= config.retrying_after:
+            yield Trouble(
+                rule=Rule.RETRYING,
+                subject=each.task,
+                severity=Severity.WARNING,
+                since=each.since,
+                sentence=f"task {each.task} fails for {_for(facts.now - each.since)} and is tried again: "
+                f"since {_at(each.since)} {each.failed} runs failed and {each.succeeded} succeeded",
+            )
+
+
 def _dead_growth(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     if facts.grown >= config.dead_growth:
-        inside = [each.died_at for each in facts.died if facts.now - each.died_at < config.dead_window]
+        least = "at least " if facts.grown >= max(COUNTED, config.dead_growth) else ""
         yield Trouble(
             rule=Rule.DEAD_GROWTH,
             subject="dead letters",
             severity=Severity.WARNING,
-            since=min(inside, default=facts.now),
-            sentence=f"{facts.grown} jobs became dead letters in the last {written(config.dead_window)}",
+            since=facts.grown_since or facts.now,
+            sentence=f"{least}{facts.grown} jobs became dead letters in the last "
+            f"{written(config.dead_window)}",
         )
 
 
@@ -166,6 +227,7 @@ def _oldest_waiting(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             since=oldest.due_at,
             sentence=f"queue {queue}: job {oldest.job_id} of task {oldest.task} is due for {_for(waits)} and "
             f"waits{why}",
+            after_start=True,
         )
 
 
@@ -184,6 +246,7 @@ def _no_worker(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
                 since=each.due_at,
                 sentence=_nobody(each, serving),
                 hold=config.no_worker_after,
+                after_start=True,
             )
 
 
@@ -200,13 +263,17 @@ def _no_scheduler(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     if facts.scheduled and not _schedulers(facts):
         ended = [each.lost_at for each in facts.lost if each.role is Role.SCHEDULER]
         since = max(ended, default=facts.behind_since or facts.now)
+        # One that fell silent has been missing since then. One that left, or never was, may be on its way.
+        hold = config.no_scheduler_after if ended else max(config.no_scheduler_after, config.restart_within)
         yield Trouble(
             rule=Rule.NO_SCHEDULER,
             subject="schedulers",
             severity=Severity.CRITICAL,
             since=since,
             sentence="there are schedules, and no scheduler is alive: nothing will be fired",
-            hold=config.no_scheduler_after,
+            hold=hold,
+            recorded=bool(ended),
+            after_start=True,
         )
 
 
@@ -223,6 +290,7 @@ def _scheduler_lag(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             sentence=f"schedulers are alive and {_for(lag)} behind: the slot of {_at(facts.behind_since)} is "
             "not decided",
             hold=min(MISSED_HOLD, config.scheduler_lag),
+            after_start=True,
         )
 
 
@@ -241,17 +309,51 @@ def _member_lost(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             )
 
 
+def _clock_skew(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
+    for each in facts.members:
+        if each.alive and each.skew is not None and abs(each.skew) >= config.clock_skew:
+            yield Trouble(
+                rule=Rule.CLOCK_SKEW,
+                subject=f"{each.role} {each.name}",
+                severity=Severity.WARNING,
+                since=facts.now,
+                sentence=f"the clock of {each.role} {each.name} is {each.skew.total_seconds():+.1f} s from "
+                "the database's, which decides; what its handlers read from it is off by as much",
+                # What a slow heartbeat took on its way looks like a clock that is behind, once.
+                hold=SKEW_HOLD,
+            )
+
+
+def _outage(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
+    if not (facts.scheduled or facts.waiting or facts.late):
+        return  # nobody waited for anything
+    for each in facts.gaps:
+        yield Trouble(
+            rule=Rule.OUTAGE,
+            subject=f"from {_at(each.began_at)}",
+            severity=Severity.WARNING,
+            since=each.began_at,
+            sentence=f"nothing ran from {_at(each.began_at)} to {_at(each.ended_at)} "
+            f"({_for(each.ended_at - each.began_at)}): no worker and no scheduler was alive, or none could "
+            "reach the database. It is over",
+        )
+
+
 _RULES: tuple[Callable[[Facts, AlertsConfig], Iterator[Trouble]], ...] = (
     _missed,
+    _slots_dropped,
     _late,
     _failed,
     _failing,
+    _retrying,
     _dead_growth,
     _oldest_waiting,
     _no_worker,
     _no_scheduler,
     _scheduler_lag,
     _member_lost,
+    _clock_skew,
+    _outage,
 )
 
 

@@ -56,6 +56,8 @@ class Actor(Value, frozen=True, kw_only=True):
     """The nouns (jobs, schedules, …) they are confined to; none for all."""
     token_id: int | None = None
     session_id: int | None = None
+    until: datetime | None = None
+    """When their access ends of itself; None for never."""
 
     def may(self, role: AccessRole, noun: str) -> bool:
         """Whether they may do on this noun what needs that role."""
@@ -113,3 +115,5 @@ class Session(Value, frozen=True, kw_only=True):
     token_id: int | None
     opened_at: datetime
     seen_at: datetime
+    token_expires_at: datetime | None = None
+    """When the token that it was opened with ends."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from mainspring.model.value import Value
@@ -56,9 +56,35 @@ class Beat(Value, frozen=True, kw_only=True):
     """Jobs named in the beat whose claim is no longer ours (cancelled, or taken away)."""
 
 
+class Watch(Value, frozen=True, kw_only=True):
+    """Since when somebody has been in touch with the store without a gap. A member that could not renew while
+    nobody could reach the store is not dead: its lease counts only while there was somebody who could."""
+
+    since: datetime
+    """The first of these looks, by the store's clock."""
+    last: datetime
+    """The last one before this."""
+
+    def seen(self, at: datetime) -> Watch:
+        """The same after another look. A gap begins a new watch; so does a clock that was set back."""
+        return Watch(since=self.since if self.last <= at <= self.last + WATCH_GAP else at, last=at)
+
+
+WATCH_GAP = timedelta(seconds=2)
+"""A longer time between two looks may have been an outage, or a clock that was set forward."""
+_NEVER = datetime(9998, 1, 1, tzinfo=UTC)
+UNWATCHED = Watch(since=_NEVER, last=_NEVER)
+"""Before the first look, and after a look that the store did not answer."""
+LONGEST_LEASE = timedelta(days=1)
+
+
 class Reaped(Value, frozen=True, kw_only=True):
     """What one reaping pass did."""
 
+    at: datetime | None = None
+    """When it was, by the store's clock. Told, as the next field is, to whoever watches."""
+    late: bool = False
+    """Whether there are members whose lease has ended and who still have time to renew it."""
     members: tuple[str, ...] = ()
     """Names of the processes whose lease had ended."""
     jobs: int = 0

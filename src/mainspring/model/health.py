@@ -45,6 +45,14 @@ class Snapshot(Value, frozen=True, kw_only=True):
     """What has been written to the log since, if it keeps that too."""
 
 
+class UnreadableRow(Value, frozen=True, kw_only=True):
+    """A row that could not be read and was set aside."""
+
+    table: str
+    key: str
+    at: datetime
+
+
 class StoreHealth(Value, frozen=True, kw_only=True):
     """What a database tells of itself. What it does not have, or does not tell us, is None or empty."""
 
@@ -63,5 +71,7 @@ class StoreHealth(Value, frozen=True, kw_only=True):
     most_sessions: int | None = None
     longest: timedelta | None = None
     """How long the longest statement has been running."""
+    unreadable: tuple[UnreadableRow, ...] = ()
+    """Rows that were set aside, the newest first, at most a hundred."""
     withheld: tuple[str, ...] = ()
     """What could not be found out, and why."""

@@ -101,7 +101,10 @@ class Claim(Value, frozen=True, kw_only=True, gc=False):
     limited: bool = False
     """Whether it passed gates, whose next in line may pass once it has ended."""
     crashes: int = 0
-    """How many workers were lost with it in hand: more than none makes it a suspect, which runs alone."""
+    """How many processes died under a run of it that had begun."""
+    suspect: bool = False
+    """Whether it was in hand when a process died, and may be the reason: it runs in a child, and that it
+    begins is put on record."""
     workflow_id: int | None = None
     """The workflow whose step it is."""
     expires_in: timedelta | None = None
@@ -110,11 +113,32 @@ class Claim(Value, frozen=True, kw_only=True, gc=False):
     """The trace it goes on with."""
     waited: timedelta | None = None
     """How long it had been due when it was claimed, by the store's clock."""
+    previous_at: datetime | None = None
+    """The slot before its own; None where that has to be looked up."""
+    database_id: str = ""
+    """The identity of the database it was claimed from: job numbers and slots repeat in others."""
 
     @property
     def attempt(self) -> int:
         """Counted from 1. Lost claims and crashes do not count: only reported failures do."""
         return self.failures + 1
+
+
+class JobName(Value, frozen=True, kw_only=True):
+    """What is said of a job in a line about it."""
+
+    job_id: int
+    task: str
+    queue: str
+
+
+class Whereabouts(Value, frozen=True, kw_only=True):
+    """Where a job is: a worker has it, or it waits; or, without `live`, it has ended, or was cancelled."""
+
+    job_id: int
+    live: bool
+    holder: str | None = None
+    """The name of the worker that has it."""
 
 
 class Cancelled(Value, frozen=True, kw_only=True):

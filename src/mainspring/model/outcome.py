@@ -31,6 +31,8 @@ class Failed(Value, frozen=True, kw_only=True):
     """What it raised says that trying again sooner cannot help."""
     rule: int | None = None
     """The place, among the rules of its task's retry policy, of the one that speaks of this exception."""
+    error: BaseException | None = None
+    """What it raised, where this process has it: for the log, and for nobody else."""
 
 
 class Stopped(Value, frozen=True, kw_only=True):

@@ -14,9 +14,10 @@ class Misfire(StrEnum):
     """What becomes of slots that passed while nobody could fire them."""
 
     LATEST = "latest"
-    """One job for the newest of them, if it is inside the catch-up window."""
+    """One job for the newest of them, unless it is older than the schedule's `catch_up`."""
     ALL = "all"
-    """A job for each of them that is inside the catch-up window, at a bounded rate."""
+    """A job for each of them that is not older than the schedule's `catch_up`, made at a bounded rate; their
+    jobs wait for each other."""
     SKIP = "skip"
     """None."""
 
@@ -40,12 +41,22 @@ class Skipped(StrEnum):
     """Why a slot made no job."""
 
     MISFIRE = "misfire"
+    """Nobody could fire it in time, and misfire="skip" asks for none of those."""
+    TOO_LATE = "too_late"
+    """Nobody could fire it before it was older than the schedule's `catch_up`."""
     OVERLAP = "overlap"
     PAUSED = "paused"
     CALENDAR = "calendar"
     BREAKER = "breaker"
+    """It was missed, and its schedule had so many live jobs that the circuit breaker left it out."""
     REQUESTED = "requested"
     EXHAUSTED = "exhausted"
+    DELETED = "deleted"
+    """It was due and not yet fired when its schedule was deleted."""
+
+
+DROPPED = frozenset({Skipped.TOO_LATE, Skipped.BREAKER})
+"""Reasons that are told as a loss: the work was wanted, and came too late or was too much."""
 
 
 class Disposition(StrEnum):
@@ -55,6 +66,35 @@ class Disposition(StrEnum):
     SKIPPED = "skipped"
     BACKFILLED = "backfilled"
     """Run later, on request; if it was skipped at the time, its reason tells why."""
+
+
+class Period(Value, frozen=True, kw_only=True):
+    """What a slot's job stands for: the time from the slot before it up to its own; from further back where
+    missed slots were combined into this one."""
+
+    end: datetime
+    """The slot."""
+    start: datetime | None = None
+    """The slot before the first one that the job stands for; None where there is none, or it is not known."""
+    previous: datetime | None = None
+    """The slot before this one. A slot that a calendar leaves out does not count."""
+    since: datetime | None = None
+    """The first of the missed slots that were combined into this one; None where none were."""
+    missed: int = 0
+    """How many those are, this one not counted."""
+    at_least: bool = False
+    """Whether there may be more of them than were counted."""
+    backfill: bool = False
+    """Whether the job was made by a backfill, after its slot had passed."""
+
+
+class SlotFacts(Value, frozen=True, kw_only=True):
+    """What is on record about a slot whose job asks what it stands for."""
+
+    trigger: str | None
+    """The schedule's when the slot came; None where no version of it is kept."""
+    since: datetime | None = None
+    backfilled: bool = False
 
 
 class NewSchedule(Value, frozen=True, kw_only=True):
@@ -68,7 +108,8 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     priority: int = 0
     max_attempts: int = 1
     misfire: Misfire = Misfire.LATEST
-    catch_up: timedelta = timedelta(days=1)
+    catch_up: timedelta | None = None
+    """How old a missed slot may be and still be fired; None for however old."""
     overlap: Overlap = Overlap.SKIP
     overlap_limit: int = 1
     """How many may be live at once, with Overlap.ALLOW."""
@@ -103,7 +144,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     priority: int
     max_attempts: int
     misfire: Misfire
-    catch_up: timedelta
+    catch_up: timedelta | None
     overlap: Overlap
     overlap_limit: int
     offset: timedelta
@@ -168,8 +209,14 @@ class Spec(Value, frozen=True, kw_only=True):
     """The slot after `next_at`, computed ahead; None when there is none or it is not yet known."""
     planned: bool = True
     """Whether `following_at` is known."""
+    one_by_one: bool = False
+    """Whether every missed slot is opened for itself; otherwise the newest stands for all."""
     catch_up: timedelta | None = None
-    """Set where every missed slot this young is fired; None where the newest stands for all."""
+    """Where they are opened one by one, how old a missed slot may be; None for however old."""
+    tripped: bool = False
+    """Whether the circuit breaker leaves out the missed slots of every one of its schedules."""
+    last_at: datetime | None = None
+    """The slot that was opened last, but for those that a calendar leaves out; None where none was."""
 
 
 class Opening(Value, frozen=True, kw_only=True):
@@ -185,6 +232,15 @@ class Opening(Value, frozen=True, kw_only=True):
     """Why no schedule makes a job of it; None when each decides for itself."""
     note: str | None = None
     """What is odd about the slot, such as a night on which the clocks change."""
+    previous: datetime | None = None
+    """The slot before it; None where there is none, or where this one stands for missed ones."""
+
+
+class Drop(Value, frozen=True, kw_only=True):
+    """A schedule that has lost a slot, for a reason in DROPPED."""
+
+    schedule: str
+    reason: Skipped
 
 
 class Chunk(Value, frozen=True, kw_only=True):
@@ -194,6 +250,10 @@ class Chunk(Value, frozen=True, kw_only=True):
     fired: int
     skipped: int
     late: timedelta
+    since: datetime | None = None
+    """First of the slots that this one stands for, when there are several."""
+    dropped: tuple[Drop, ...] = ()
+    """Of those skipped, the ones that are told as a loss."""
 
 
 class Slot(Value, frozen=True, kw_only=True):

@@ -15,6 +15,8 @@ class Rule(StrEnum):
 
     MISSED = "missed"
     """A slot that should have been decided was not."""
+    SLOTS_DROPPED = "slots_dropped"
+    """A schedule lost missed slots: they were older than its catch_up, or the circuit breaker was open."""
     LATE_START = "late_start"
     """A slot's job is due and has not started."""
     LATE_FINISH = "late_finish"
@@ -23,6 +25,8 @@ class Rule(StrEnum):
     """Jobs of a task became dead letters."""
     FAILING = "failing"
     """A schedule's last jobs all became dead letters."""
+    RETRYING = "retrying"
+    """Runs of a task fail and are tried again, and none succeeds."""
     DEAD_GROWTH = "dead_growth"
     """Many jobs became dead letters in a short time."""
     OLDEST_WAITING = "oldest_waiting"
@@ -35,8 +39,16 @@ class Rule(StrEnum):
     """Schedulers are alive and behind."""
     MEMBER_LOST = "member_lost"
     """A process did not renew its lease."""
+    CLOCK_SKEW = "clock_skew"
+    """The clock of a process is far from the database's."""
+    OUTAGE = "outage"
+    """For a time nothing ran at all. It is over, and told once."""
     STORE = "store"
     """A process cannot reach the store. Each tells of itself, since nobody can tell of all."""
+
+
+COUNTED = 1_000
+"""Dead letters of a task are counted up to here; those of all, up to here or to what is too many."""
 
 
 class Severity(StrEnum):
@@ -58,6 +70,10 @@ class Trouble(Value, frozen=True, kw_only=True):
     sentence: str
     hold: timedelta = timedelta()
     """Who is to be woken wants it to have been so for this long."""
+    recorded: bool = False
+    """`since` is on record, and the hold counts from there; else from when it was first seen."""
+    after_start: bool = False
+    """A start or a deploy looks like this too: it is told of once that must be over."""
 
 
 class Waiting(Value, frozen=True, kw_only=True):
@@ -75,6 +91,19 @@ class Overdue(Value, frozen=True, kw_only=True):
     schedule: str
     slot_at: datetime
     expect_start_within: timedelta | None = None
+
+
+class Dropped(Value, frozen=True, kw_only=True):
+    """Slots of a schedule that were dropped lately, and that no backfill has run since."""
+
+    schedule: str
+    since: datetime
+    until: datetime
+    """The first and the last of the slots."""
+    dropped_at: datetime
+    """When the first of them was dropped."""
+    breaker: bool
+    """Whether the circuit breaker left any of them out."""
 
 
 class Late(Value, frozen=True, kw_only=True):
@@ -103,13 +132,33 @@ class Lost(Value, frozen=True, kw_only=True):
 
 
 class Died(Value, frozen=True, kw_only=True):
-    """A dead letter, without what it was given."""
+    """The dead letters of one task within the window, by the newest of them."""
 
-    job_id: int
     task: str
+    jobs: int
+    """How many; counted up to `COUNTED`."""
+    since: datetime
+    """When the first of them died."""
+    job_id: int
     died_at: datetime
     reason: str
     schedule: str | None = None
+
+
+class Retrying(Value, frozen=True, kw_only=True):
+    """A task whose runs have failed since its last good minutes."""
+
+    task: str
+    failed: int
+    succeeded: int
+    since: datetime
+
+
+class Gap(Value, frozen=True, kw_only=True):
+    """A time in which nobody watched and nothing was counted: nothing ran."""
+
+    began_at: datetime
+    ended_at: datetime
 
 
 class Streak(Value, frozen=True, kw_only=True):
@@ -126,15 +175,24 @@ class Watched(Value, frozen=True, kw_only=True):
 
     missed_after: timedelta
     late_after: timedelta
+    failed_window: timedelta
     dead_window: timedelta
+    dead_growth: int
     lost_window: timedelta
+    failing: int
+    """Dead letters of a schedule from which on it is looked at."""
     streak: int
     """Slots of a schedule that are looked at for failures."""
-    most: int = 200
+    dropped_window: timedelta = timedelta(days=1)
+    most: int = 1000
+    """Of one kind, this many are named: schedules, tasks, queues, processes."""
+    scanned: int = 20_000
+    """Candidates of one kind that are looked at."""
 
 
 class Facts(Value, frozen=True, kw_only=True):
-    """What one look at the store found. Every list is bounded: it holds the oldest or newest of its kind."""
+    """What one look at the store found. Every list is bounded, and has each schedule, task, queue or process
+    once or twice: many of one do not hide another. What was longer is said in `cut`."""
 
     now: datetime
     members: tuple[MemberInfo, ...] = ()
@@ -144,11 +202,18 @@ class Facts(Value, frozen=True, kw_only=True):
     behind_since: datetime | None = None
     """The earliest slot that is due and not decided."""
     overdue: tuple[Overdue, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
     late: tuple[Late, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     pauses: tuple[QueuePause, ...] = ()
     died: tuple[Died, ...] = ()
-    """The newest dead letters, newest first."""
+    """By task, the newest first."""
     grown: int = 0
     """Dead letters of the window, counted up to a bound."""
+    grown_since: datetime | None = None
+    """When the first of those that were counted died."""
     streaks: tuple[Streak, ...] = ()
+    retrying: tuple[Retrying, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    cut: tuple[Rule, ...] = ()
+    """Rules of which there may be more to tell than is here: what is not here may still be so."""

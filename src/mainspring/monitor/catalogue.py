@@ -48,7 +48,11 @@ REAPED = _counter("members_reaped", "Dead processes that this one found.")
 GIVEN_BACK = _counter("jobs_given_back", "Jobs of dead processes that this one gave back.")
 SLOTS_FIRED = _counter("slots_fired", "Slots that became jobs.")
 SLOTS_SKIPPED = _counter("slots_skipped", "Slots that became no job: missed, overlapping, paused or ended.")
-BREAKER = _counter("breaker_trips", "Triggers so far behind that their missed slots were shed.")
+SLOTS_DROPPED = _counter(
+    "slots_dropped",
+    "Missed slots that were left out: older than catch_up, or by the circuit breaker.",
+    "reason",
+)
 SLOT_LATENESS = _histogram("slot_lateness_seconds", "From a slot to when it was fired.")
 LAG = _gauge("scheduler_lag_seconds", "How late the latest due trigger was at this scheduler's last pass.")
 DUE = _gauge("scheduler_due", "Triggers that were due at this scheduler's last pass.")

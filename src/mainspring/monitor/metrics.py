@@ -11,7 +11,6 @@ from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Counts, Spread, Tasks
 from mainspring.monitor.told import Families
 from mainspring.telemetry import (
-    BreakerTripped,
     ClaimsLost,
     Event,
     HandlerLeaked,
@@ -28,6 +27,7 @@ from mainspring.telemetry import (
     RunEnded,
     RunStarted,
     SettlementRefused,
+    SlotsDropped,
     SlotsFired,
     StoreTrouble,
     WorkflowEnded,
@@ -93,13 +93,13 @@ class Metrics:
             self.watch(survey)
         return self._survey is survey
 
-    def called(self, call: str, seconds: float, *, failed: bool) -> None:
+    def called(self, call: str, seconds: float, *, error: BaseException | None) -> None:
         """A call to the store is over."""
         spread = self._calls.get(call)
         if spread is None:
             spread = self._calls.setdefault(call, Spread(c.CALL_SECONDS))
         spread.add(seconds)
-        if failed:
+        if error is not None:
             self._counts.add(c.STORE_ERRORS, call)
 
     def render(self) -> bytes:
@@ -179,7 +179,7 @@ _COUNTED: dict[type[Any], tuple[c.Metric, Callable[[Any], str] | None, Callable[
     LeaseEnded: (c.LEASES_ENDED, lambda event: "expired" if event.expired else "given_up", None),
     JobsQuarantined: (c.DEAD, lambda event: "crashed", lambda event: len(event.job_ids)),
     JobsExpired: (c.DEAD, lambda event: "expired", lambda event: len(event.job_ids)),
-    BreakerTripped: (c.BREAKER, None, None),
+    SlotsDropped: (c.SLOTS_DROPPED, lambda event: str(event.reason), lambda event: event.schedules),
     WorkflowEnded: (c.WORKFLOWS, lambda event: str(event.state), None),
     LoopStalled: (c.LOOP_STALLS, _loop, None),
     LoopFailed: (c.LOOP_FAILURES, _loop, None),

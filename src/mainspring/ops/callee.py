@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mainspring.declare import payload
 from mainspring.declare.names import valid_name
 from mainspring.declare.options import valid_attempts, valid_priority
 from mainspring.declare.registry import Registry
-from mainspring.declare.retry import valid_retry
-from mainspring.declare.signature import Signature
+from mainspring.declare.retry import DEFAULT, Retry
 from mainspring.model.job import DEFAULT_QUEUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callee:
-    """A task's name and defaults. Without a signature nobody here knows what it may be called with."""
+    """A task's name and defaults. Without a check nobody here knows what it may be called with."""
 
     name: str
     queue: str = DEFAULT_QUEUE
     priority: int = 0
-    attempts: int = valid_retry(None).attempts
-    signature: Signature | None = None
+    attempts: int = DEFAULT.attempts
+    retry: Retry = DEFAULT
+    check: Callable[[Sequence[object], Mapping[str, object]], None] | None = None
+    """The task's own: a target looks at more than names and types."""
 
     @classmethod
     def named(cls, name: object, registry: Registry | None) -> Callee:
@@ -36,13 +37,14 @@ class Callee:
             queue=task.queue,
             priority=task.priority,
             attempts=task.attempts,
-            signature=task.signature,
+            retry=task.retry,
+            check=task.check,
         )
 
     def payload(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bytes:
         """A call with these, checked as far as the task is known."""
-        if self.signature is not None:
-            self.signature.check(args, kwargs)
+        if self.check is not None:
+            self.check(args, kwargs)
         return payload.encode(args, kwargs, field=self.name)
 
     def option(self, name: str, said: object) -> object:

@@ -105,7 +105,7 @@ class Comparison:
         except InvalidArgument:
             return Trouble.PAYLOAD, "its payload cannot be read"
         try:
-            task.signature.check(args, kwargs)
+            task.check(args, kwargs)
         except InvalidArgument as error:
             return Trouble.ARGUMENTS, _sentence(error, name)
         if misfit := self._fits[name].misfit(args, kwargs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mainspring.ops.queries import JobHistory, LoggedRun
-from mainspring.ops.views import View, iso, job_view, progress_view, run_view
+from mainspring.ops.views import View, iso, job_view, period_view, progress_view, run_view
 
 
 def job_detail(found: JobHistory) -> View:
@@ -14,6 +14,7 @@ def job_detail(found: JobHistory) -> View:
         own |= {"workflow_id": place.workflow.id, "step": place.name, "item": place.step.item}
     return {
         **job_view(found.job),
+        "period": period_view(found.period),
         "progress": progress_view(found.progress),
         "awaits": found.awaits,
         **own,

@@ -12,12 +12,13 @@ from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, 
 from mainspring.model.job import Job, JobState
 from mainspring.model.pages import JobPage, ScheduleCounts, ScheduleFilter, SchedulePage
 from mainspring.model.report import Progress
-from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
+from mainspring.model.schedule import Period, Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.model.workflow import Workflow
 from mainspring.ops.belonging import StepOf, step_of
 from mainspring.ops.schedules.triggers import calendars_of, readable
 from mainspring.ops.why.obstacle import hint
+from mainspring.store.periods import slot_period
 from mainspring.store.ports import Store
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.misfire import LATE
@@ -38,6 +39,8 @@ class JobHistory(Value, frozen=True, kw_only=True):
     """The workflow that it is."""
     step: StepOf | None = None
     """The step of a workflow that it is."""
+    period: Period | None = None
+    """What the job of a slot stands for."""
 
 
 class LoggedRun(Value, frozen=True, kw_only=True):
@@ -80,6 +83,7 @@ class Queries:
             awaits=awaited.get(job_id),
             workflow=await self._store.workflow(job_id),
             step=await step_of(self._store, job_id),
+            period=await slot_period(self._store, job),
         )
 
     async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:

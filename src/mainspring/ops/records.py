@@ -55,8 +55,13 @@ def in_force(versions: Sequence[ScheduleVersion], at: datetime) -> ScheduleVersi
 
 
 def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVersion | None:
-    """The version that stood when the row was written."""
-    return next((each for each in reversed(versions) if each.changed_at <= row.decided_at), None)
+    """The version that decided the row: a change first decides what was due under the version it ends, but
+    what a pause or a deletion finds is skipped for its sake."""
+    for each in reversed(versions):
+        decides_itself = each.change in (Change.CREATED, Change.PAUSED, Change.DELETED)
+        if each.changed_at < row.decided_at or (decides_itself and each.changed_at == row.decided_at):
+            return each
+    return None
 
 
 def unrecorded(records: Records, at: datetime) -> Schedule | None:

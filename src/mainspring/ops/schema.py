@@ -1,14 +1,19 @@
-"""The schema as SQL text, for those who migrate with their own tool."""
+"""The schema as SQL text, for those who migrate with their own tool; and the id of the database."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
+from mainspring.clock import Clock
+from mainspring.entropy import Entropy
+from mainspring.errors import UsageError
 from mainspring.store import sqlfile
 from mainspring.store.migrations import migrations
+from mainspring.store.ports import Store
 
 _PACKAGES = {"sqlite": "mainspring.store.sqlite", "postgresql": "mainspring.store.postgres"}
+_NAMED = 5
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]+)")
 
 
@@ -23,6 +28,23 @@ def steps(dialect: str) -> list[dict[str, object]]:
 def script(dialect: str) -> str:
     """One transaction that makes the schema from nothing, and records it, so that `verify` agrees."""
     return "\n".join(["BEGIN;", *_statements(dialect), "COMMIT;", ""])
+
+
+async def renew_identity(store: Store, clock: Clock, entropy: Entropy, *, force: bool) -> tuple[str, str]:
+    """Give the database a new id; answer the old one and the new one. Refused while processes are alive,
+    unless forced: they have learnt the old one."""
+    digits = entropy.secret().hex()
+    new = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
+    old = await store.change_identity(new, force=force, at=clock.stamp())
+    if old is None:
+        alive = [each.name for each in await store.members(at=clock.stamp()) if each.alive]
+        named = ", ".join(alive[:_NAMED]) + (", …" if len(alive) > _NAMED else "")
+        raise UsageError(
+            f"nothing was changed: processes of this database are alive ({named}) and keep the id that they "
+            "have learnt. Stop them first, or use --force and start them anew at once. A fresh clone still "
+            "has its original's processes on record, for half a minute"
+        )
+    return old, new
 
 
 def _statements(dialect: str) -> Iterator[str]:

@@ -13,12 +13,12 @@ from mainspring.declare.handle import JobHandle
 from mainspring.declare.payload import decode
 from mainspring.duration import written
 from mainspring.errors import InvalidArgument
-from mainspring.model.failure import Failure
+from mainspring.model.failure import Failure, tried_since
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.report import RESULT_GONE, Progress
-from mainspring.model.schedule import Schedule, Slot
+from mainspring.model.schedule import Period, Schedule, Slot
 from mainspring.ops.commands import Done
 from mainspring.ops.health.finding import Check
 from mainspring.ops.schedules.orders import ScheduleDone
@@ -55,6 +55,21 @@ def job_view(job: Job) -> View:
         "result": _result(job.result),
         **_gone(job.result),
         "errors": [failure_view(each) for each in job.errors],
+    }
+
+
+def period_view(period: Period | None) -> View | None:
+    """What a slot's job stands for."""
+    if period is None:
+        return None
+    return {
+        "start": iso(period.start),
+        "end": iso(period.end),
+        "previous": iso(period.previous),
+        "since": iso(period.since),
+        "missed": period.missed,
+        "at_least": period.at_least,
+        "backfill": period.backfill,
     }
 
 
@@ -100,7 +115,15 @@ def failure_view(failure: Failure) -> View:
 def dead_view(dead: DeadJob) -> View:
     """A dead letter: the job, and why it died."""
     belongs = {} if dead.workflow_id is None else {"workflow_id": dead.workflow_id}
-    return {**job_view(dead.as_job()), "died_at": iso(dead.died_at), "reason": dead.reason, **belongs}
+    since = tried_since(dead.errors)
+    return {
+        **job_view(dead.as_job()),
+        "died_at": iso(dead.died_at),
+        "reason": dead.reason,
+        "first_failed_at": iso(since),
+        "tried_for_seconds": None if since is None else (dead.died_at - since).total_seconds(),
+        **belongs,
+    }
 
 
 def dead_group_view(group: DeadGroup) -> View:
@@ -127,7 +150,7 @@ def schedule_view(schedule: Schedule) -> View:
         "priority": schedule.priority,
         "max_attempts": schedule.max_attempts,
         "misfire": schedule.misfire.value,
-        "catch_up": written(schedule.catch_up),
+        "catch_up": None if schedule.catch_up is None else written(schedule.catch_up),
         "overlap": schedule.overlap.value,
         "overlap_limit": schedule.overlap_limit,
         "offset": written(schedule.offset),

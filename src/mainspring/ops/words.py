@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.duration import written
 from mainspring.model.failure import Failure
-from mainspring.model.schedule import Disposition, Slot
+from mainspring.model.schedule import Disposition, Period, Slot
 from mainspring.ops.views import trigger_view
 
 _SHOWN = 200
@@ -24,6 +24,15 @@ def length(value: timedelta) -> str:
     """As exact as it matters: whole seconds, from an hour on minutes, from two days on hours."""
     unit = _SECOND if value < _HOUR else _MINUTE if value < 2 * _DAY else _HOUR
     return "less than 1s" if value < _SECOND else written(value // unit * unit)
+
+
+def combined(period: Period | None) -> str:
+    """Which missed slots a job stands for besides its own; nothing where there are none."""
+    if period is None or period.since is None or not period.missed:
+        return ""
+    most = "at least " if period.at_least else ""
+    slots = f"{period.missed:,} missed slot" + ("" if period.missed == 1 else "s")
+    return f"It stands for {most}{slots} from {moment(period.since)} on, too."
 
 
 def in_words(trigger: str) -> str:

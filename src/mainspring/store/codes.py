@@ -66,6 +66,9 @@ CODE = "code"
 """The author of what an app declares."""
 COALESCE = timedelta(seconds=-1)
 """A spec's catch-up where the newest missed slot stands for all."""
+UNBOUNDED = timedelta(days=365_000)
+"""A catch-up that has no bound: longer than any that can be said. Not NULL, for it is part of a unique key,
+and a process of an earlier version that reads it does the right thing with it."""
 AWAITING = datetime(9996, 1, 1, tzinfo=UTC)
 """When a job is due that waits for an event, for however long."""
 GATED = datetime(9998, 1, 1, tzinfo=UTC)
@@ -96,4 +99,14 @@ def refuse_outdated(expected: Expected, found: Mapping[str, tuple[int, int]]) ->
 
 def spec_catch_up(schedule: NewSchedule) -> timedelta:
     """How old a missed slot may be to be opened for itself; COALESCE where the newest stands for all."""
-    return schedule.catch_up if schedule.misfire is Misfire.ALL else COALESCE
+    return catch_up_code(schedule.catch_up) if schedule.misfire is Misfire.ALL else COALESCE
+
+
+def catch_up_code(catch_up: timedelta | None) -> timedelta:
+    """A schedule's catch-up as it is written."""
+    return UNBOUNDED if catch_up is None else catch_up
+
+
+def catch_up_read(code: timedelta) -> timedelta | None:
+    """And as it is read, of a schedule or a spec."""
+    return None if code in (UNBOUNDED, COALESCE) else code

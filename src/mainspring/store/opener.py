@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mainspring import forks
 from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig, UsageError
 from mainspring.store.ports import Borrower, Store
@@ -14,31 +15,37 @@ CALL_WITHIN = timedelta(seconds=30)
 def open_store(url: str, *, clock: Clock, timeout: timedelta = CALL_WITHIN, hints: bool = True) -> Store:
     """A store for this URL. Nothing is connected until the first call; no call takes longer than
     `timeout`. `hints` is for tests that want claims in exactly the contract's order."""
-    scheme, _, _ = url.partition("://")
-    match scheme:
-        case "sqlite":
-            from mainspring.store.sqlite.store import SQLiteStore
+    with forks.rest.awaited():
+        scheme, _, _ = url.partition("://")
+        match scheme:
+            case "sqlite":
+                from mainspring.store.sqlite.store import SQLiteStore
 
-            return SQLiteStore(_path(url), clock)
-        case "postgresql" | "postgres":
-            try:
-                from mainspring.store.postgres.store import PostgresStore
-            except ImportError as error:
-                raise UsageError("PostgreSQL needs its driver: pip install 'mainspring[postgres]'") from error
-            return PostgresStore(url, clock, timeout=timeout, hints=hints)
-        case _:
-            raise InvalidConfig("database.url", url, "sqlite:///file.db or postgresql://user@host/database")
+                return SQLiteStore(_path(url), clock)
+            case "postgresql" | "postgres":
+                try:
+                    from mainspring.store.postgres.store import PostgresStore
+                except ImportError as error:
+                    raise UsageError(
+                        "PostgreSQL needs its driver: pip install 'mainspring[postgres]'"
+                    ) from error
+                return PostgresStore(url, clock, timeout=timeout, hints=hints)
+            case _:
+                raise InvalidConfig(
+                    "database.url", url, "sqlite:///file.db or postgresql://user@host/database"
+                )
 
 
 def open_borrower(url: str) -> Borrower:
     """What can be done on callers' own connections to the database of this URL. Opens nothing."""
-    if url.startswith("sqlite:"):
-        from mainspring.store.sqlite.borrower import SQLiteBorrower
+    with forks.rest.awaited():
+        if url.startswith("sqlite:"):
+            from mainspring.store.sqlite.borrower import SQLiteBorrower
 
-        return SQLiteBorrower(_path(url))
-    from mainspring.store.postgres.borrower import PostgresBorrower
+            return SQLiteBorrower(_path(url))
+        from mainspring.store.postgres.borrower import PostgresBorrower
 
-    return PostgresBorrower()
+        return PostgresBorrower()
 
 
 def _path(url: str) -> str:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 _HEADING = re.compile(r"^-- name: ([a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z][a-z0-9_]*)")
+_PART = re.compile(r"^-- part: ([a-z_]+)\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"--[^\n]*")
 
 
@@ -17,6 +18,9 @@ def load(package: str, *filenames: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for filename in filenames:
         text = (resources.files(package) / "sql" / filename).read_text(encoding="utf-8")
+        shared = dict(_PART.findall(text))  # what two statements have in common stands in one of them
+        for name, part in shared.items():
+            text = text.replace(f"-- use: {name}\n", part)
         _, *parts = _HEADING.split(text)
         for name, body in zip(parts[::2], parts[1::2], strict=True):
             if name in found:

@@ -1,15 +1,49 @@
-"""From the newest slots of schedules to how often in a row their jobs have died."""
+"""What both dialects do alike with what they watch: streaks of failures, and lists that are cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import TypeVar
 
-from mainspring.model.trouble import Streak
+from mainspring.model.trouble import Rule, Streak
 
-SCHEDULES = 50
-"""Of how many schedules the last slots are looked at: those with the newest dead letters."""
+HERD = 50
+"""Schedules of one herd that are named as overdue."""
+OF_LISTS: dict[str, tuple[Rule, ...]] = {
+    "overdue": (Rule.MISSED,),
+    "dropped": (Rule.SLOTS_DROPPED,),
+    "expected": (Rule.LATE_START, Rule.LATE_FINISH),
+    "stale": (Rule.LATE_START,),
+    "waiting": (Rule.OLDEST_WAITING, Rule.NO_WORKER),
+    "lost": (Rule.MEMBER_LOST,),
+    "died": (Rule.FAILED,),
+    "failing": (Rule.FAILING,),
+    "retrying": (Rule.RETRYING,),
+}
+"""Whose rules have more to tell where a list was cut."""
+T = TypeVar("T")
+
+
+class Lists:
+    """Cuts lists to what may be named, and keeps which rules they were for."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._cut: dict[Rule, None] = {}
+
+    def cut(self, name: str, rows: Sequence[T], *, times: int = 1) -> Sequence[T]:
+        """As many as may be named; `times` is how many rows there may be for each."""
+        if len(rows) <= times * self._most:
+            return rows
+        self._cut.update(dict.fromkeys(OF_LISTS[name]))
+        return rows[: times * self._most]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those with more to tell."""
+        return tuple(self._cut)
 
 
 def streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:

@@ -12,11 +12,12 @@ from mainspring.store.ports import Store
 class Told(Protocol):
     """Hears of every call when it is over."""
 
-    def __call__(self, call: str, seconds: float, *, failed: bool) -> None: ...
+    def __call__(self, call: str, seconds: float, *, error: BaseException | None) -> None: ...
 
 
 def timed(store: Store, clock: Clock, told: Told) -> Store:
-    """The same store; `told` hears how long each call took, waiting for a connection included."""
+    """The same store; `told` hears how long each call took, waiting for a connection included, and what it
+    raised."""
     return cast("Store", _Timed(store, clock, told))
 
 
@@ -33,13 +34,14 @@ class _Timed:
         monotonic, told = self._clock.monotonic, self._told
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            began, failed = monotonic(), True
+            began = monotonic()
             try:
                 answer = await found(*args, **kwargs)
-                failed = False
-                return answer
-            finally:
-                told(name, monotonic() - began, failed=failed)
+            except BaseException as error:
+                told(name, monotonic() - began, error=error)
+                raise
+            told(name, monotonic() - began, error=None)
+            return answer
 
         setattr(self, name, call)
         return call

@@ -19,6 +19,9 @@ class Message(Value, frozen=True, kw_only=True):
     token: str
     task: str
     values: Mapping[str, object]
+    slot: Mapping[str, str] = {}
+    """What the job of a slot stands for: `slot`, `previous_slot`, `period_start`, `missed_since`, `missed`;
+    empty for a job put in by hand."""
 
     @property
     def body(self) -> bytes:

@@ -19,7 +19,7 @@ from mainspring.targets.headers import valid_headers
 from mainspring.targets.keep import valid_keep
 from mainspring.targets.networks import networks
 from mainspring.targets.signing import Signer
-from mainspring.targets.task import Result
+from mainspring.targets.task import Result, slot_words
 from mainspring.targets.url import PORTS, Address, read_url
 from mainspring.version import __version__
 
@@ -93,14 +93,15 @@ class HttpTarget:
         with needs("http", "httpcore2"):
             from mainspring.targets.call import call
             from mainspring.targets.guard import Guard, look_up
-        outgoing = self._outgoing(context.token, values)
+        outgoing = self._outgoing(context, values)
         guard = Guard(outgoing.address, self._allowed, self._resolve or look_up)
         answer = await call(outgoing, guard, timeout=self._timeout, keep=self._keep)
         return judge(answer, f"{self._method} {outgoing.address}", now=self._clock.now()).result()
 
-    def _outgoing(self, token: str, values: Mapping[str, object]) -> Outgoing:
+    def _outgoing(self, context: Context, values: Mapping[str, object]) -> Outgoing:
         from mainspring.targets.call import Outgoing
 
+        token = context.token
         address, body = self._filled(values)
         content = () if body is None else (("Content-Length", str(len(body))),)
         headers = [
@@ -113,6 +114,8 @@ class HttpTarget:
         ]
         named = {each.lower() for each, _ in headers}
         defaults = [("User-Agent", f"mainspring/{__version__}"), ("Accept", "*/*")]
+        for name, word in slot_words(context).items():
+            defaults.append((f"Mainspring-{name.replace('_', '-').title()}", word))
         if body is not None and self._body is None:
             defaults.append(("Content-Type", "application/json"))
         headers += [each for each in defaults if each[0].lower() not in named]

@@ -11,7 +11,7 @@ from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument, TargetUnavailable
 from mainspring.targets.broker import Broker, Message
 from mainspring.targets.clients import Clients
-from mainspring.targets.task import Result
+from mainspring.targets.task import Result, slot_words
 
 _SHORTEST = timedelta(milliseconds=1)
 
@@ -36,7 +36,7 @@ class PublishTarget:
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
         """Publish, and wait for the confirmation. What was not confirmed is published again under the
         same id, for a message twice is better than none."""
-        message = Message(token=context.token, task=context.task, values=values)
+        message = Message(token=context.token, task=context.task, values=values, slot=slot_words(context))
         try:
             async with asyncio.timeout(self._timeout.total_seconds()):
                 connection = await self._clients.get(self._broker)

@@ -17,7 +17,7 @@ from mainspring.targets.argv import Argv
 from mainspring.targets.command import Ended, Order, run_program
 from mainspring.targets.keep import as_text, valid_keep
 from mainspring.targets.limits import Limits
-from mainspring.targets.task import Result
+from mainspring.targets.task import Result, slot_words
 
 _PLATFORM: str = sys.platform
 _SHORTEST, _LONGEST_GRACE = timedelta(milliseconds=1), timedelta(minutes=5)
@@ -84,6 +84,7 @@ class ShellTarget:
                 "MAINSPRING_JOB_ID": str(context.job_id),
                 "MAINSPRING_JOB_ATTEMPT": str(context.attempt),
                 "MAINSPRING_JOB_TOKEN": context.token,
+                **{f"MAINSPRING_{name.upper()}": word for name, word in slot_words(context).items()},
             },
             limits=self._limits.given(),
             uid=uid,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
 from inspect import Parameter
 from typing import Any, Protocol
 
@@ -59,6 +60,22 @@ class TargetTask(AsyncContextTask[..., Result]):
     def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         super().check(args, kwargs)
         self.target.check(kwargs)
+
+
+def slot_words(context: Context) -> dict[str, str]:
+    """What the job stands for, in words for the other side; nothing for a job put in by hand."""
+    slot, period = context.slot, context.period
+    if slot is None:
+        return {}
+    found: dict[str, datetime | None] = {"slot": slot}
+    if period is not None:
+        found |= {
+            "previous_slot": period.previous,
+            "period_start": period.start,
+            "missed_since": period.since,
+        }
+    words = {name: at.isoformat() for name, at in found.items() if at is not None}
+    return words | ({"missed": str(period.missed)} if period is not None and period.missed else {})
 
 
 def _handler(target: Target) -> Callable[..., Running]:

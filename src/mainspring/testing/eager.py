@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, NoReturn, cast
 
 from mainspring.app import Mainspring
@@ -20,26 +21,36 @@ from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
+from mainspring.model.schedule import Period
 from mainspring.store.ports import ReportStore
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps
+from mainspring.testing.switch import TESTING_ID, valid_id
 from mainspring.testing.watch import Watch
 
 __tracebackhide__ = True  # see harness.py
 
 
 @contextmanager
-def eager(app: Mainspring, *, events: Mapping[str, object] | None = None) -> Iterator[None]:
+def eager(
+    app: Mainspring,
+    *,
+    events: Mapping[str, object] | None = None,
+    database_id: str = TESTING_ID,
+    period: Period | None = None,
+) -> Iterator[None]:
     """While this lasts, nothing of the app is stored: `enqueue` and its kin call the handler with
     arguments that have been to JSON and back, and return when it has returned. Steps are called each time, a
     sleep takes no time, and a wait finds what is among the `events` or was sent before; if nothing was, its
     timeout is over at once.
 
     That tests handlers and what is passed to them. It tests no retry, delay, queue, priority,
-    schedule or transaction, and not that the caller can go on before the job has run.
+    schedule or transaction, and not that the caller can go on before the job has run. `database_id` is part
+    of `ctx.token`, as with a Harness. With a `period` the jobs are as if a schedule had made them for its
+    slot.
     """
-    mode = _Eager(app, EagerEvents(events or {}))
+    mode = _Eager(app, EagerEvents(events or {}), valid_id(database_id), period)
     # In the way of the methods: an app that is not in this mode does not even ask.
     names = ("enqueue", "aenqueue", "send_event", "asend_event")
     vars(app).update({name: getattr(mode, name) for name in names})
@@ -48,6 +59,11 @@ def eager(app: Mainspring, *, events: Mapping[str, object] | None = None) -> Ite
     finally:
         for name in names:
             del vars(app)[name]
+
+
+async def _never(claim: Claim) -> bool:
+    """Nothing is a suspect here."""
+    return True
 
 
 class _NoEffects(RunEffects):
@@ -99,8 +115,8 @@ class _Run:
 class _Eager:
     """A sender that keeps nothing."""
 
-    def __init__(self, app: Mainspring, events: EagerEvents) -> None:
-        self._app, self._events = app, events
+    def __init__(self, app: Mainspring, events: EagerEvents, database_id: str, period: Period | None) -> None:
+        self._app, self._events, self._database_id, self._of = app, events, database_id, period
         self._ids = itertools.count(1)
 
     def send_event(
@@ -134,7 +150,15 @@ class _Eager:
         # Nobody asks this journal to write: what is reported here is kept nowhere.
         journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        executor = Executor(1, journal, self._effects, result_bytes=largest, places=places)
+        executor = Executor(
+            1,
+            journal,
+            self._effects,
+            result_bytes=largest,
+            begin=_never,
+            places=places,
+            periods=self._period,
+        )
         run = _Run()
         try:
             outcome = await executor.run(watch.registry.get(job.task), self._claim(job, job_id), stop=run)
@@ -146,6 +170,9 @@ class _Eager:
         if isinstance(outcome, Started):
             raise UsageError(f"{job.task}: no workflows in eager mode, which stores nothing; use a Harness")
         return JobHandle(id=job_id, task=job.task, queue=job.queue)
+
+    async def _period(self, schedule_id: int, slot: datetime) -> Period:
+        return self._of or Period(end=slot)
 
     def _effects(self, claim: Claim, run: Stop) -> RunEffects:
         return _NoEffects(claim, run, self._app, self._events)
@@ -163,4 +190,7 @@ class _Eager:
             max_attempts=job.max_attempts,
             run_at=now,
             enqueued_at=now,
+            schedule_id=None if self._of is None else 1,
+            slot_at=None if self._of is None else self._of.end,
+            database_id=self._database_id,
         )

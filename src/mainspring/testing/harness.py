@@ -23,7 +23,7 @@ from mainspring.testing.clock import START, ManualClock
 from mainspring.testing.enqueued import Enqueued, Wanted, complaint, enqueued
 from mainspring.testing.floor import Floor
 from mainspring.testing.pages import every_dead, every_job, next_moment
-from mainspring.testing.switch import switched
+from mainspring.testing.switch import TESTING_ID, switched, valid_id
 from mainspring.testing.watch import Ran, Watch
 
 T = TypeVar("T")
@@ -50,9 +50,20 @@ class Harness:
     With `errors="raise"` what a handler raises is raised in the test, once its run is on record; with
     `"collect"` it is kept for `failures()`. The same calls work in tests that are coroutines; those
     that run jobs are awaited there: `arun_until_idle`, `arun_one`, `arun_for`.
+
+    The database has the same id in every test, so that `ctx.token` is the same in every run of a test. A
+    test that calls a service which remembers tokens wants one of its own: `database_id=str(uuid4())`.
     """
 
-    def __init__(self, app: Mainspring, *, start: datetime = START, errors: str = RAISE) -> None:
+    def __init__(
+        self,
+        app: Mainspring,
+        *,
+        start: datetime = START,
+        errors: str = RAISE,
+        database_id: str = TESTING_ID,
+    ) -> None:
+        self._database_id = valid_id(database_id)
         self.app = app
         self.clock = ManualClock(start)
         self._errors = _valid_errors(errors)
@@ -70,7 +81,7 @@ class Harness:
             self._aside = stack.enter_context(ThreadPoolExecutor(1, "mainspring-testing"))
             stack.callback(self._close_loop)
             stack.callback(self._ask, self._store.close)
-            self._ask(self._store.migrate)
+            self._ask(self._prepare)
             stack.enter_context(switched(self.app, self._store, clock=self.clock, entropy=SeededEntropy()))
             stack.callback(self._leave_floor)
             self._ask(self._write_schedules)
@@ -217,6 +228,10 @@ class Harness:
         if self._floor is not None:
             self._floor[1].close()
             self._floor = None
+
+    async def _prepare(self) -> None:
+        await self._store.migrate()
+        await self._store.change_identity(self._database_id, force=True, at=self.clock.stamp())
 
     async def _write_schedules(self) -> None:
         names = tuple(self.app.registry.schedules)

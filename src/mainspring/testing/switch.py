@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,12 @@ from mainspring.app import Mainspring
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, DatabaseConfig, Settings
 from mainspring.entropy import Entropy
+from mainspring.errors import InvalidArgument
 from mainspring.store.ports import Store
 from mainspring.sync import Portal
+
+TESTING_ID = "00000000-0000-4000-8000-000000000000"
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 ORIGIN = "mainspring.testing"
 _REPLACED = ("clock", "entropy", "_settings", "_origins", "_portal", "_stores", "_in_memory")
@@ -36,3 +41,10 @@ def switched(app: Mainspring, store: Store, *, clock: Clock, entropy: Entropy) -
         app.close()
         for name, value in kept.items():
             setattr(app, name, value)
+
+
+def valid_id(given: object) -> str:
+    """A database's id, as a test gave it."""
+    if not isinstance(given, str) or not _UUID.fullmatch(given):
+        raise InvalidArgument("database_id", given, "a UUID, as str(uuid.uuid4()) makes one")
+    return given

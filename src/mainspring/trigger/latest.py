@@ -1,12 +1,23 @@
-"""The newest slot that has passed, found without walking through those before it."""
+"""The newest slot that has passed, found without walking through those before it; what a slot stands for."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from mainspring.model.schedule import Period
 from mainspring.trigger.base import Trigger
+from mainspring.trigger.bounded import Bounded
+from mainspring.trigger.interval import Every
+from mainspring.trigger.rolled import is_skipped
 
 _SECOND = timedelta(seconds=1)
+_INSTANT = timedelta(microseconds=1)
+_STRIDE = timedelta(hours=12)
+_FURTHEST = timedelta(days=366)
+"""How far back a slot is looked for that no calendar leaves out."""
+_LONGEST = timedelta(days=36525)
+MOST_COUNTED = 10_000
+"""So many slots of a calendar are counted one by one; those of an interval are computed, however many."""
 
 
 def latest(trigger: Trigger, first: datetime, now: datetime) -> datetime:
@@ -39,3 +50,74 @@ def _leap_back(trigger: Trigger, first: datetime, now: datetime) -> tuple[dateti
         high = now - leap
         leap *= 2
     return first, high
+
+
+def newest_kept(trigger: Trigger, first: datetime, newest: datetime) -> datetime | None:
+    """The newest slot, not after this one, that no calendar takes away: Friday's run must not be lost over a
+    weekend."""
+    low, high = newest, newest
+    while is_skipped(trigger, low):
+        high = low
+        if low == first or newest - low > _FURTHEST:
+            return None
+        low = latest(trigger, first, max(low - _STRIDE, first))
+    while (following := trigger.next_after(low)) is not None and following < high:
+        middle = latest(trigger, low, low + (high - low) / 2)
+        middle = following if middle == low else middle
+        low, high = (low, middle) if is_skipped(trigger, middle) else (middle, high)
+    return low
+
+
+def previous(trigger: Trigger, slot: datetime) -> datetime | None:
+    """The slot before this one, but for those that a calendar leaves out; None where there is none."""
+    if isinstance(trigger, Every):
+        return slot - trigger.period
+    following = trigger.next_after(slot)
+    leap = _SECOND if following is None else following - slot
+    while leap < _LONGEST:
+        first = trigger.next_after(slot - leap)
+        if first is not None and first < slot:
+            newest = latest(trigger, first, slot - _INSTANT)
+            if not is_skipped(trigger, newest):
+                return newest
+            kept = newest_kept(trigger, trigger.next_after(newest - _FURTHEST) or newest, newest)
+            return None if kept is None or is_skipped(trigger, kept) else kept
+        leap *= 2
+    return None
+
+
+def counted(trigger: Trigger, first: datetime, end: datetime) -> tuple[int, bool]:
+    """How many slots there are from `first`, which is one, to before `end`, but for those that a calendar
+    leaves out; and whether there may be more."""
+    plain = trigger.trigger if isinstance(trigger, Bounded) else trigger
+    if isinstance(plain, Every):
+        return -((first - end) // plain.period), False
+    count, walked, slot = 0, 0, first
+    while slot < end and walked < MOST_COUNTED:
+        count, walked = count + (not is_skipped(trigger, slot)), walked + 1
+        following = trigger.next_after(slot)
+        if following is None:
+            break
+        slot = following
+    return count, slot < end and walked == MOST_COUNTED
+
+
+def period(
+    trigger: Trigger, slot: datetime, *, since: datetime | None = None, backfill: bool = False
+) -> Period:
+    """What the job of this slot stands for, which missed slots from `since` on were combined into."""
+    before = previous(trigger, slot)
+    if since is not None and trigger.next_after(since - _INSTANT) != since:
+        since = trigger.next_after(since)  # from when the schedule was made or resumed, which was no slot
+    if since is None or since >= slot:
+        return Period(end=slot, start=before, previous=before, backfill=backfill)
+    missed, at_least = counted(trigger, since, slot)
+    return Period(
+        end=slot,
+        start=previous(trigger, since),
+        previous=before,
+        since=since,
+        missed=missed,
+        at_least=at_least,
+        backfill=backfill,
+    )

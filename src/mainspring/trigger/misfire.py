@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+
+import msgspec
 
 from mainspring.model.schedule import Opening, Skipped, Spec
 from mainspring.trigger.base import Trigger
-from mainspring.trigger.latest import latest
+from mainspring.trigger.latest import latest, newest_kept, previous
 from mainspring.trigger.preview import odd
 from mainspring.trigger.rolled import is_skipped
 
 LATE = timedelta(seconds=10)
 """Up to here a slot is late, not missed: it is opened for itself even if the next has passed too.
 A busy second must not cost a schedule of seconds its slots."""
-BREAKER = timedelta(days=1)
+BREAKER = 1000
+"""So many live jobs of one schedule trip the circuit breaker for its missed slots."""
 CATCH_UP_PAUSE = timedelta(milliseconds=100)
 """Between two missed slots of one spec that are opened one by one: ten a second."""
 _INSTANT = timedelta(microseconds=1)
-_STRIDE = timedelta(hours=12)
-_FURTHEST = timedelta(days=366)
 
 
-def open_spec(spec: Spec, trigger: Trigger, now: datetime, *, breaker: timedelta = BREAKER) -> Opening:
+def open_spec(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
     """Open the due slot; or, when it was missed and others after it, what the spec's policy says.
 
     Where missed slots are coalesced, the newest is opened for all of them. Where each counts, they are
-    opened one by one, but those older than the catch-up window, or than what the breaker lets through,
-    are skipped together. Nothing here loops over the time missed.
+    opened one by one, but those older than the catch-up window are opened together, and so are all of them
+    while the circuit breaker leaves them out for every schedule. Each schedule then decides for itself by
+    its own policies and state, as the statement that fires it says. Nothing here loops over the time missed.
     """
     following = spec.following_at
     if following is None and not spec.planned:
         following = trigger.next_after(spec.next_at)
     if following is None or following > now or now - spec.next_at <= LATE:
         return _single(spec, trigger, following)
-    if spec.catch_up is None:
+    if not spec.one_by_one:
         return _coalesced(spec, trigger, now)
-    return _one_by_one(spec, trigger, now, following, breaker)
+    if spec.tripped:
+        return _together(spec, trigger, now - LATE, following, Skipped.BREAKER)
+    if spec.catch_up is not None:
+        return _together(spec, trigger, now - spec.catch_up, following)
+    return _single(spec, trigger, following)
+
+
+def overdue(spec: Spec, trigger: Trigger | None, now: datetime) -> Iterator[Opening]:
+    """Everything of it that is due and not opened, in order: what passes at this moment would open one after
+    the other. Without a trigger, which this version cannot read, what was computed ahead is all there is."""
+    while spec.next_at <= now:
+        opening = _ahead(spec) if trigger is None else open_spec(spec, trigger, now)
+        yield opening
+        if opening.next_at is None:
+            return
+        spec = msgspec.structs.replace(spec, next_at=opening.next_at, following_at=None, planned=False)
+
+
+def _ahead(spec: Spec) -> Opening:
+    return Opening(
+        spec_id=spec.id, expected=spec.next_at, slot_at=spec.next_at, since=None, next_at=spec.following_at
+    )
 
 
 def _single(spec: Spec, trigger: Trigger, following: datetime | None) -> Opening:
@@ -45,39 +69,22 @@ def _single(spec: Spec, trigger: Trigger, following: datetime | None) -> Opening
 
 def _coalesced(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
     newest = latest(trigger, spec.next_at, now)
-    kept = _newest_kept(trigger, spec.next_at, newest)
+    kept = newest_kept(trigger, spec.next_at, newest)
     slot = newest if kept is None else kept
     since = spec.next_at if slot > spec.next_at else None
     skip = Skipped.CALENDAR if kept is None else None
     return _opening(spec, trigger, slot, since, trigger.next_after(slot), skip)
 
 
-def _newest_kept(trigger: Trigger, first: datetime, newest: datetime) -> datetime | None:
-    """The newest slot that no calendar takes away: Friday's run must not be lost over a weekend."""
-    low, high = newest, newest
-    while is_skipped(trigger, low):
-        high = low
-        if low == first or newest - low > _FURTHEST:
-            return None
-        low = latest(trigger, first, max(low - _STRIDE, first))
-    while (following := trigger.next_after(low)) is not None and following < high:
-        middle = latest(trigger, low, low + (high - low) / 2)
-        middle = following if middle == low else middle
-        low, high = (low, middle) if is_skipped(trigger, middle) else (middle, high)
-    return low
-
-
-def _one_by_one(
-    spec: Spec, trigger: Trigger, now: datetime, following: datetime, breaker: timedelta
+def _together(
+    spec: Spec, trigger: Trigger, oldest: datetime, following: datetime, skip: Skipped | None = None
 ) -> Opening:
-    window = spec.catch_up if spec.catch_up is not None else breaker
-    oldest = now - min(window, breaker)
+    """All slots before `oldest`; the due one alone where it is none of them."""
     if spec.next_at >= oldest:
         return _single(spec, trigger, following)
     last = latest(trigger, spec.next_at, oldest - _INSTANT)
     since = spec.next_at if last > spec.next_at else None
-    reason = Skipped.BREAKER if breaker < window else Skipped.MISFIRE
-    return _opening(spec, trigger, last, since, trigger.next_after(last), reason)
+    return _opening(spec, trigger, last, since, trigger.next_after(last), skip)
 
 
 def _opening(
@@ -96,4 +103,6 @@ def _opening(
         next_at=following,
         skip=skip,
         note=odd(trigger, slot),
+        # Of combined slots there is more to say: it is looked up by the jobs that ask.
+        previous=None if since is not None or skip else spec.last_at or previous(trigger, slot),
     )

@@ -12,6 +12,7 @@ from mainspring.trigger.zones import zone
 
 _NIGHT = timedelta(hours=26)
 """Changes of the clocks further away than this have nothing to do with a slot; Apia once left out a day."""
+_SAMPLED, _SAMPLE, _SAMPLES = datetime(2026, 1, 5, tzinfo=UTC) - timedelta.resolution, timedelta(days=8), 4
 SHIFTED, FIRST, SECOND = "gap: shifted", "fold: first", "fold: second"
 
 
@@ -43,6 +44,19 @@ def fires(trigger: Trigger, after: datetime, count: int, tz: str) -> list[Fire]:
         found.append(Fire(at=slot, local=local, note=_note(trigger, slot, local)))
         slot = trigger.next_after(slot)
     return found
+
+
+def shortest_gap(trigger: Trigger) -> timedelta:
+    """The shortest time between some slots of this trigger that follow each other, always of the same ones;
+    years where it has one slot or none."""
+    slot = trigger.next_after(_SAMPLED)
+    until, shortest = (slot or _SAMPLED) + _SAMPLE, timedelta.max
+    for _ in range(_SAMPLES):
+        following = None if slot is None or slot > until else trigger.next_after(slot)
+        if slot is None or following is None:
+            break
+        shortest, slot = min(shortest, following - slot), following
+    return shortest
 
 
 def odd(trigger: Trigger, slot: datetime) -> str | None:

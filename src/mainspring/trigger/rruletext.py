@@ -178,7 +178,7 @@ def _whole(text: str, parts: dict[str, str], name: str, most: int) -> int | None
     if name not in parts:
         return None
     value = parts[name]
-    if not _NUMBER.fullmatch(value) or not 1 <= int(value) <= most:
+    if not value.isdigit() or not _NUMBER.fullmatch(value) or not 1 <= int(value) <= most:
         raise _refused(text, f"{name} from 1 to {most}")
     return int(value)
 

@@ -19,11 +19,12 @@ from mainspring.version import __version__
 from mainspring.web import api, pages, probes
 from mainspring.web.access import doors
 from mainspring.web.access.identity import Identify
-from mainspring.web.desk import Desk
+from mainspring.web.desk import Desk, desk_of
 from mainspring.web.frame.assets import Assets
 from mainspring.web.guarded import identified
 from mainspring.web.live import Live
 from mainspring.web.pages.route import is_for_people, trouble
+from mainspring.web.privacy import redaction_of
 from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
 from mainspring.web.routes import guard_of
 from mainspring.web.wire.bounds import LARGEST_BODY, Bounds
@@ -44,7 +45,8 @@ class Door(FastAPI):
         desk: Desk = self.state.desk
         inside = super().build_middleware_stack()
         bounded = Bounds(inside, desk.app.clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts)
-        return SecurityHeaders(LastResort(bounded, desk.app.entropy))
+        last = LastResort(bounded, desk.app.entropy)
+        return SecurityHeaders(last, public_url=lambda: desk.app.settings.server.public_url)
 
 
 def create_app(
@@ -56,7 +58,16 @@ def create_app(
 ) -> Door:
     """The API and the dashboard of an app. `hosts`, where given, are the names it goes by; `largest` is what
     a body may have."""
-    web = Door(title="Mainspring", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    # Nor redirects to the same path with or without a slash: they answer before anybody has signed in, and
+    # lead to whatever host the request named.
+    web = Door(
+        title="Mainspring",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     web.hosts, web.largest = frozenset(each.lower() for each in hosts), largest
     web.state.desk = Desk(app)
     web.state.identify = tuple(identify)
@@ -85,7 +96,7 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
         except (Problem, MainspringError) as refused:
             error = refused
         if is_for_people(request):
-            return trouble(request, as_problem(error))
+            return trouble(request, as_problem(error, redaction_of(desk_of(request))))
     return await on_problem(request, error)
 
 

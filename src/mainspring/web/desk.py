@@ -8,10 +8,16 @@ from fastapi import Depends, Request
 
 from mainspring.app import Mainspring
 from mainspring.clock import Clock
+from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.ops.commands import Commands
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
 from mainspring.store.ports import Store
+from mainspring.store.timed import timed
+from mainspring.telemetry import StoreRecovered, StoreTrouble
+from mainspring.waiting import NOW
+
+NAME = "server"
 
 
 class Desk:
@@ -19,6 +25,9 @@ class Desk:
 
     def __init__(self, app: Mainspring) -> None:
         self.app = app
+        self._store: Store | None = None
+        self._watched: Store | None = None
+        self._away = False
 
     @property
     def clock(self) -> Clock:
@@ -26,8 +35,30 @@ class Desk:
         return self.app.clock
 
     async def store(self) -> Store:
-        """The app's, opened at the first call; raises StoreUnavailable while the database is away."""
-        return await self.app.store()
+        """The app's, opened at the first call; raises StoreUnavailable while the database is away. An outage
+        is told as other processes tell theirs."""
+        try:
+            store = await self.app.store()
+        except StoreUnavailable as error:
+            self.noticed(error)
+            raise
+        if store is not self._store:
+            self._store, self._watched = store, timed(store, self.clock, self._called)
+        assert self._watched is not None  # noqa: S101 - set with the store
+        return self._watched
+
+    def noticed(self, error: BaseException) -> None:
+        """A request met this error: if the store is away, that is told."""
+        if isinstance(error, StoreUnavailable | AnswerLost):
+            self._away = True
+            self.app.telemetry.emit(StoreTrouble.of(NAME, error, NOW))
+
+    def _called(self, call: str, seconds: float, *, error: BaseException | None) -> None:
+        if error is not None:
+            self.noticed(error)
+        elif self._away:
+            self._away = False
+            self.app.telemetry.emit(StoreRecovered(loop=NAME))
 
     async def queries(self) -> Queries:
         """What operators ask."""

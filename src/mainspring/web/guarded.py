@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole, Actor
+from mainspring.store.unreadable import looked
 from mainspring.web.access.csrf import CrossSite, refuse_others
 from mainspring.web.access.gate import acts_of, address_of
 from mainspring.web.access.recording import recorded, target_of
-from mainspring.web.problems import Forbidden, Unauthorized
+from mainspring.web.desk import desk_of
+from mainspring.web.problems import Forbidden, Problem, Unauthorized
 from mainspring.web.routes import Guard, guard_of
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
@@ -37,10 +43,22 @@ class GuardedRoute(APIRoute):
                 raise Unauthorized
             await _let_in(request, guard, guard.role, actor)
             if guard.act is None:
-                return await handle(request)
+                return await _read(request, handle)
             return await recorded(request, guard.act, actor, handle)
 
         return guarded
+
+
+async def _read(request: Request, handle: Handler) -> Response:
+    """The handler's answer; where it met rows that cannot be read, without them."""
+    try:
+        return await handle(request)
+    except (Problem, HTTPException, RequestValidationError):
+        raise
+    except Exception as error:
+        if request.method != "GET" or not await looked(await desk_of(request).app.store(), error):
+            raise
+    return await handle(request)
 
 
 async def identified(request: Request) -> Actor | None:

@@ -15,6 +15,7 @@ from mainspring.errors import MainspringError, NotFound, StoreError
 from mainspring.model.access import Actor
 from mainspring.waiting import until
 from mainspring.web.desk import Desk
+from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.topics import Topic
 
@@ -36,21 +37,22 @@ class Live:
         self._closed = asyncio.Event()
         self._listeners: set[Listener] = set()
 
-    def room_for(self, actor: Actor) -> None:
-        """Raises where there are too many streams, of this one or in all."""
+    def seat(self, actor: Actor) -> Seat:
+        """A place for one stream, taken at once: whoever asks next finds it taken, though nothing has been
+        sent yet. Raises where there are too many streams, of this one or in all."""
         if self._by_name[actor.name] >= MOST_OF_ONE:
             raise Problem(
                 429, "too_many", f"at most {MOST_OF_ONE} streams for each", headers={"Retry-After": "5"}
             )
         if self._by_name.total() >= MOST_STREAMS or self._closed.is_set():
             raise Problem(503, "too_many", f"at most {MOST_STREAMS} streams", headers={"Retry-After": "5"})
+        return Seat(self._by_name, actor.name)
 
     async def stream(
-        self, actor: Actor, topics: Sequence[Topic], still: Recheck, *, keep_alive: timedelta = KEEP_ALIVE
+        self, seat: Seat, topics: Sequence[Topic], still: Recheck, *, keep_alive: timedelta = KEEP_ALIVE
     ) -> AsyncIterator[bytes]:
         """Events until the listener goes, we close, or it may not listen any more."""
         listener = Listener(self)
-        self._by_name[actor.name] += 1
         self._listeners.add(listener)
         try:
             for topic in topics:
@@ -72,7 +74,7 @@ class Live:
                     yield b": still here\n\n"
         finally:
             self._listeners.discard(listener)
-            self._by_name[actor.name] -= 1
+            seat.leave()
             for topic in topics:
                 self._left(topic, listener)
 
@@ -96,6 +98,21 @@ class Live:
         channel = self._channels.get(topic.name)
         if channel is not None and not channel.leave(listener):
             del self._channels[topic.name]
+
+
+class Seat:
+    """A place for one stream of somebody. It is left once, however often somebody says so."""
+
+    def __init__(self, taken: Counter[str], name: str) -> None:
+        self._taken, self._name, self._is_taken = taken, name, True
+        taken[name] += 1
+
+    def leave(self) -> None:
+        """For others."""
+        if self._is_taken:
+            self._is_taken = False
+            self._taken[self._name] -= 1
+            self._taken += Counter()  # names that have none are forgotten
 
 
 class Listener:
@@ -147,7 +164,7 @@ class _Channel:
 
     async def _looked(self) -> bytes:
         try:
-            view = msgspec.json.encode(await self._topic.look(self._desk))
+            view = msgspec.json.encode(private(self._desk, await self._topic.look(self._desk)))
         except NotFound as gone:
             return _event("gone", msgspec.json.encode({"topic": self._topic.name, "detail": str(gone)}))
         except StoreError:

@@ -1,18 +1,71 @@
-"""Payloads as people may see them: without secrets."""
+"""What anybody is shown, without secrets: every text and every value, unless this page says otherwise.
+
+It stands at the two ends where answers are made: JSON (every route of the API, and the streams) and pages
+(`frame/rendering.py`). What a handler puts into an answer goes through here whatever its name is, so that a
+new field is hidden too. All roles are shown the same: who must see what is stored asks the database.
+"""
 
 from __future__ import annotations
 
-from mainspring.ops.access.redact import Redaction
-from mainspring.ops.views import View
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from mainspring.declare.names import is_name
+from mainspring.ops.access.redact import HIDDEN, NAMES, Redaction
 from mainspring.web.access.gate import redaction
 from mainspring.web.desk import Desk
 
-_VALUES = frozenset(
-    ("args", "kwargs", "payload", "result", "params", "inputs", "output", "before", "was", "now", "trigger")
-)
-"""Where users' values are."""
-_TEXTS = frozenset(("message", "traceback", "log", "error", "line", "sentence"))
-"""Where words are that may tell of them."""
+EXEMPT: Mapping[str, str] = {
+    "next": "a cursor of ours, which has to come back letter for letter",
+    "secret": "the token that this very request made: it is told this once",
+}
+"""Fields whose text is shown whatever it is, and why."""
+OURS = frozenset((
+    *("items", "runs", "errors", "error", "failure", "failures", "progress", "before", "jobs", "letter"),
+    *("slots", "schedule", "schedules", "last", "next", "at", "fires", "differences", "peaks", "window"),
+    *("nodes", "node", "edges", "timeline", "attempts", "acts", "lost", "counts", "backfill", "thresholds"),
+    *("queues", "tasks", "parents", "leases", "troubles", "findings", "notes", "overdue"),
+))  # fmt: skip
+"""Fields that hold objects, or lists, of ours. Whatever else has an inside is a user's value: nothing in it
+is exempt, and a key that names a secret hides all that it holds."""
+
+
+class Plain(str):
+    """Text that a page shows as it is: a name, what the same request said, or what has been through here."""
+
+    __slots__ = ()
+
+
+def shown_name(text: str) -> str:
+    """A name, to be shown as it is; any other text stays what it was."""
+    return Plain(text) if is_name(text) else text
+
+
+class Answer(Response):
+    """What a handler of the API answers. It has no body before its route has taken the secrets out."""
+
+    media_type = "application/json"
+
+    def __init__(self, view: object, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(None, status, headers)
+        self._view = view
+
+    def told(self, desk: Desk) -> Response:
+        """As it is sent."""
+        body = msgspec.json.encode(private(desk, self._view))
+        told = Response(body, self.status_code, media_type=self.media_type)
+        told.raw_headers += [each for each in self.raw_headers if each[0] not in _OF_A_BODY]
+        return told
+
+
+class Public(Response):
+    """What says nothing of anything stored, such as the document of the API."""
+
+
+_OF_A_BODY = (b"content-length", b"content-type")
 
 
 def redaction_of(desk: Desk) -> Redaction:
@@ -20,22 +73,32 @@ def redaction_of(desk: Desk) -> Redaction:
     return redaction(desk.app.settings.privacy.redact)
 
 
-def private(desk: Desk, view: View) -> View:
-    """A view without the secrets of its payloads."""
-    return _walk(redaction_of(desk), view)
+def private(desk: Desk, view: object) -> object:
+    """An answer of ours without the secrets in it."""
+    hide = redaction_of(desk)
+    # Whatever it is made of: what is left are objects, lists and what JSON has.
+    made = msgspec.to_builtins(view, str_keys=True)
+    if isinstance(made, Mapping):
+        return _object(hide, made)
+    return _field(hide, "items", made)
 
 
-def _walk(hide: Redaction, view: View) -> View:
-    shown: View = {}
-    for name, value in view.items():
-        if name in _VALUES:
-            shown[name] = hide.payload(value)
-        elif isinstance(value, str):
-            shown[name] = hide.text(value) if name in _TEXTS else value
-        elif isinstance(value, dict):
-            shown[name] = _walk(hide, value)
-        elif isinstance(value, list):
-            shown[name] = [_walk(hide, each) if isinstance(each, dict) else each for each in value]
-        else:
-            shown[name] = value
-    return shown
+def _object(hide: Redaction, view: Mapping[str, Any]) -> dict[str, object]:
+    return {name: _field(hide, name, value) for name, value in view.items()}
+
+
+def _field(hide: Redaction, name: str, value: object) -> object:
+    if isinstance(value, str):
+        if name in EXEMPT or (name in NAMES and is_name(value)):
+            return value
+        return HIDDEN if hide.is_secret(name) else hide.text(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value  # numbers of ours, such as the token of a lease; users' are inside of something
+    if name in OURS:
+        if isinstance(value, Mapping):
+            return _object(hide, value)
+        if isinstance(value, list | tuple):
+            return [_field(hide, name, each) for each in value]
+    if hide.is_secret(name):
+        return HIDDEN
+    return hide.payload(value)

@@ -16,6 +16,7 @@ from mainspring.errors import (
     InvalidConfig,
     KeyReused,
     MainspringError,
+    MoreThanOwn,
     NotFound,
     Outdated,
     SchemaMismatch,
@@ -26,6 +27,9 @@ from mainspring.errors import (
     shown,
 )
 from mainspring.model.access import AccessRole
+from mainspring.ops.access.redact import HIDDEN, Redaction
+from mainspring.web.desk import desk_of
+from mainspring.web.privacy import redaction_of
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_TOLD = 20
@@ -66,18 +70,21 @@ class Forbidden(Problem):
         super().__init__(403, "forbidden", f"needs the role {role.value} and a token whose scopes reach here")
 
 
-def problem_of(error: MainspringError) -> Problem:
-    """What an error of ours becomes."""
+def problem_of(error: MainspringError, hide: Redaction) -> Problem:
+    """What an error of ours becomes, without the secrets that it may quote."""
+    if isinstance(error, InvalidArgument | InvalidConfig):
+        got = HIDDEN if hide.is_secret(error.field) else hide.text(shown(error.got))
+        # Not hidden as a whole: `token: expected 3 to 9 letters` tells no token.
+        detail = f"{error.field}: expected {error.expected}, got {got}"
+        status, code = (403, "forbidden") if isinstance(error, MoreThanOwn) else (422, "invalid")
+        return Problem(status, code, detail, field=error.field, got=got, expected=error.expected)
+    problem = _problem_of(error)
+    problem.detail = hide.text(problem.detail)
+    return problem
+
+
+def _problem_of(error: MainspringError) -> Problem:
     match error:
-        case InvalidArgument() | InvalidConfig():
-            return Problem(
-                422,
-                "invalid",
-                str(error),
-                field=error.field,
-                got=shown(error.got),
-                expected=error.expected,
-            )
         case NotFound():
             return Problem(404, "not_found", str(error))
         case DuplicateJob():
@@ -113,9 +120,9 @@ def _store_problem(error: MainspringError) -> Problem:
             return Problem(409, "refused", str(error))
 
 
-def validation_problem(error: RequestValidationError) -> Problem:
+def validation_problem(error: RequestValidationError, hide: Redaction) -> Problem:
     """What FastAPI says of parameters and bodies, in our words. A path that cannot be is not found."""
-    told = [_told(each) for each in error.errors()[:_MOST_TOLD]]
+    told = [_told(each, hide) for each in error.errors()[:_MOST_TOLD]]
     if any(each.get("loc", ("",))[0] == "path" for each in error.errors()):
         return Problem(404, "not_found", "there is nothing at this path")
     first = told[0]
@@ -130,10 +137,12 @@ def validation_problem(error: RequestValidationError) -> Problem:
     )
 
 
-def _told(error: dict[str, Any]) -> dict[str, str]:
+def _told(error: dict[str, Any], hide: Redaction) -> dict[str, str]:
     place = [str(each) for each in error["loc"][1:]] or [str(error["loc"][0])]
     kind: str = error["type"]
-    got = "nothing" if kind == "missing" else shown(error.get("input"))
+    got = "nothing" if kind == "missing" else hide.text(shown(error.get("input")))
+    if kind != "missing" and hide.is_secret(place[-1]):
+        got = HIDDEN
     return {"code": _code(kind), "field": ".".join(place)[:200], "got": got, "expected": _expected(error)}
 
 
@@ -173,15 +182,15 @@ def problem_response(problem: Problem) -> Response:
     return JSONResponse(problem.body(), problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
 
 
-def as_problem(error: Exception) -> Problem:
+def as_problem(error: Exception, hide: Redaction) -> Problem:
     """Any of the errors that have an answer."""
     match error:
         case Problem():
             return error
         case MainspringError():
-            return problem_of(error)
+            return problem_of(error, hide)
         case RequestValidationError():
-            return validation_problem(error)
+            return validation_problem(error, hide)
         case HTTPException():
             return http_problem(error)
         case _:
@@ -190,4 +199,5 @@ def as_problem(error: Exception) -> Problem:
 
 async def on_problem(request: Request, error: Exception) -> Response:
     """Handler of all of them, for FastAPI."""
-    return problem_response(as_problem(error))
+    desk_of(request).noticed(error)
+    return problem_response(as_problem(error, redaction_of(desk_of(request))))

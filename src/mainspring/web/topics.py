@@ -16,7 +16,6 @@ from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import workflow_json
 from mainspring.trigger.misfire import LATE
 from mainspring.web.desk import Desk
-from mainspring.web.privacy import private
 
 Look = Callable[[Desk], Awaitable[View]]
 LARGEST_ID = 2**63 - 1
@@ -61,7 +60,7 @@ async def _workers(desk: Desk) -> View:
 
 async def _dead(desk: Desk) -> View:
     found = await (await desk.queries()).dead_groups(DeadFilter(limit=GROUPS))
-    return private(desk, {"items": [dead_group_view(each) for each in found]})
+    return {"items": [dead_group_view(each) for each in found]}
 
 
 async def _schedules(desk: Desk) -> View:
@@ -93,12 +92,12 @@ async def _overview(desk: Desk) -> View:
 
 def _one(kind: str, number: int) -> Topic:
     async def job(desk: Desk) -> View:
-        return private(desk, job_detail(await (await desk.queries()).job(number)))
+        return job_detail(await (await desk.queries()).job(number))
 
     async def workflow(desk: Desk) -> View:
         found = await WorkflowQueries(await desk.store(), desk.clock).workflow(number)
         # The moment of the look is no news.
-        return private(desk, {**workflow_json(found), "as_of": None})
+        return {**workflow_json(found), "as_of": None}
 
     look = job if kind == "job" else workflow
     return Topic(name=f"{kind}/{number}", noun=f"{kind}s", look=look)
@@ -108,8 +107,7 @@ def _schedule(name: str) -> Topic:
     async def schedule(desk: Desk) -> View:
         found = await (await desk.queries()).schedule(name)
         slots = [slot_view(each) for each in found.slots]
-        view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
-        return private(desk, view)
+        return {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
 
     return Topic(name=f"schedule/{name}", noun="schedules", look=schedule)
 

@@ -21,6 +21,7 @@ import msgspec
 from mainspring.declare.payload import LARGEST_RESULT
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
+from mainspring.model.schedule import Period
 from mainspring.model.value import Value
 
 LARGEST = 20 * 1024 * 1024
@@ -55,6 +56,8 @@ class Run(Value, frozen=True, kw_only=True, tag=True):
     memory: int | None = None
     processes: int | None = None
     result_bytes: int = LARGEST_RESULT
+    period: Period | None = None
+    """What the job of a slot stands for."""
 
 
 class Cancel(Value, frozen=True, kw_only=True, tag=True):

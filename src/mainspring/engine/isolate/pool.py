@@ -4,6 +4,9 @@ as good as new."""
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -20,10 +23,69 @@ from mainspring.engine.isolate.launch import Launch, function_name
 from mainspring.engine.journal import Journal
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Settled, Snoozed, Stopped, Succeeded
+from mainspring.model.schedule import Period
 
 RELEASE_WITHIN = timedelta(seconds=2)
 """The longest grace when we end a run ourselves: a worker that stops does not wait for one task."""
 _ALONE = Isolation()
+
+
+class Seats:
+    """So many runs at a time, in the order they came. The next seat that becomes free can be kept for a
+    suspect: it is not claimed before, and jobs that were claimed and wait might take every seat for ever."""
+
+    def __init__(self, size: int) -> None:
+        self.free = size
+        self._keeping = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.on_kept: Callable[[], None] = lambda: None
+        """Called when a seat is free that is kept."""
+
+    def keep(self) -> None:
+        """Give the next seat that becomes free to nobody but a suspect."""
+        self._keeping = True
+
+    def let_go(self) -> None:
+        """No suspect comes: whoever waits may have what is free."""
+        self._keeping = False
+        self._hand_on()
+
+    async def take(self, *, suspect: bool) -> None:
+        """Wait for a seat."""
+        if self.free and (suspect or not self._keeping):
+            self.free -= 1
+            if suspect:
+                self.let_go()
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if suspect:
+            self._waiting.appendleft(turn)
+        else:
+            self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # it had come already
+            else:
+                with suppress(ValueError):  # who gave back a seat has passed over it already
+                    self._waiting.remove(turn)
+            raise
+
+    def leave(self) -> None:
+        """Give a seat back."""
+        self.free += 1
+        if self._keeping:
+            self.on_kept()
+        else:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self.free and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.free -= 1
+                turn.set_result(None)
 
 
 class Pool:
@@ -34,7 +96,7 @@ class Pool:
         self._journal = journal
         self._runs: dict[tuple[int, int], Settling] = {}
         self._answers: Answers = answers or {}
-        self._free = asyncio.Semaphore(size)
+        self.seats = Seats(size)
         self._idle: list[Child] = []
         self._children: set[Child] = set()
         self._ending: set[asyncio.Task[Any]] = set()
@@ -44,12 +106,20 @@ class Pool:
         return self._launch.reaches(task)
 
     async def run(
-        self, task: Task[..., Any], claim: Claim, run: Settling, *, result_bytes: int = LARGEST_RESULT
+        self,
+        task: Task[..., Any],
+        claim: Claim,
+        run: Settling,
+        *,
+        begin: Callable[[], Awaitable[bool]],
+        result_bytes: int = LARGEST_RESULT,
+        period: Period | None = None,
     ) -> Outcome:
         """Run the job in a child and answer how it ended. A cancellation ends the child and goes on
-        its way, unless the handler ended well meanwhile."""
+        its way, unless the handler ended well meanwhile. What `begin` puts on record of a suspect is true:
+        its child is there, and is told to call the handler next."""
         try:
-            await self._free.acquire()
+            await self.seats.take(suspect=claim.suspect)
         except asyncio.CancelledError:
             return Stopped(started=False)
         try:
@@ -59,11 +129,14 @@ class Pool:
                 return Stopped(started=False)
             except ChildLost as lost:
                 return Failed(failure=lost.failure)
+            if claim.suspect and not await begin():
+                self._idle.append(child)
+                return Stopped(started=False)
             self._runs[claim.job_id, claim.fence] = run
-            return await self._run(child, task, claim, result_bytes)
+            return await self._run(child, task, claim, result_bytes, period)
         finally:
             self._runs.pop((claim.job_id, claim.fence), None)
-            self._free.release()
+            self.seats.leave()
 
     async def close(self) -> None:
         """End every child."""
@@ -84,7 +157,9 @@ class Pool:
         self._children.add(child)
         return child
 
-    async def _run(self, child: Child, task: Task[..., Any], claim: Claim, result_bytes: int) -> Outcome:
+    async def _run(
+        self, child: Child, task: Task[..., Any], claim: Claim, result_bytes: int, period: Period | None
+    ) -> Outcome:
         isolation = task.isolation or _ALONE
         order = Run(
             claim=claim,
@@ -92,6 +167,7 @@ class Pool:
             memory=isolation.memory,
             processes=isolation.processes,
             result_bytes=result_bytes,
+            period=period,
         )
         seconds = None if task.timeout is None else task.timeout.total_seconds()
         try:

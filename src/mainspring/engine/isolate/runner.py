@@ -23,6 +23,7 @@ from mainspring.declare.signature import Signature
 from mainspring.declare.task import Task
 from mainspring.engine.effects import Settling
 from mainspring.engine.executor import context_of
+from mainspring.engine.failures import is_a
 from mainspring.engine.fields import running
 from mainspring.engine.isolate.caps import capped
 from mainspring.engine.isolate.family import has_children
@@ -117,6 +118,7 @@ class Runner:
             log=RunLogger(run.claim, said, SystemClock()),
             on_progress=said.progress,
             effects=effects,
+            period=run.period,
         )
 
     async def _awaited(
@@ -184,7 +186,7 @@ def _outcome(work: Callable[[], bytes | None], retry: Retry) -> tuple[Outcome, b
 
 
 def _raised(error: BaseException, retry: Retry) -> tuple[Outcome, bool]:
-    clean = isinstance(error, Exception | Suspended) and not isinstance(error, MemoryError)
+    clean = (is_a(error, Exception) or is_a(error, Suspended)) and not is_a(error, MemoryError)
     return outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), clean
 
 

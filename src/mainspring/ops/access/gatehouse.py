@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from mainspring.clock import Clock
 from mainspring.config import AccessConfig
 from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy
-from mainspring.errors import InvalidArgument, NotFound
+from mainspring.errors import InvalidArgument, MoreThanOwn, NotFound
 from mainspring.model.access import NOUNS, AccessRole, Actor, NewSession, NewToken, Session, Token
 from mainspring.model.value import Value
 from mainspring.ops.views import View, iso
@@ -46,12 +46,17 @@ class Gatehouse:
         role: str,
         scopes: Sequence[str] = (),
         expires: Duration | None = None,
+        giver: Actor | None = None,
     ) -> Shown:
         """A token of this name; without `scopes` it reaches everything its role may, without `expires` it
-        ends when it is revoked."""
+        ends when it is revoked. A giver gives no more than they have, nor for longer; at the
+        database itself there is none."""
         valid_actor_name(name)
         kept, secret = _role(role), self._new_secret()
         now = await self._store.now(at=self._clock.stamp())
+        ends = None if expires is None else now + _lifetime(expires)
+        if giver is not None:
+            _check_giver(giver, kept, _scopes(scopes), ends, expires)
         new = NewToken(
             name=name,
             role=kept,
@@ -59,7 +64,7 @@ class Gatehouse:
             hint=secret[:HINT],
             author=author,
             scopes=_scopes(scopes),
-            expires_at=None if expires is None else now + _lifetime(expires),
+            expires_at=ends,
         )
         return Shown(token=await self._store.add_token(new, at=self._clock.stamp()), secret=secret)
 
@@ -81,7 +86,14 @@ class Gatehouse:
         token = await self._store.token(digest_of(secret), at=self._clock.stamp())
         if token is None:
             return None
-        return Actor(name=token.name, role=token.role, via="token", scopes=token.scopes, token_id=token.id)
+        return Actor(
+            name=token.name,
+            role=token.role,
+            via="token",
+            scopes=token.scopes,
+            token_id=token.id,
+            until=token.expires_at,
+        )
 
     async def sign_in(self, actor: Actor) -> str:
         """A new session; answers what its cookie says."""
@@ -110,6 +122,7 @@ class Gatehouse:
             scopes=found.scopes,
             token_id=found.token_id,
             session_id=found.id,
+            until=self._session_ends(found),
         )
 
     async def sessions(self) -> list[Session]:
@@ -124,6 +137,10 @@ class Gatehouse:
     async def end_sessions_of(self, name: str) -> int:
         """Sign somebody out everywhere; answers of how many browsers."""
         return await self._store.close_sessions(name=valid_actor_name(name), at=self._clock.stamp())
+
+    def _session_ends(self, session: Session) -> datetime:
+        longest = session.opened_at + self._settings.session_longest
+        return longest if session.token_expires_at is None else min(longest, session.token_expires_at)
 
     def _limits(self) -> dict[str, timedelta]:
         return {"idle": self._settings.session_idle, "longest": self._settings.session_longest}
@@ -191,6 +208,20 @@ def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
         if each not in NOUNS:
             raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
     return tuple(dict.fromkeys(scopes))
+
+
+def _check_giver(
+    giver: Actor, role: AccessRole, scopes: tuple[str, ...], ends: datetime | None, expires: Duration | None
+) -> None:
+    if not giver.role.includes(role):
+        raise MoreThanOwn("role", role.value, f"at most {giver.role.value}, which {giver.name} has")
+    if giver.scopes and not (scopes and set(scopes) <= set(giver.scopes)):
+        own = ", ".join(giver.scopes)
+        raise MoreThanOwn("scopes", list(scopes), f"one or more of {own}, which {giver.name} has")
+    if giver.until is not None and (ends is None or ends > giver.until):
+        raise MoreThanOwn(
+            "expires", expires, f"an end by {iso(giver.until)}, when the access of {giver.name} ends"
+        )
 
 
 def _lifetime(expires: Duration) -> timedelta:

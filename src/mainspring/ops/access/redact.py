@@ -11,7 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, TypeVar
 
+import msgspec
+
+from mainspring.declare.names import is_name
+
+T = TypeVar("T")
 HIDDEN = "[redacted]"
 CUT = "[cut]"
 DEEPEST = 64
@@ -47,16 +53,34 @@ _SPLIT = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Repeats are bounded, and of a class that the sign after them does not belong to: nothing to go back over.
-_KEY = re.compile(r"""([A-Za-z0-9_.-]{2,64})["']?[ \t]{0,4}[=:][ \t]{0,4}""")
+# Text may be written for an address (password%3Dx), or be JSON in a string of JSON (\"password\": \"x\").
+_KEY = re.compile(r"""([A-Za-z0-9_.-]{2,64})\\{0,4}(?:["']|%22|%27)?[ \t]{0,4}(?:[=:]|%3[ADad])[ \t]{0,4}""")
 _VALUE = re.compile(
-    r"""(["'])[^"'\n]{0,4096}\1?|(?:(?:Bearer|Basic|Token|Digest)[ \t]{1,4})?[^\s"',;&<>)\]}]{1,4096}""",
+    r"""\[redacted\]"""
+    r"""|"(?:[^"\\\n]|\\.){0,4096}"?|'(?:[^'\\\n]|\\.){0,4096}'?|\\{1,4}["'][^"'\\\n]{0,4096}(?:\\{1,4}["'])?"""
+    r"""|\[[^\]\n]{0,4096}\]?|\{[^}\n]{0,4096}\}?"""
+    r"""|(?:(?:Bearer|Basic|Token|Digest)[ \t]{1,4})?[^\s"',;&<>)\]}]{1,4096}""",
     re.IGNORECASE,
 )
-_SCHEME = re.compile(r"\b(Bearer|Basic)([ \t]{1,4})[A-Za-z0-9._~+/=-]{6,4096}", re.IGNORECASE)
-_USERINFO = re.compile(r"(://[^\s/:@]{0,256}):[^\s/@]{1,512}@")
+_SCHEME = re.compile(r"\b(Bearer|Basic)((?:[ \t+]|%20){1,4})[A-Za-z0-9._~+/=%-]{6,4096}", re.IGNORECASE)
+# A password may hold slashes that nobody escaped; what begins like a port and a path is none. A text that was
+# cut may have lost the @.
+_USERINFO = re.compile(
+    r"""(://[^\s/:@\[]{0,256}):(?!\d{1,5}(?:[/?#]|\Z))(?:[^\s"'<>]{1,512}(@)|[^\s"'<>@]{1,512}\Z)"""
+)
+_USERINFO_IN_ADDRESS = re.compile(r"(%3A%2F%2F[^\s%:@/&]{0,256}%3A)[^\s@/&]{1,512}?(%40|@)", re.IGNORECASE)
 _OURS = re.compile(r"\bms_[A-Za-z0-9_-]{16,128}")
-_JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{8,2048}\.[A-Za-z0-9_-]{2,4096}\.[A-Za-z0-9_-]{0,1024}")
+_JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{8,2048}\.[A-Za-z0-9_-]{2,4096}(?:\.[A-Za-z0-9_-]{0,1024})?")
 _PEM = re.compile(r"-----BEGIN ([A-Z ]{0,40}PRIVATE KEY)-----[^-]{0,16384}(?:-----END \1-----)?")
+
+
+NAMES = frozenset((
+    *("name", "names", "task", "queue", "schedule", "workflow", "step", "undoes", "source", "target"),
+    *("queues", "tasks", "parents", "overdue", "schedules"),
+))  # fmt: skip
+"""Fields of ours that hold names. A name is what other requests ask with: hidden, nothing could be done with
+it. Only text that is made like one is let pass (letters, digits and _ . : / -); the documents say that."""
+_NOTHING = frozenset(("", "null", "None", "true", "false", "True", "False"))
 
 
 class Redaction:
@@ -77,9 +101,24 @@ class Redaction:
             text = text[:LONGEST_TEXT] + CUT
         text = _PEM.sub(HIDDEN, text)
         text = _JWT.sub(HIDDEN, _OURS.sub(HIDDEN, text))
-        text = _USERINFO.sub(rf"\1:{HIDDEN}@", text)
+        text = _USERINFO.sub(rf"\1:{HIDDEN}\2", text)
+        text = _USERINFO_IN_ADDRESS.sub(rf"\1{HIDDEN}\2", text)
         text = self._pairs(text)
         return _SCHEME.sub(rf"\1\2{HIDDEN}", text)
+
+    def within(self, value: T, field: str = "") -> T:
+        """The same value of ours, in which every text is without what looks like a secret, but for names."""
+        made: Any = value
+        if isinstance(value, str) and type(value) is str:
+            made = value if field in NAMES and is_name(value) else self.text(value)
+        elif isinstance(value, msgspec.Struct):
+            kept = {name: self.within(getattr(value, name), name) for name in value.__struct_fields__}
+            made = msgspec.structs.replace(value, **kept)
+        elif isinstance(value, Mapping):
+            made = {key: self.within(each, field) for key, each in value.items()}
+        elif isinstance(value, list | tuple):
+            made = type(value)(self.within(each, field) for each in value)
+        return made  # type: ignore[no-any-return]
 
     def details(self, value: object) -> bytes:
         """JSON for an entry in the log of acts: redacted, ASCII, and of a bounded size."""
@@ -109,7 +148,7 @@ class Redaction:
         while key := _KEY.search(text, at):
             at = key.end()
             if self.is_secret(key[1]) and (value := _VALUE.match(text, at)):
-                parts += text[done:at], HIDDEN
+                parts += text[done:at], _hidden(key[1], value[0])
                 done = at = value.end()
         return "".join((*parts, text[done:]))
 
@@ -147,6 +186,15 @@ class _Walk:
             if self._left < 0:
                 return
             yield item
+
+
+def _hidden(name: str, said: str) -> str:
+    """What stands in a text in place of a secret's value. Quotes stay, so that JSON stays JSON."""
+    bare = said.strip("\\\"'")
+    if bare == HIDDEN or bare in _NOTHING or (bare.isdigit() and name.lower().endswith("tokens")):
+        return said
+    quote = said[: len(said) - len(said.lstrip("\\\"'"))]
+    return f"{quote}{HIDDEN}{quote}" if quote and said.endswith(quote) and len(said) > len(quote) else HIDDEN
 
 
 def _harmless(name: str, value: object) -> bool:

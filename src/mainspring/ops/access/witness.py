@@ -10,7 +10,7 @@ from mainspring.store.ports import Store
 
 # fmt: off
 READS = frozenset({
-    "now", "verify", "facts", "close", "waker",
+    "now", "verify", "facts", "identity", "close", "waker",
     "job", "jobs", "states", "standings", "runs", "runs_of", "held", "recorded", "endings", "progress",
     "run_logs", "dead", "count_dead", "dead_groups", "step", "steps", "event", "awaited",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
@@ -20,7 +20,7 @@ READS = frozenset({
     "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
     "watch", "alerts", "alert", "alert_notes", "undelivered_notes", "standing_alerts", "due_notes",
     "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health", "damage",
-    "running", "coming", "lately_failed",
+    "slot_facts", "running", "coming", "lately_failed", "dead_names", "is_down", "whereabouts",
 })
 # fmt: on
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
 from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.health import StoreHealth
 from mainspring.model.history import DeadFilter, QueueDepth
 from mainspring.ops.health.finding import Check, Level, fail, ok, warn
 from mainspring.ops.health.tables import findings
@@ -20,6 +21,7 @@ from mainspring.version import __version__
 SKEW = timedelta(seconds=2)
 WAITED_LONG = timedelta(minutes=1)
 DEAD_COUNTED = 1000
+SHOWN = 5
 
 
 async def examine(store: Store, clock: Clock) -> list[Check]:
@@ -37,6 +39,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
     members = [each for each in await store.members(at=clock.stamp()) if each.alive]
     depth = await store.depth(at=clock.stamp(), about=True)
     counts = await store.schedule_counts(late=LATE, at=clock.stamp())
+    health = await store.health()
     return [
         *checks,
         *_fleet(members),
@@ -46,7 +49,8 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
         await _lag(store, clock),
         _waiting(depth, now),
         await _dead_letters(store),
-        *findings(await store.health(), now),
+        *findings(health, now),
+        _unreadable(health),
         await _alerts(store),
     ]
 
@@ -102,7 +106,7 @@ async def _schema(store: Store) -> Check:
         await store.verify()
     except SchemaMismatch as error:
         return fail("schema", str(error))
-    return ok("schema", "the schema is this version's")
+    return ok("schema", f"the schema is this version's; the database's id is {await store.identity()}")
 
 
 def _zones() -> Check:
@@ -174,6 +178,15 @@ async def _dead_letters(store: Store) -> Check:
         return ok("dead letters", "none")
     least = "at least " if count == DEAD_COUNTED else ""
     return warn("dead letters", f"{least}{count}; see `mainspring dead list`")
+
+
+def _unreadable(health: StoreHealth) -> Check:
+    rows = health.unreadable
+    if not rows:
+        return ok("rows", "none had to be set aside")
+    named = ", ".join(f"{row.key} of {row.table}" for row in rows[:SHOWN])
+    more = ", …" if len(rows) > SHOWN else ""
+    return warn("rows", f"could not be read and were moved into unreadable_rows: {named}{more}")
 
 
 async def _alerts(store: Store) -> Check:

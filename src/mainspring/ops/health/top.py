@@ -15,6 +15,7 @@ from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
 from mainspring.model.trouble import Trouble
 from mainspring.model.value import Value
+from mainspring.ops.access.redact import Redaction
 from mainspring.ops.health.troubles import facts, trouble_view
 from mainspring.ops.queues import QueueInfo, Queues, queue_view
 from mainspring.ops.views import View, iso, member_id
@@ -58,13 +59,20 @@ class Frame(Value, frozen=True, kw_only=True):
     """Latest first."""
 
 
-async def look(store: Store, clock: Clock, *, alerts: AlertsConfig | None = None, rows: int = ROWS) -> Frame:
-    """Read one frame. What it costs depends on what is shown, not on what the tables hold."""
+async def look(
+    store: Store,
+    clock: Clock,
+    *,
+    alerts: AlertsConfig | None = None,
+    rows: int = ROWS,
+    redaction: Redaction | None = None,
+) -> Frame:
+    """Read one frame, without secrets. It costs what is shown, not what the tables hold."""
     config = alerts or AlertsConfig()
     seen = await facts(store, config, clock)
     alive = [each for each in seen.members if each.alive]
     schedulers = sum(each.role is Role.SCHEDULER for each in alive)
-    return Frame(
+    frame = Frame(
         at=seen.now,
         lag=timedelta() if seen.behind_since is None else max(seen.now - seen.behind_since, timedelta()),
         workers=len(alive) - schedulers,
@@ -77,6 +85,7 @@ async def look(store: Store, clock: Clock, *, alerts: AlertsConfig | None = None
         coming=tuple(await store.coming(limit=rows)),
         failures=await _failures(store, clock, rows),
     )
+    return (redaction or Redaction()).within(frame)
 
 
 async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:

@@ -15,12 +15,13 @@ import msgspec
 
 from mainspring.duration import written
 from mainspring.errors import UsageError
-from mainspring.model.schedule import Disposition, Schedule, ScheduleVersion, Slot
+from mainspring.model.schedule import DROPPED, Disposition, Schedule, ScheduleVersion, Skipped, Slot
 from mainspring.model.value import Value
 from mainspring.ops.proof.spans import Marks, Span, is_whole, spans
 from mainspring.ops.words import length, moment
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import Calendars, decode
+from mainspring.trigger.rolled import is_skipped
 
 MOST_SLOTS = 2_000_000
 """Looked at for one schedule: a bounded walk, whatever its trigger."""
@@ -40,6 +41,9 @@ class Kind(StrEnum):
     """It was decided before it came."""
     LOST = "lost"
     """It fired, and its job is nowhere."""
+    DROPPED = "dropped"
+    """It was missed, and the system left it out: it was older than catch_up, or the circuit breaker was open.
+    A later backfill of it ends the finding."""
     UNREADABLE = "unreadable"
     """This version cannot read the trigger, so nothing can be said."""
     LATE = "late"
@@ -83,6 +87,22 @@ class Range(Value, frozen=True, kw_only=True):
     """After this a slot is late, and one that is in no row is missed."""
 
 
+class Unjudged(StrEnum):
+    """Why nothing is said about a slot that should be on record and is not."""
+
+    PAUSED = "the schedule is paused, and they have no row yet"
+    RECENT = "they have only just come"
+
+
+class Passed(Value, frozen=True, kw_only=True):
+    """Slots that were not judged."""
+
+    why: Unjudged
+    first: datetime
+    last: datetime
+    count: int
+
+
 class Audit(Value, frozen=True, kw_only=True):
     """How many slots one schedule should have had, and what was found."""
 
@@ -91,6 +111,7 @@ class Audit(Value, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     cut_at: datetime | None = None
     """Where the walk ended, when there were too many slots."""
+    unjudged: tuple[Passed, ...] = ()
 
 
 def audit(
@@ -111,10 +132,14 @@ class _Auditor:
         self._rows: dict[datetime, list[Slot]] = defaultdict(list)
         for row in history.rows:
             self._rows[row.slot_at].append(row)
-        self._marks = Marks(history.versions, history.rows)
+        self._marks = Marks(history.rows)
         self._found: list[Finding] = []
-        self._slots, self._missed_last = 0, -1
+        self._slots = 0
+        self._open: dict[Kind, tuple[int, int]] = {}
+        """By kind, the number of its last slot and the place of its finding: the next slot joins it."""
         self._unread: list[Span] = []
+        self._triggers: dict[str, Trigger] = {}
+        self._passed: dict[Unjudged, Passed] = {}
         self._cut_at: datetime | None = None
 
     def audit(self) -> Audit:
@@ -124,6 +149,11 @@ class _Auditor:
                 self._slots += 1
                 if slot in self._rows:
                     expected.add(slot)
+                    self._judge_dropped(slot, self._rows[slot])
+                elif standing := self._marks.standing(slot):
+                    # The row may have been run since, and the others that it stood for not.
+                    if not self._left_out_by_calendar(slot, span):
+                        self._dropped(slot, standing)
                 else:
                     self._judge_absent(slot, span)
         for slot in sorted(self._rows):
@@ -135,6 +165,7 @@ class _Auditor:
             slots=self._slots,
             findings=tuple(sorted(self._found, key=lambda each: (each.slot_at or self._end, each.kind))),
             cut_at=self._cut_at,
+            unjudged=tuple(self._passed.values()),
         )
 
     def _walk(self, span: Span) -> Iterator[datetime]:
@@ -155,7 +186,8 @@ class _Auditor:
         if span.trigger is None or span.until < self._within.start or span.after >= self._end:
             return None
         try:
-            return decode(span.trigger, self._calendars)
+            self._triggers[span.trigger] = found = decode(span.trigger, self._calendars)
+            return found
         except UsageError as error:
             self._unread.append(span)
             self._add(Kind.UNREADABLE, max(span.after, self._within.start), str(error))
@@ -166,17 +198,44 @@ class _Auditor:
         return inside and (self._cut_at is None or slot < self._cut_at)
 
     def _judge_absent(self, slot: datetime, span: Span) -> None:
-        waiting = slot > self._within.now - self._within.late
-        if waiting or self._marks.stands_for(slot) or self._marks.near_change(slot):
-            return
-        detail = self._why_absent(slot, span)
-        if self._slots == self._missed_last + 1 and self._found[-1].detail == detail:
-            # An outage that nobody made up for is one finding, not one for each of its slots.
-            last = self._found.pop()
-            self._found.append(msgspec.structs.replace(last, until=slot, count=last.count + 1))
+        # What a change ends has been decided by it; a pause that goes on may wait for a scheduler.
+        if span.paused and span.ended_by is None:
+            self._pass_by(Unjudged.PAUSED, slot)
+        elif slot > self._within.now - self._within.late:
+            self._pass_by(Unjudged.RECENT, slot)
         else:
-            self._add(Kind.MISSED, slot, detail)
-        self._missed_last = self._slots
+            self._add_next(Kind.MISSED, slot, self._why_absent(slot, span))
+
+    def _judge_dropped(self, slot: datetime, rows: list[Slot]) -> None:
+        for row in rows:
+            if row.disposition is Disposition.SKIPPED:
+                self._dropped(slot, row)
+
+    def _dropped(self, slot: datetime, row: Slot) -> None:
+        if row.reason is Skipped.TOO_LATE:
+            self._add_next(Kind.DROPPED, slot, "older than its catch_up when somebody could fire it")
+        elif row.reason is Skipped.BREAKER:
+            said = "left out by the circuit breaker: `mainspring schedules go-on` runs it"
+            self._add_next(Kind.DROPPED, slot, said)
+
+    def _left_out_by_calendar(self, slot: datetime, span: Span) -> bool:
+        trigger = self._triggers.get(span.trigger or "")
+        return trigger is not None and is_skipped(trigger, slot)
+
+    def _add_next(self, kind: Kind, slot: datetime, detail: str) -> None:
+        """An outage that nobody made up for is one finding, not one for each of its slots."""
+        number, place = self._open.get(kind, (-1, -1))
+        if self._slots == number + 1 and self._found[place].detail == detail:
+            last = self._found[place]
+            self._found[place] = msgspec.structs.replace(last, until=slot, count=last.count + 1)
+        else:
+            place = len(self._found)
+            self._add(kind, slot, detail)
+        self._open[kind] = self._slots, place
+
+    def _pass_by(self, why: Unjudged, slot: datetime) -> None:
+        before = self._passed.get(why, Passed(why=why, first=slot, last=slot, count=0))
+        self._passed[why] = msgspec.structs.replace(before, last=slot, count=before.count + 1)
 
     def _why_absent(self, slot: datetime, span: Span) -> str:
         if jobs := self._history.made.get(slot):
@@ -196,7 +255,7 @@ class _Auditor:
             expected = True
         elif self._marks.stands_for(slot) and len(rows) == 1:
             self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
-        if not expected and not self._marks.near_change(slot) and self._known(slot):
+        if not expected and self._known(slot):
             self._add(Kind.UNEXPECTED, slot, "it is no slot of the version in force")
         if len(rows) > 1:
             self._add(Kind.DOUBLED, slot, f"it has {len(rows)} rows")
@@ -204,10 +263,10 @@ class _Auditor:
             self._judge_row(row)
 
     def _judge_row(self, row: Slot) -> None:
-        late = row.decided_at - row.slot_at
+        late, dropped = row.decided_at - row.slot_at, row.reason in DROPPED
         if late < timedelta():
             self._add(Kind.EARLY, row.slot_at, f"decided {written(-late)} before it came")
-        elif late > self._within.late and row.disposition is not Disposition.BACKFILLED:
+        elif late > self._within.late and row.disposition is not Disposition.BACKFILLED and not dropped:
             self._add(Kind.LATE, row.slot_at, f"{row.reason or row.disposition} {length(late)} after it came")
         if row.disposition is Disposition.SKIPPED:
             return

@@ -13,12 +13,14 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
-from mainspring.ops.proof.audit import Audit, Finding, History, Kind, Range, audit
+from mainspring.ops.proof.audit import Audit, Finding, History, Kind, Passed, Range, Unjudged, audit
 from mainspring.ops.proof.ledger import ledger
 from mainspring.ops.views import View, iso
+from mainspring.ops.words import moment
 from mainspring.store.ports import Store
 
 PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
+MOST_NAMED = 20
 _SLACK = timedelta(hours=1)
 _Made = tuple[int | None, datetime, int]
 """The schedule, the slot and the id of a job; the job itself would be too much for millions of them."""
@@ -82,6 +84,10 @@ def report_view(report: Report, *, strict: bool) -> View:
     }
 
 
+def _from_to(passed: Passed) -> str:
+    return f"{passed.count:,} slots from {moment(passed.first)} to {moment(passed.last)} are"
+
+
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -94,6 +100,7 @@ class Auditor:
         self._calendars: dict[tuple[str, int], Calendar] = {}
         self._made: dict[str, list[_Made]] = {}
         self._notes: list[str] = []
+        self._unjudged = Counter[Unjudged]()
 
     async def audit(
         self,
@@ -122,6 +129,11 @@ class Auditor:
             if told is not None:
                 told(len(audits), len(names))
             audits.append(await self._one(each, within))
+        self._notes += [
+            f"{count - MOST_NAMED:,} more schedules have slots that are not judged: {why}"
+            for why, count in self._unjudged.items()
+            if count > MOST_NAMED
+        ]
         return Report(start=within.start, end=within.end, audits=tuple(audits), notes=tuple(self._notes))
 
     async def _one(self, name: str, within: Range) -> Audit:
@@ -138,7 +150,16 @@ class Auditor:
         done = audit(history, within, self._calendars)
         if done.cut_at is not None:
             self._notes.append(f"{name}: slots from {done.cut_at:%Y-%m-%d %H:%M:%SZ} on are not judged")
+        self._tell_unjudged(done)
         return done
+
+    def _tell_unjudged(self, done: Audit) -> None:
+        """The first few by name: where no scheduler is alive it may be every schedule there is."""
+        for each in done.unjudged:
+            self._unjudged[each.why] += 1
+            if self._unjudged[each.why] <= MOST_NAMED:
+                slots = f"{moment(each.first)} is" if each.count == 1 else _from_to(each)
+                self._notes.append(f"{done.schedule}: {slots} not judged: {each.why}")
 
     async def _history(
         self,

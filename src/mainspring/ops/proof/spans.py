@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import accumulate
 
 from mainspring.model.schedule import Change, Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 
-NEAR = timedelta(seconds=1)
-"""So close to a change, a slot may belong to either version."""
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -22,6 +20,7 @@ class Span(Value, frozen=True, kw_only=True):
     until: datetime
     trigger: str | None
     ended_by: Change | None = None
+    paused: bool = False
 
 
 def spans(versions: Sequence[ScheduleVersion], schedule: Schedule | None) -> list[Span]:
@@ -37,7 +36,8 @@ def is_whole(versions: Sequence[ScheduleVersion]) -> bool:
 
 
 def _as_it_is(schedule: Schedule) -> Span:
-    return Span(after=schedule.active_from, until=_FOREVER, trigger=schedule.trigger)
+    paused = schedule.paused_at is not None
+    return Span(after=schedule.active_from, until=_FOREVER, trigger=schedule.trigger, paused=paused)
 
 
 def _span(versions: Sequence[ScheduleVersion], number: int) -> Span:
@@ -47,32 +47,42 @@ def _span(versions: Sequence[ScheduleVersion], number: int) -> Span:
         until=later[0].changed_at if later else _FOREVER,
         trigger=None if version.change is Change.DELETED else version.schedule.trigger,
         ended_by=later[0].change if later else None,
+        paused=version.schedule.paused_at is not None,
     )
 
 
 class Marks:
-    """Where the changes, the rows and the stretches that rows stand for lie: each asked by halving."""
+    """Where the rows and the stretches that rows stand for lie: each asked by halving."""
 
-    def __init__(self, versions: Sequence[ScheduleVersion], rows: Sequence[Slot]) -> None:
-        self._changes = sorted(each.changed_at for each in versions)
+    def __init__(self, rows: Sequence[Slot]) -> None:
         self._slots = sorted(row.slot_at for row in rows)
-        standing = sorted((row.slot_at, row.since) for row in rows if row.since is not None)
-        self._ends = [end for end, _ in standing]
-        # The earliest start of this and all later stretches: one look tells whether any of them reaches back.
-        self._starts = list(accumulate((since for _, since in reversed(standing)), min))[::-1]
-
-    def near_change(self, slot: datetime) -> bool:
-        """Whether a version began so close to the slot that it may belong to either."""
-        first = bisect_right(self._changes, slot - NEAR)
-        return first < len(self._changes) and self._changes[first] < slot + NEAR
+        standing = sorted((row for row in rows if row.since is not None), key=lambda row: row.slot_at)
+        self._ends = [row.slot_at for row in standing]
+        # The one that starts first of this and all later stretches: one look tells whether any reaches back.
+        self._first = list(accumulate(reversed(standing), _earlier))[::-1]
 
     def stands_for(self, slot: datetime) -> bool:
         """Whether a later row speaks for this slot too."""
+        return self.standing(slot) is not None
+
+    def standing(self, slot: datetime) -> Slot | None:
+        """The later row that speaks for this slot too."""
         first = bisect_right(self._ends, slot)
-        return first < len(self._ends) and self._starts[first] <= slot
+        if first == len(self._ends):
+            return None
+        row = self._first[first]
+        return row if _start(row) <= slot else None
 
     def decided(self, slot: datetime, until: datetime) -> bool:
         """Whether a row lies after the slot and not after `until`: slots are decided in order, so this
         one must have been decided too."""
         first = bisect_right(self._slots, slot)
         return first < bisect_right(self._slots, until, lo=first)
+
+
+def _start(row: Slot) -> datetime:
+    return row.since or row.slot_at
+
+
+def _earlier(one: Slot, other: Slot) -> Slot:
+    return min(one, other, key=_start)

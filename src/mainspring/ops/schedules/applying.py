@@ -10,6 +10,8 @@ from mainspring.ops.schedules.plan import Action, Planned, plan
 from mainspring.store.ports import Store
 
 BY_CODE = "code"
+MOST_AT_ONCE = 500
+"""Schedules deleted in one transaction."""
 
 
 async def planned(store: Store, clock: Clock, registry: Registry) -> list[Planned]:
@@ -26,6 +28,9 @@ async def apply(
     found = await planned(store, clock, registry)
     await write()
     doomed = [each.name for each in found if each.action is Action.REMOVE]
-    if prune and doomed:
-        await store.delete_schedules(doomed, author=BY_CODE, at=clock.stamp())
+    if prune:
+        for start in range(0, len(doomed), MOST_AT_ONCE):
+            await store.delete_schedules(
+                doomed[start : start + MOST_AT_ONCE], author=BY_CODE, at=clock.stamp()
+            )
     return found

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.backfill import Backfill, NewBackfill, Reprocess
+from mainspring.model.backfill import Backfill, BackfillState, NewBackfill, Reprocess
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Overlap, ScheduleVersion
 from mainspring.model.value import Value
 from mainspring.ops.proof.ledger import ledger
-from mainspring.ops.schedules.backfill_plan import PlannedSlot, judge, slots_between
+from mainspring.ops.schedules.backfill_plan import PlannedSlot, judge, left_out, slots_between
 from mainspring.ops.schedules.triggers import calendars_of
 from mainspring.ops.views import View, iso
 from mainspring.store.ports import Store
@@ -19,6 +19,7 @@ from mainspring.store.ports import Store
 MOST_AT_ONCE = 1000
 _PAGE = 1000
 _MOST_ROWS = 1_000_000
+_EVER, _INSTANT = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 class BackfillPlan(Value, frozen=True, kw_only=True):
@@ -73,6 +74,28 @@ class Backfills:
             reverse=reverse,
             reprocess=reprocess,
             slots=tuple(reversed(judged) if reverse else judged),
+        )
+
+    async def plan_left_out(self, name: str, *, max_active: int | None = None) -> BackfillPlan:
+        """Exactly the slots that the circuit breaker left out and that nobody has run since, oldest first.
+        While a backfill of the schedule is under way, none: it may be running them."""
+        now = await self._store.now(at=self._clock.stamp())
+        versions = await self._versions(name)
+        calendars = await calendars_of(self._store, {each.schedule.trigger for each in versions})
+        rows = await ledger(self._store, name, start=_EVER, most=_MOST_ROWS)
+        slots = left_out(versions, rows, calendars)
+        for each in await self._store.backfills(limit=_PAGE):
+            if each.schedule == name and each.state is BackfillState.ACTIVE:
+                why = f"backfill {each.id} is under way"
+                slots = [PlannedSlot(slot=planned.slot, run=False, why=why) for planned in slots]
+        return BackfillPlan(
+            schedule=name,
+            start=slots[0].slot.slot_at if slots else now,
+            end=slots[-1].slot.slot_at + _INSTANT if slots else now,
+            max_active=_at_once(max_active, versions[-1]),
+            reverse=False,
+            reprocess=Reprocess.NONE,
+            slots=tuple(slots),
         )
 
     async def start(self, plan: BackfillPlan, *, author: str) -> Backfill:

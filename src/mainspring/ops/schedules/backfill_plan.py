@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from mainspring.errors import InvalidArgument
 from mainspring.model.backfill import BackfillSlot, Reprocess
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.model.schedule import Change, ScheduleVersion, Slot
+from mainspring.model.schedule import Change, ScheduleVersion, Skipped, Slot
 from mainspring.model.value import Value
 from mainspring.ops.words import moment
 from mainspring.trigger.codec import Calendars, decode
@@ -43,6 +43,24 @@ def slots_between(
             )
             raise InvalidArgument("to", end.isoformat(), expected)
         found.append(slot)
+    return found
+
+
+def left_out(
+    versions: Sequence[ScheduleVersion], rows: Sequence[Slot], calendars: Calendars
+) -> list[PlannedSlot]:
+    """The slots that the circuit breaker left out and that nobody has run since, oldest first; the first
+    `MOST_SLOTS` of them."""
+    by_slot = {row.slot_at: row for row in rows}
+    found: list[PlannedSlot] = []
+    for row in sorted((row for row in rows if row.reason is Skipped.BREAKER), key=lambda row: row.slot_at):
+        for slot in _walk(versions, row.since or row.slot_at, row.slot_at + _INSTANT, calendars):
+            own = by_slot.get(slot.slot_at)
+            if own is not None and (own.reason is not Skipped.BREAKER or own.job_id is not None):
+                continue
+            found.append(PlannedSlot(slot=slot, run=True, why="the circuit breaker left it out"))
+            if len(found) == MOST_SLOTS:
+                return found
     return found
 
 

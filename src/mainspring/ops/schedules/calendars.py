@@ -13,12 +13,16 @@ from mainspring.store.ports import CalendarStore
 async def write_calendars(store: CalendarStore, schedules: Iterable[ScheduleDeclaration]) -> None:
     """Those that these schedules name. Other dates under a version that is on record are refused: slots have
     been decided by it."""
-    declared = [each.calendar for each in schedules if each.calendar is not None]
+    # Thousands of schedules may name one calendar.
+    declared = {id(each.calendar): each.calendar for each in schedules if each.calendar is not None}.values()
     if not declared:
         return
     stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in declared]
-    await store.put_calendars(stored)
     known = {(c.name, c.version): c.definition for c in await store.calendars()}
+    new = [each for each in stored if (each.name, each.version) not in known]
+    if new:
+        await store.put_calendars(new)
+        known = {(c.name, c.version): c.definition for c in await store.calendars()}
     for each in stored:
         if known[each.name, each.version] != each.definition:
             raise InvalidArgument(

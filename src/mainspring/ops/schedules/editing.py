@@ -16,6 +16,7 @@ from mainspring.declare.edit import Said, changed_policies, changed_when, option
 from mainspring.declare.names import valid_name
 from mainspring.declare.policies import PolicyOptions
 from mainspring.declare.registry import Registry
+from mainspring.declare.schedule import attempts_of_slots
 from mainspring.declare.when import When
 from mainspring.errors import InvalidArgument, NotFound, Outdated
 from mainspring.model.limit import Gate
@@ -26,6 +27,7 @@ from mainspring.ops.schedules.edited import Written, upcoming
 from mainspring.ops.schedules.options import Wishes, read
 from mainspring.ops.schedules.triggers import calendars_of
 from mainspring.store.ports import Store
+from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import decode
 
 _CALL = ("task", "args", "kwargs")
@@ -110,10 +112,12 @@ class ScheduleEditor:
     async def _drafted(self, name: str, wishes: Wishes) -> Draft:
         task = Callee.named(wishes.call.get("task"), self._registry)
         given = {each: value for each, value in wishes.policies.items() if value is not None}
+        trigger = changed_when(When(), await self._with_calendar(wishes.when)).trigger(name)
+        task = _fitted(task, trigger)
         return Draft(
             name=name,
             task=task.name,
-            trigger=changed_when(When(), await self._with_calendar(wishes.when)).trigger(name),
+            trigger=trigger,
             policies=PolicyOptions(**given).policies(name),
             payload=task.payload(wishes.call.get("args") or [], wishes.call.get("kwargs") or {}),
             **_place(task, dict.fromkeys(_PLACE) | dict(wishes.call)),
@@ -129,8 +133,9 @@ class ScheduleEditor:
         if not any(each in wishes.call for each in _CALL):
             # Its code is asked for only where somebody wants a default of it.
             known = None if None not in wishes.call.values() else self._registry
-            return replace(after, **_place(Callee.named(before.task, known), wishes.call))
-        task = Callee.named(wishes.call.get("task", before.task), self._registry)
+            task = _fitted(Callee.named(before.task, known), after.trigger)
+            return replace(after, **_place(task, wishes.call))
+        task = _fitted(Callee.named(wishes.call.get("task", before.task), self._registry), after.trigger)
         return replace(
             after,
             task=task.name,
@@ -172,6 +177,10 @@ class ScheduleEditor:
 def _payload(task: Callee, stored: bytes, said: Said) -> bytes:
     args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
     return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
+
+
+def _fitted(task: Callee, trigger: Trigger) -> Callee:
+    return replace(task, attempts=attempts_of_slots(task.attempts, task.retry, trigger))
 
 
 def _place(task: Callee, said: Said) -> dict[str, Any]:

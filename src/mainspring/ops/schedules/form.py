@@ -48,7 +48,7 @@ def form_of(draft: Draft, redaction: Redaction) -> Form:
         "calendar": "" if when.calendar is None else when.calendar.name,
         "on_holiday": when.on_holiday or "",
         "misfire": policies.misfire.value,
-        "catch_up": written(policies.catch_up),
+        "catch_up": _length(policies.catch_up),
         "overlap": policies.overlap.value,
         "allow": str(policies.overlap_limit) if policies.overlap == "allow" else "",
         "window": "",
@@ -80,7 +80,11 @@ def options_from(said: Mapping[str, str], before: Form, draft: Draft) -> dict[st
         if text != before[name] or (name == kind and kind != before["kind"]):
             found[name] = _READERS.get(name, _text)(text, name)
     call = call_view(draft.payload)
-    found |= {each: restored(found[each], call.get(each)) for each in ("args", "kwargs") if each in found}
+    found |= {
+        each: restored(found[each], call.get(each), json.loads(before[each]))
+        for each in ("args", "kwargs")
+        if each in found
+    }
     if "overlap" in found and found["overlap"] != "allow":
         found.pop("allow", None)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from mainspring.clock import Clock
+from mainspring.declare.names import looked_for
 from mainspring.errors import NotFound
 from mainspring.model.schedule import Schedule
 from mainspring.model.value import Value
@@ -99,13 +100,15 @@ class ScheduleCommands:
 
     async def skip(self, name: str, count: int = 1, *, author: str) -> Skipping:
         """Have its next slots skipped, on top of those that are to be already."""
-        await self._store.skip_slots(name, count=count, author=author, at=self._clock.stamp())
+        await self._store.skip_slots(
+            looked_for(name, "name"), count=count, author=author, at=self._clock.stamp()
+        )
         [schedule] = (await self._found([name])).values()
         return Skipping(name=name, added=count, skips=schedule.skips)
 
     async def _found(self, names: Sequence[str]) -> dict[str, Schedule]:
         found: dict[str, Schedule] = {}
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(looked_for(each, "name") for each in names):
             schedule = await self._store.schedule(name)
             if schedule is None:
                 raise NotFound("schedule", name)

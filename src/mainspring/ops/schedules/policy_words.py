@@ -65,15 +65,15 @@ def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
 
 
 def _misfire(schedule: Schedule) -> str:
-    window = written(schedule.catch_up)
+    bound = "" if schedule.catch_up is None else f", if it is no older than {written(schedule.catch_up)}"
     match schedule.misfire:
         case Misfire.LATEST:
-            return (
-                "Of slots that nobody could fire in time, the newest makes one job, "
-                f"if it is no older than {window}."
-            )
+            return f"Of slots that nobody could fire in time, the newest makes one job{bound}."
         case Misfire.ALL:
-            return f"Every slot that nobody could fire in time makes a job, if it is no older than {window}."
+            return (
+                f"Every slot that nobody could fire in time makes a job{bound}; "
+                "these jobs wait for each other."
+            )
         case Misfire.SKIP:
             return "Slots that nobody could fire in time make no job."
         case _:

@@ -24,12 +24,14 @@ _STATES = {
 }
 _REASONS = {
     "misfire": "nobody could fire it in time",
+    "too_late": "nobody could fire it before it was older than catch_up",
     "overlap": "the job before it was still live",
     "paused": "the schedule was paused",
     "calendar": "its calendar leaves this day out",
-    "breaker": "the schedulers were too far behind",
+    "breaker": "too many jobs of the schedule were live",
     "requested": "somebody asked for it to be skipped",
     "exhausted": "its fires were used up",
+    "deleted": "its schedule was deleted",
 }
 
 

@@ -109,8 +109,11 @@ def _days(tz: str, horizon: Horizon) -> Iterator[Stretch]:
         end = _instant(midnight, tz)
         whole = end - start == DAY and not start.second
         inside = horizon.start <= start and end <= horizon.end
-        # Missed slots are made up for after an outage, at a bounded rate: on its last day, or the one after.
-        calm = all(end <= each.start or each.end + DAY <= start for each in horizon.outages)
+        # After an outage missed slots are made up for at a bounded rate: ten a second, of one a second.
+        calm = all(
+            end <= each.start or each.end + DAY + (each.end - each.start) / 8 <= start
+            for each in horizon.outages
+        )
         yield Stretch(
             start=max(start, horizon.start),
             end=min(end, horizon.end),

@@ -111,9 +111,9 @@ class Counting:
         free = [each for each, life in lives if not life.paused and not life.counted]
         for each, life in lives:
             if life.counted and not life.paused:
-                self._walk(Herd(trigger=herd.trigger, catch_up=herd.catch_up, schedules=(each,)), trigger)
+                self._walk(replace(herd, schedules=(each,)), trigger)
         if free:
-            self._add_all(Herd(trigger=herd.trigger, catch_up=herd.catch_up, schedules=tuple(free)), trigger)
+            self._add_all(replace(herd, schedules=tuple(free)), trigger)
 
     def _add_all(self, herd: Herd, trigger: Trigger) -> None:
         tz = daily_zone(trigger)
@@ -159,7 +159,7 @@ class Counting:
         if not horizon.outages and not any(life.counted or life.paused for _, life in lives):
             self._walk_alike(herd, trigger, horizon)
             return
-        for opening, now in openings(herd.catch_up, trigger, horizon):
+        for opening, now in openings(herd, trigger, horizon):
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
                     due = max(opening.slot_at + self._offset(each), now)
@@ -170,7 +170,7 @@ class Counting:
     def _walk_alike(self, herd: Herd, trigger: Trigger, horizon: Horizon) -> None:
         """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
         offsets = self._offsets(herd)
-        for opening, _ in openings(herd.catch_up, trigger, horizon):
+        for opening, _ in openings(herd, trigger, horizon):
             if opening.skip is None:
                 for offset, schedules in offsets.items():
                     self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules

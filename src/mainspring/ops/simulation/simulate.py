@@ -11,10 +11,11 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Schedule, Skipped, Spec
+from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Period, Schedule, Skipped, Spec
 from mainspring.model.value import Value
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import Calendars, decode
+from mainspring.trigger.latest import period
 from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
 from mainspring.trigger.preview import odd
 
@@ -45,7 +46,7 @@ class Horizon(Value, frozen=True, kw_only=True):
     start: datetime
     end: datetime
     outages: tuple[Outage, ...] = ()
-    breaker: timedelta = BREAKER
+    breaker: int = BREAKER
     duration: timedelta | None = None
     """How long every job is assumed to run; None leaves overlap out."""
 
@@ -70,6 +71,8 @@ class Outcome(Value, frozen=True, kw_only=True):
     runs_at: datetime | None = None
     """When its job may start."""
     note: str | None = None
+    period: Period | None = None
+    """What the job of a slot that fires would stand for."""
 
     @property
     def late(self) -> timedelta:
@@ -81,6 +84,7 @@ class Herd(Value, frozen=True, kw_only=True):
     """Schedules that fall due together, because they share a trigger and what is caught up of it."""
 
     trigger: str
+    one_by_one: bool
     catch_up: timedelta | None
     schedules: tuple[Planned, ...]
 
@@ -104,40 +108,53 @@ def simulate(
 
 def herds(schedules: Iterable[Planned]) -> list[Herd]:
     """Grouped as the store does it."""
-    groups: dict[tuple[str, timedelta | None], list[Planned]] = defaultdict(list)
+    groups: dict[tuple[str, bool, timedelta | None], list[Planned]] = defaultdict(list)
     for each in schedules:
-        catch_up = each.catch_up if each.misfire is Misfire.ALL else None
-        groups[each.trigger, catch_up].append(each)
+        one_by_one = each.misfire is Misfire.ALL
+        groups[each.trigger, one_by_one, each.catch_up if one_by_one else None].append(each)
     return [
-        Herd(trigger=trigger, catch_up=catch_up, schedules=tuple(group))
-        for (trigger, catch_up), group in groups.items()
+        Herd(trigger=trigger, one_by_one=one_by_one, catch_up=catch_up, schedules=tuple(group))
+        for (trigger, one_by_one, catch_up), group in groups.items()
     ]
 
 
 def openings(
-    catch_up: timedelta | None, trigger: Trigger, horizon: Horizon
+    herd: Herd, trigger: Trigger, horizon: Horizon, lives: Sequence[Life] = ()
 ) -> Iterator[tuple[Opening, datetime]]:
-    """What schedulers would open, one after the other, and when."""
+    """What schedulers would open, one after the other, and when; where somebody follows these lives, as they
+    stand between one and the next."""
     slot, free_at = trigger.next_after(horizon.start - INSTANT), horizon.start
+    last_at = None
     while slot is not None and slot < horizon.end:
         now = horizon.up_at(max(slot, free_at))
-        spec = Spec(id=0, trigger="", next_at=slot, following_at=None, planned=False, catch_up=catch_up)
-        opening = open_spec(spec, trigger, now, breaker=horizon.breaker)
+        spec = Spec(
+            id=0,
+            trigger="",
+            next_at=slot,
+            following_at=None,
+            planned=False,
+            one_by_one=herd.one_by_one,
+            catch_up=herd.catch_up,
+            tripped=bool(lives) and all(life.tripped for life in lives),
+            last_at=last_at,
+        )
+        opening = open_spec(spec, trigger, now)
+        last_at = last_at if opening.skip is Skipped.CALENDAR else opening.slot_at
         yield opening, now
-        if catch_up is not None and now - slot > LATE:
+        if herd.one_by_one and now - slot > LATE:
             free_at = now + CATCH_UP_PAUSE
         slot = opening.next_at
 
 
 def outcomes(herd: Herd, trigger: Trigger, horizon: Horizon) -> Iterator[Outcome]:
     """The fate of every slot of a herd, in order; computed as they are asked for."""
-    lives = [Life(each, horizon.duration) for each in herd.schedules]
-    for opening, now in openings(herd.catch_up, trigger, horizon):
+    lives = [Life(each, horizon.duration, horizon.breaker) for each in herd.schedules]
+    for opening, now in openings(herd, trigger, horizon, lives):
         decided = [life.decide(opening, now) for life in lives]
         if opening.since is not None:
             yield from _shared(trigger, opening, decided, horizon.end)
         if opening.slot_at < horizon.end:
-            yield from _noted(decided, opening.note)
+            yield from _noted(decided, opening, trigger)
 
 
 def _shared(
@@ -160,22 +177,32 @@ def _shared(
         slot = trigger.next_after(slot)
 
 
-def _noted(decided: Sequence[Outcome], note: str | None) -> Iterator[Outcome]:
+def _noted(decided: Sequence[Outcome], opening: Opening, trigger: Trigger) -> Iterator[Outcome]:
+    stands_for = None
+    if any(each.fate is Fate.FIRED for each in decided):
+        before = opening.previous
+        stands_for = (
+            Period(end=opening.slot_at, start=before, previous=before)
+            if opening.since is None
+            else period(trigger, opening.slot_at, since=opening.since)
+        )
     for each in decided:
-        yield each if note is None else replace(each, note=note)
+        yield replace(each, note=opening.note, period=stands_for if each.fate is Fate.FIRED else None)
 
 
 class Life:
     """One schedule while it is simulated: what it has left, and which of its jobs still run."""
 
-    def __init__(self, schedule: Planned, duration: timedelta | None = None) -> None:
+    def __init__(self, schedule: Planned, duration: timedelta | None = None, breaker: int = BREAKER) -> None:
         self._schedule = schedule
-        self._duration = duration
+        self._duration, self._breaker = duration, breaker
+        self.tripped = False
+        """Whether the circuit breaker left out the last slot."""
         self.paused, self.fires_left, self._skips = False, schedule.max_fires, 0
         if isinstance(schedule, Schedule):
             self.paused = schedule.paused_at is not None
             self.fires_left, self._skips = schedule.fires_left, schedule.skips
-        self._live: list[tuple[datetime, datetime]] = []
+        self._live: list[_Live] = []
 
     @property
     def counted(self) -> bool:
@@ -189,8 +216,13 @@ class Life:
     def decide(self, opening: Opening, now: datetime) -> Outcome:
         """As the ledger would be written, reason by reason in the same order."""
         slot = opening.slot_at
-        self._live = [each for each in self._live if each[1] > now]
-        reason = opening.skip or self._standing() or self._missed(slot, now) or self._overlap(now)
+        self._live = [each for each in self._live if each.ends_at > now]
+        skip = None if opening.skip is Skipped.BREAKER else opening.skip
+        reason = skip or self._standing() or self._missed(slot, now)
+        if reason is None:
+            shed = opening.skip is Skipped.BREAKER or self._shed(slot, now)
+            reason = Skipped.BREAKER if shed else self._overlap(slot, now)
+        self.tripped = reason is Skipped.BREAKER
         if reason is Skipped.REQUESTED:
             self._skips -= 1
         runs_at = self._fire(slot, now) if reason is None else None
@@ -211,13 +243,25 @@ class Life:
         return Skipped.REQUESTED if self._skips > 0 else None
 
     def _missed(self, slot: datetime, now: datetime) -> Skipped | None:
-        late = now - slot
-        wanted = self._schedule.misfire is not Misfire.SKIP or late <= LATE
-        return None if wanted and late <= self._schedule.catch_up else Skipped.MISFIRE
+        late, catch_up = now - slot, self._schedule.catch_up
+        if self._schedule.misfire is Misfire.SKIP and late > LATE:
+            return Skipped.MISFIRE
+        return Skipped.TOO_LATE if catch_up is not None and late > catch_up else None
 
-    def _overlap(self, now: datetime) -> Skipped | None:
+    def _shed(self, slot: datetime, now: datetime) -> bool:
+        unbounded = self._schedule.misfire is Misfire.ALL and self._schedule.catch_up is None
+        return unbounded and now - slot > LATE and (self.tripped or len(self._live) >= self._breaker)
+
+    def _catching_up(self, slot: datetime, now: datetime) -> bool:
+        """Whether jobs wait for each other, for this one or one before it stands for a missed slot."""
+        missed = now - slot > LATE or any(each.caught_up for each in self._live)
+        return self._schedule.misfire is Misfire.ALL and missed
+
+    def _overlap(self, slot: datetime, now: datetime) -> Skipped | None:
+        if self._catching_up(slot, now):
+            return None
         policy, live = self._schedule.overlap, len(self._live)
-        waiting = any(start > now for start, _ in self._live)
+        waiting = any(each.starts_at > now for each in self._live)
         refused = (
             (policy is Overlap.SKIP and live > 0)
             or (policy is Overlap.QUEUE_ONE and waiting)
@@ -231,9 +275,22 @@ class Life:
             self.fires_left -= 1
         if self._duration is None:
             return runs_at
-        if self._schedule.overlap is Overlap.REPLACE:
+        policy, at_once = self._schedule.overlap, 1
+        waits = self._catching_up(slot, now) or policy in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL)
+        if policy is Overlap.REPLACE and not waits:
             self._live = []
-        if self._live and self._schedule.overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL):
-            runs_at = max(runs_at, self._live[-1][1])
-        self._live.append((runs_at, runs_at + self._duration))
+        if policy is Overlap.ALLOW:
+            at_once = self._schedule.overlap_limit
+        if waits and len(self._live) >= at_once:
+            runs_at = max(runs_at, self._live[-at_once].ends_at)
+        missed = now - slot > LATE
+        self._live.append(_Live(starts_at=runs_at, ends_at=runs_at + self._duration, caught_up=missed))
         return runs_at
+
+
+class _Live(Value, frozen=True, kw_only=True):
+    """A job that has not ended."""
+
+    starts_at: datetime
+    ends_at: datetime
+    caught_up: bool

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from mainspring.ops.simulation.load import Load, Peak
 from mainspring.ops.simulation.simulate import Fate, Horizon, Outcome, Simulation
-from mainspring.ops.views import View, iso
+from mainspring.ops.views import View, iso, period_view
 from mainspring.ops.words import length, moment
 
 BAR = 40
@@ -20,7 +20,8 @@ def outcome_in_words(outcome: Outcome) -> str:
     late = f", {length(outcome.late)} late" if outcome.late else ""
     match outcome.fate:
         case Fate.FIRED:
-            return f"fired{late}"
+            missed = outcome.period.missed if outcome.period is not None else 0
+            return f"fired{late}" + (f", for {missed:,} missed before it too" if missed else "")
         case Fate.COALESCED:
             return f"coalesced into {moment(outcome.into or outcome.slot_at)}"
         case Fate.SKIPPED:
@@ -72,6 +73,7 @@ def outcome_view(outcome: Outcome) -> View:
         "into": iso(outcome.into),
         "runs_at": iso(outcome.runs_at),
         "note": outcome.note,
+        "period": period_view(outcome.period),
     }
 
 

@@ -17,12 +17,15 @@ from mainspring.ops.belonging import step_of
 from mainspring.ops.proof.ledger import ledger
 from mainspring.ops.records import Records, row_of
 from mainspring.ops.schedules.triggers import calendars_of
+from mainspring.ops.views import period_view
 from mainspring.ops.why.answer import Answer
 from mainspring.ops.why.job import JobFacts, goes_before, is_held, why_job
 from mainspring.ops.why.slot import no_slot_yet, why_next, why_slot
 from mainspring.ops.why.workflow import why_running, why_unmade
+from mainspring.ops.words import combined
 from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import WorkflowView
+from mainspring.store.periods import slot_period
 from mainspring.store.ports import Store
 
 PAGE, MOST, HOLDERS = 1000, 100_000, 10
@@ -45,7 +48,8 @@ class Why:
     async def slot(self, name: str, at: datetime) -> Answer:
         """What a schedule did, or will do, at a moment."""
         records = await self._records(name, at)
-        return why_slot(records, at, await self._job_of(row_of(records.rows, at)))
+        job = await self._job_of(row_of(records.rows, at))
+        return await self._with_period(why_slot(records, at, job), job)
 
     async def schedule(self, name: str) -> LastAndNext:
         """What a schedule did last and does next."""
@@ -53,7 +57,8 @@ class Why:
         last = no_slot_yet(records)
         if records.rows:
             newest = records.rows[0]
-            last = why_slot(records, newest.slot_at, await self._job_of(newest))
+            job = await self._job_of(newest)
+            last = await self._with_period(why_slot(records, newest.slot_at, job), job)
         return LastAndNext(last=last, next=why_next(records))
 
     async def job(self, job_id: int) -> Answer:
@@ -68,7 +73,7 @@ class Why:
             return why_running(job_id, await self._workflow(job_id), step)
         ahead, counted_all = await self._ahead(job)
         letters = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
-        return why_job(
+        found = why_job(
             JobFacts(
                 job=job,
                 now=await self._store.now(at=self._clock.stamp()),
@@ -86,6 +91,16 @@ class Why:
                 step=step,
             )
         )
+        return await self._with_period(found, job)
+
+    async def _with_period(self, found: Answer, job: Job | None) -> Answer:
+        """And what the job of a slot stands for."""
+        period = None if job is None else await slot_period(self._store, job)
+        if period is None:
+            return found
+        sentence = f"{found.sentence} {combined(period)}".rstrip()
+        facts = {**found.facts, "period": period_view(period)}
+        return Answer(because=found.because, sentence=sentence, facts=facts)
 
     async def _workflow(self, workflow_id: int) -> WorkflowView:
         return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)

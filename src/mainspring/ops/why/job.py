@@ -10,6 +10,7 @@ import msgspec
 
 from mainspring.lifecycle.burial import CRASHES_ALLOWED
 from mainspring.model.checkpoint import Checkpoint, Kind
+from mainspring.model.failure import tried_since
 from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
@@ -136,7 +137,7 @@ def _ready(facts: JobFacts) -> Answer:
         return _paused(facts, facts.pause)
     found = obstacle(job, facts.members)
     counts = {"live_workers": found.live, "serving_queue": found.serving, "knowing_task": found.able}
-    rest = _history(job) + _deadline(facts)
+    rest = _history(facts) + _deadline(facts)
     if found.because is not None:
         sentence = f"Job {job.id} is ready, but {found.sentence} (live workers: {found.live}).{rest}"
         return _answer(found.because, facts, sentence, **counts)
@@ -233,7 +234,14 @@ def _died_of(facts: JobFacts) -> str:
         case Reason.CRASHED:
             return f"after its process had died under it {job.crashes} times"
         case _:
-            return f"after {_failure_number(job)}"
+            return f"after {_failure_number(job)}{_tried_for(job)}"
+
+
+def _tried_for(job: Job) -> str:
+    since = tried_since(job.errors)
+    if since is None or job.finished_at is None or job.failures < 2:
+        return ""
+    return f"; it was tried for {length(job.finished_at - since)}"
 
 
 def _discarded(facts: JobFacts) -> Answer:
@@ -283,11 +291,14 @@ def _deadline(facts: JobFacts) -> str:
     return f" It expires at {moment(expires_at)}, in {length(expires_at - facts.now)}."
 
 
-def _history(job: Job) -> str:
+def _history(facts: JobFacts) -> str:
+    job = facts.job
     said = f" It is back {_after_failure(job)}." if job.failures else ""
     often = "once" if job.crashes == 1 else f"{job.crashes} times"
-    crashes = f" Its process was lost {often}." if job.crashes else ""
-    return said + crashes
+    said += f" Its process was lost {often}." if job.crashes else ""
+    if facts.runs and facts.runs[-1].verdict is Verdict.CRASHED:
+        said += " It was in hand when a process died, so it runs in a child, once a worker has one free."
+    return said
 
 
 def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) -> Answer:

@@ -75,7 +75,9 @@ def _skipped(row: Slot, reason: Skipped, at: datetime, schedule: Schedule | None
 def _reason(row: Slot, reason: Skipped, schedule: Schedule | None) -> str:
     match reason:
         case Skipped.MISFIRE:
-            return f"misfire, nobody could fire it until {moment(row.decided_at)}{_window(schedule)}"
+            return f"misfire, nobody could fire it until {moment(row.decided_at)}{_asked(schedule)}"
+        case Skipped.TOO_LATE:
+            return f"too_late, nobody could fire it until {moment(row.decided_at)}{_window(schedule)}"
         case Skipped.OVERLAP:
             return f"overlap, job {row.blocker} was still live"
         case Skipped.PAUSED:
@@ -83,20 +85,29 @@ def _reason(row: Slot, reason: Skipped, schedule: Schedule | None) -> str:
         case Skipped.CALENDAR:
             return "calendar, it leaves this day out"
         case Skipped.BREAKER:
-            return f"breaker, the schedulers were too far behind at {moment(row.decided_at)}"
+            return (
+                f"breaker, too many jobs of its schedule were live at {moment(row.decided_at)}; "
+                "`mainspring schedules go-on` runs what was left out"
+            )
         case Skipped.REQUESTED:
             return "requested, somebody asked for it to be skipped"
         case Skipped.EXHAUSTED:
             limit = "" if schedule is None or schedule.max_fires is None else f"{schedule.max_fires} "
             return f"exhausted, all its {limit}fires were used up"
+        case Skipped.DELETED:
+            return "deleted, it was due and not yet fired when its schedule was deleted"
         case _:
             assert_never(reason)
 
 
+def _asked(schedule: Schedule | None) -> str:
+    return "" if schedule is None else f" (misfire {schedule.misfire})"
+
+
 def _window(schedule: Schedule | None) -> str:
-    if schedule is None:
+    if schedule is None or schedule.catch_up is None:
         return ""
-    return f" (misfire {schedule.misfire}, catch-up {length(schedule.catch_up)})"
+    return f", and it was older than the schedule's catch_up of {length(schedule.catch_up)} by then"
 
 
 def _paused(schedule: Schedule | None) -> str:

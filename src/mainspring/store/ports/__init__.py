@@ -23,7 +23,13 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
-from mainspring.store.ports.schedules import BackfillStore, CalendarStore, Expected, ScheduleStore
+from mainspring.store.ports.schedules import (
+    BackfillStore,
+    CalendarStore,
+    Expected,
+    PeriodStore,
+    ScheduleStore,
+)
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.watching import WatchStore
@@ -51,6 +57,7 @@ __all__ = [
     "LimitStore",
     "Loan",
     "PageStore",
+    "PeriodStore",
     "ReportStore",
     "RequestStore",
     "ScheduleStore",

@@ -22,6 +22,13 @@ class Admin(Protocol):
     async def verify(self) -> None:
         """Raise SchemaMismatch unless the schema is exactly this code's."""
 
+    async def identity(self) -> str:
+        """The random id that the database got with its schema: a UUID in its usual form."""
+
+    async def change_identity(self, new: str, *, force: bool, at: Stamp) -> str | None:
+        """Give the database another id; answer the one it had. While a member is alive, nothing is changed
+        and None is answered, unless `force`: a process keeps the id it has learnt."""
+
     async def facts(self) -> dict[str, str]:
         """What an operator wants to know about the engine: its version and relevant settings."""
 

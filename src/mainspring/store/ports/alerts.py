@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from mainspring.model.alert import Alert, AlertChange, AlertFilter, Note, NoteEnd
@@ -16,6 +16,10 @@ class AlertStore(Protocol):
 
     async def standing_alerts(self) -> list[Alert]:
         """Those that are not closed, also those that nobody is told of yet, oldest first."""
+
+    async def mark_watch(self, *, restart: timedelta, outage: timedelta, at: Stamp) -> datetime:
+        """Say that somebody watches now; answer since when somebody has, without a break longer than
+        `restart`. A break longer than `outage` in which nothing was counted either is put on record, once."""
 
     async def change_alerts(self, changes: Sequence[AlertChange], *, at: Stamp) -> int:
         """Write moves and the notes that go with them; answer how many were not there already."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from mainspring.model.fleet import Beat, Member, Reaped
+from mainspring.model.fleet import Beat, Member, Reaped, Watch
 from mainspring.model.lease import Held, Lease, LeaseInfo
 from mainspring.store.ports.stamp import Stamp
 
@@ -26,18 +26,28 @@ class FleetStore(Protocol):
         told: datetime | None = None,
         at: Stamp,
     ) -> Beat:
-        """Renew the lease if it has not ended, and say which of the (job, fence) pairs are no
-        longer this member's. What it holds is kept for who wants to see it, and how far its own clock,
-        which says `told`, is from the store's."""
+        """Renew the lease unless the member is on record as dead, and say which of the (job, fence) pairs are
+        no longer this member's. A lease that has ended is renewed, too: until the reaper has come, nobody was
+        given what it holds. That is kept for who wants to see it, and how far its own clock, which says
+        `told`, is from the store's."""
 
     async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
         """End the lease now. `clean` promises that no claim is left under it."""
 
-    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
-        """Give back the claims of members whose lease has ended, at most `limit` jobs a pass;
-        each counts as a crash of the job, not as a failure, and a job that has crashed too often is
-        a dead letter with reason `crashed`. Finding the dead, giving back and
-        forgetting may be transactions of their own: any reaper goes on where one died."""
+    async def is_down(self) -> bool:
+        """Whether the store itself is known to take calls from nobody: its host refuses sessions, it says
+        that it is starting or stopping, its file is locked. No answer is no knowledge: then it may be only
+        us."""
+
+    async def reap(self, *, limit: int, watch: Watch | None = None, at: Stamp) -> Reaped:
+        """Give back the claims of members whose lease has ended, at most `limit` jobs a pass. With a `watch`,
+        only of those who could have renewed it while that went on: for as long as their lease lasts. A lease
+        that ends later than it could if it were renewed now is cut to that.
+
+        A claim given back is no failure of its job. It is a crash of a job whose run is on record as begun,
+        and one that has crashed too often is a dead letter with reason `crashed`; any other becomes a
+        suspect, if it is not one. Finding the dead, giving back and forgetting may be transactions of their
+        own: any reaper goes on where one died."""
 
     async def mourn(self, *, at: Stamp) -> int:
         """Put on record, as dead, members that hold claims but have no row, so that the next `reap`

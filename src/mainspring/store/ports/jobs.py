@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from mainspring.model.failure import Failure
-from mainspring.model.job import Cancelled, Claim, NewJob
+from mainspring.model.job import Cancelled, Claim, JobName, NewJob, Whereabouts
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 from mainspring.store.ports.stamp import Stamp
@@ -36,6 +36,8 @@ class JobQueue(Protocol):
         limit: int,
         at: Stamp,
         everywhere: bool = False,
+        suspects: int | None = None,
+        last: bool = True,
     ) -> list[Claim]:
         """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
 
@@ -43,10 +45,22 @@ class JobQueue(Protocol):
         a worker whose lease has ended. No attempt is counted. May be lost in a database crash:
         the job is then simply due again. Unless asked to look `everywhere`, it may miss for a while a job
         that came to be due late, before others that were claimed.
+
+        At most so many of them are `suspects`: jobs that were in hand when a process died. They come
+        first, and among themselves those that crashed least. One whose next crash would be its last is
+        handed out only where no other suspect is, with `last`, and then it is the only suspect.
         """
+
+    async def begin(self, claim: Claim, *, at: Stamp) -> bool:
+        """Put on record that the run of this claim begins: from then on the death of its worker is a crash
+        of the job. For suspects: of other jobs nobody knows. False, and nothing changes, if the claim is no
+        longer the job's. Durable on return; it may be done again."""
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         """Every claim the store has under this worker: for after an answer to `claim` was lost."""
+
+    async def whereabouts(self, job_ids: Sequence[int]) -> list[Whereabouts]:
+        """Where each of these jobs is now, in their order: who has it, or whether it is live at all."""
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         """Write how runs ended, and what was captured of their logs; answer the ids of the jobs refused,
@@ -85,6 +99,9 @@ class DeadLetters(Protocol):
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         """Put dead jobs back into their queue under the same id, with all attempts restored and
         without a deadline; answer the ids that were."""
+
+    async def dead_names(self, job_ids: Sequence[int]) -> list[JobName]:
+        """What those of these jobs are that are dead letters."""
 
     async def edit_dead(
         self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp

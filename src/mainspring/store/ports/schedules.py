@@ -13,16 +13,32 @@ from mainspring.model.schedule import (
     NewSchedule,
     Opening,
     Schedule,
+    SlotFacts,
     Spec,
 )
 from mainspring.store.ports.stamp import Stamp
+from mainspring.trigger.misfire import BREAKER
 
 Expected = Mapping[str, Schedule | None]
 """By name, what the caller has read and wants to stand as it was; None for what must not be there."""
 
 
-class ScheduleStore(Protocol):
-    """Specs, fires and the ledger."""
+class PeriodStore(Protocol):
+    """What is on record about a slot, for its job to know what it stands for."""
+
+    async def slot_facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
+        """Of a slot of a schedule, one that was deleted too."""
+
+    async def calendars(self) -> list[StoredCalendar]: ...
+
+
+class ScheduleStore(PeriodStore, Protocol):
+    """Specs, fires and the ledger.
+
+    Whatever changes a schedule first decides, in the same transaction, what was due until then and is not in
+    the ledger: by the version that stands, as a fire at this moment would. The version that comes begins at
+    that instant. Of a very long outage it takes several transactions, and the change is made in the last.
+    """
 
     async def put_schedules(
         self,
@@ -34,15 +50,16 @@ class ScheduleStore(Protocol):
         at: Stamp,
     ) -> list[str]:
         """Write schedules by name, each change as a new version; answer the names that were new or
-        changed. A schedule that is the same is left alone, so that any number of processes may
-        declare it. Without an author it is code that speaks: what somebody edited since stays.
-        Where one is not as `expected`, nothing is written and Outdated says so."""
+        changed. One that is the same is neither written nor locked, so that any number of processes may
+        declare it. The others are written some hundred at a time, each batch in a transaction, or, where the
+        caller says what is `expected`, all in one. Without an author it is code that speaks: what somebody
+        edited since stays. Where one is not as `expected`, nothing is written and Outdated says so."""
 
     async def pause_schedules(
         self, names: Sequence[str], *, author: str, note: str | None, at: Stamp
     ) -> list[str]:
-        """From now on their slots are skipped as paused; answer the names that were running. When
-        this returns, no fire that began before can still make a job of theirs."""
+        """From now on their slots are skipped as paused, and so is what was due; answer the names that were
+        running. When this returns, no fire that began before can still make a job of theirs."""
 
     async def resume_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
         """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
@@ -60,7 +77,8 @@ class ScheduleStore(Protocol):
         """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
 
     async def delete_schedules(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
-        """Take schedules away; their ledger and versions stay. Answers the names that were there."""
+        """Take schedules away; their ledger and versions stay, and what was due is skipped as deleted.
+        Answers the names that were there."""
 
     async def due_specs(
         self, *, limit: int, beside: Sequence[int] = (), at: Stamp
@@ -78,13 +96,14 @@ class ScheduleStore(Protocol):
         """Move specs on and open a fire for each slot, where the spec still stands at `expected`.
         Answers how many were ours."""
 
-    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
+    async def fire(self, *, limit: int, breaker: int = BREAKER, at: Stamp) -> Chunk | None:
         """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs,
-        and the fire's cursor, in one transaction. None when no fire is open to us."""
+        and the fire's cursor, in one transaction. None when no fire is open to us. A schedule that catches
+        up every missed slot, with no bound of its own, and has `breaker` live jobs gets no more of them."""
 
     async def release_held(self, *, at: Stamp) -> int:
-        """Make due the oldest job of each schedule that waited for others which have ended; answer
-        how many."""
+        """Make due the oldest jobs of each schedule that waited for others which have ended, as many as its
+        overlap policy allows at once; answer how many."""
 
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
         """How long until the earliest spec that is not among those `beside` is due (not negative), by the

@@ -117,4 +117,5 @@ def _session(row: Record) -> Session:
         token_id=row["token_id"],
         opened_at=row["opened_at"],
         seen_at=row["seen_at"],
+        token_expires_at=row["token_expires_at"],
     )

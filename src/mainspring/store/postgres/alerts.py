@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.model.alert import (
@@ -32,6 +32,11 @@ class PostgresAlerts:
 
     async def standing_alerts(self) -> list[Alert]:
         return [_alert(row) for row in await self._database.fetch("standing_alerts")]
+
+    async def mark_watch(self, *, restart: timedelta, outage: timedelta, at: Stamp) -> datetime:
+        [row] = await self._database.relaxed("mark_watch", restart=restart, outage=outage, at=at)
+        since: datetime = row["since"]
+        return since
 
     async def change_alerts(self, changes: Sequence[AlertChange], *, at: Stamp) -> int:
         async with self._database.transaction("change_alerts") as transaction:
@@ -88,6 +93,7 @@ class PostgresAlerts:
         async with self._database.transaction("prune_alerts") as transaction:
             await transaction.fetch("prune_notes", keep=keep, at=at)
             await transaction.fetch("prune_lost", keep=keep, at=at)
+            await transaction.fetch("prune_gaps", keep=keep, at=at)
             return len(await transaction.fetch("prune_alerts", keep=keep, at=at))
 
     async def _notes(self, found: list[Record]) -> list[Note]:

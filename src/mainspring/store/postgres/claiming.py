@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost
+from mainspring.lifecycle.burial import LAST_CRASH
 from mainspring.model.job import Claim
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
 """Where these are in a claimed row: looked up once a job, and quicker than by name."""
 _DUE = itemgetter(RUN_AT, ID)
+_ANY = 32_767
+"""Crashes: more than a job can have."""
 
 
 class Claiming:
@@ -33,6 +38,7 @@ class Claiming:
         self._hints = hints
         self._clock = clock
         self._lost_sessions: list[object] = []
+        self._database_id, self._known_in = "", -1
 
     async def claim(
         self,
@@ -42,13 +48,25 @@ class Claiming:
         tasks: Sequence[str],
         limit: int,
         at: Stamp,
-        everywhere: bool = False,
+        everywhere: bool,
+        suspects: int | None,
+        last: bool,
     ) -> list[Claim]:
         # Under numbers that mean something else by now, it would bring other tasks' jobs.
         life = self._database.lives.count
+        database_id = self._database_id if self._known_in == life else await self._learn(life)
         queue_ids = await self._names.queue_ids(queues)
         task_ids = await self._names.task_ids(tasks)
 
+        suspected: list[Claim] = []
+        if suspects != 0:
+            most = limit if suspects is None else min(limit, suspects)
+            suspected = await self._suspects(
+                life, database_id, worker_id, queue_ids, task_ids, most, at, last=last
+            )
+            limit -= len(suspected)
+        if limit == 0:
+            return suspected
         rows: list[Record] = []
         looks = 0
         for stretch in [EVERYTHING] if everywhere else self._hints.looks(queue_ids, task_ids):
@@ -59,7 +77,41 @@ class Claiming:
                 break
         if looks > 1:
             _sort(rows, queue_ids)
-        return [to_claim(row, worker_id, self._names) for row in rows]
+        claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
+        return [*suspected, *claims] if suspected else claims
+
+    async def _suspects(
+        self,
+        life: int,
+        database_id: str,
+        worker_id: int,
+        queue_ids: list[int],
+        task_ids: list[int],
+        limit: int,
+        at: Stamp,
+        *,
+        last: bool,
+    ) -> list[Claim]:
+        which = {"queue_ids": queue_ids, "task_ids": task_ids, "at": at}
+        if not await self._relaxed(life, "suspects_due", **which):
+            return []
+        rows = await self._relaxed(
+            life, "claim_suspects", worker_id=worker_id, least=0, most=LAST_CRASH - 1, limit=limit, **which
+        )
+        if not rows and last:
+            rows = await self._relaxed(
+                life, "claim_suspects", worker_id=worker_id, least=LAST_CRASH, most=_ANY, limit=1, **which
+            )
+        _sort(rows, queue_ids)
+        claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
+        return [replace(claim, suspect=True) for claim in claims]
+
+    async def _learn(self, life: int) -> str:
+        """The identity of the database that answers in this life."""
+        [row] = await self._database.fetch_as_of(life, "identity")
+        found: str = row["id"]
+        self._database_id, self._known_in = found, life
+        return found
 
     async def _seek(
         self,
@@ -105,9 +157,12 @@ class Claiming:
         while self._lost_sessions:
             await self._database.end_session(self._lost_sessions[-1])
             self._lost_sessions.pop()
-        rows = await self._database.fetch("held_jobs", worker_id=worker_id, at=at)
+        life = self._database.lives.count
+        database_id = self._database_id if self._known_in == life else await self._learn(life)
+        rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
         await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
-        return [to_claim(row, worker_id, self._names) for row in rows]
+        claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
+        return [replace(each, suspect=row["suspect"]) for each, row in zip(claims, rows, strict=True)]
 
     async def _relaxed(self, life: int, statement: str, **params: object) -> list[Record]:
         try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Iterator
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -17,23 +18,29 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from mainspring.config.pooling import Address
+from mainspring import forks
+from mainspring.config.pooling import Address, apart
 from mainspring.errors import (
     AnswerLost,
     InvalidConfig,
+    MainspringError,
     StoreUnavailable,
+    UsageError,
 )
 from mainspring.model.value import Value
 from mainspring.store.postgres.lives import Lives
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
+from mainspring.store.postgres.repeating import IDEMPOTENT, READING, TRIES, reading
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
-from mainspring.store.postgres.steering import DURABLE, RELAXED, STEERING, TOLD
+from mainspring.store.postgres.steering import DURABLE, ISOLATION, RELAXED, STEERING, TOLD
 from mainspring.store.postgres.troubles import (
     BROKEN,
     UNSTEERED,
+    Broken,
     PartitionMoved,
     ReadOnly,
     connecting,
+    is_refusal,
     released,
     translated,
 )
@@ -71,8 +78,10 @@ FILES = (
 )
 TEXTS = load("mainspring.store.postgres", *FILES)
 SQL = {name: numbered(text) for name, text in TEXTS.items()}
+REPEATABLE = reading(TEXTS) | IDEMPOTENT
 
 CONNECT_WITHIN = timedelta(seconds=5)
+PROBE_WITHIN = timedelta(seconds=1)
 MIGRATE_WITHIN = timedelta(hours=2)
 REPEATED = "insert_due_job"
 """What is done once for each job. It answers nothing: where a migration changes what is answered, the driver
@@ -108,7 +117,19 @@ class Database:
         self.lives = Lives()
         # One session is always left for what they ask on the side: else they might all wait for each other.
         self._nesting = asyncio.Semaphore(max(1, size - 1))
+        self._listening: weakref.WeakSet[asyncpg.Connection[Record]] = weakref.WeakSet()
         self._closed = False
+        self._refusal: Callable[[], MainspringError] = functools.partial(
+            StoreUnavailable, "the store has been closed"
+        )
+        forks.tell(self)
+
+    def inherit(self) -> None:
+        """We are in a forked child. The sessions are the parent's: a word on one of them, a farewell too,
+        would be the parent's word; and the event loops they are on share their files with the parent's."""
+        forks.abandon((self._pools, self._lending, list(self._listening)))
+        self._pools, self._lending, self._sessions = {}, None, {}
+        self._closed, self._refusal = True, functools.partial(UsageError, forks.INHERITED)
 
     async def fetch(self, statement: str, **params: object) -> list[Record]:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
@@ -142,7 +163,10 @@ class Database:
         try:
             rows = await run(sql, [params[name] for name in names])
         except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised
-            return await self._in_trouble(pool, kept.connection, statement, params, session, error)
+            try:
+                return await self._in_trouble(pool, kept.connection, statement, params, session, error)
+            except AnswerLost as lost:
+                return await self._again(lost, statement, params, relaxed=relaxed, life=life)
         if not pool.keep(kept):
             with released():
                 await pool.give_back(kept.connection, well=True)
@@ -167,6 +191,35 @@ class Database:
     async def _slowly(
         self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None
     ) -> list[Record]:
+        try:
+            return await self._once(statement, params, relaxed=relaxed, life=life)
+        except AnswerLost as lost:
+            return await self._again(lost, statement, params, relaxed=relaxed, life=life)
+
+    async def _again(
+        self,
+        lost: AnswerLost,
+        statement: str,
+        params: dict[str, object],
+        *,
+        relaxed: bool,
+        life: int | None,
+    ) -> list[Record]:
+        """What may be repeated is; of the rest the caller is told that nobody knows."""
+        if statement not in REPEATABLE:
+            raise lost
+        for _ in range(TRIES - 1):
+            if isinstance(lost.__cause__, TimeoutError):
+                break  # the caller has waited for as long as a call may take
+            try:
+                return await self._once(statement, params, relaxed=relaxed, life=life)
+            except AnswerLost as again:
+                lost = again
+        raise Broken(f"{statement}: the session broke") from lost
+
+    async def _once(
+        self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None
+    ) -> list[Record]:
         async with self._connection(relaxed=relaxed, life=life) as connection:
             run = functools.partial(self._steered, relaxed=relaxed) if self._pooled else self.run_on
             try:
@@ -178,11 +231,25 @@ class Database:
     async def _steered(
         self, connection: Connection, statement: str, params: dict[str, Any], *, relaxed: bool
     ) -> list[Record]:
-        if statement in PLAIN:
+        mark = self.session_of(connection)
+        if statement in PLAIN and isinstance(mark, Mark) and mark.plain:
             return await self.run_on(connection, statement, params)
-        with translated(statement, self.session_of(connection)):
-            async with self._begun(connection, relaxed=relaxed):
-                return await self.run_on(connection, statement, params)
+        async with self._committed(statement, connection, relaxed=relaxed):
+            return await self.run_on(connection, statement, params)
+
+    @asynccontextmanager
+    async def _committed(self, what: str, connection: Connection, *, relaxed: bool) -> AsyncIterator[None]:
+        """A transaction. An answer that is lost before its COMMIT was sent was one about nothing."""
+        committing = False
+        try:
+            with translated(what, self.session_of(connection)):
+                async with self._begun(connection, relaxed=relaxed):
+                    yield
+                    committing = what not in READING
+        except AnswerLost as lost:
+            if committing:
+                raise
+            raise Broken(f"{what}: the session broke before its transaction was committed") from lost
 
     def _begun(self, connection: Connection, *, relaxed: bool) -> AbstractAsyncContextManager[object]:
         mark = self.session_of(connection)
@@ -193,10 +260,11 @@ class Database:
     @asynccontextmanager
     async def transaction(self, what: str, *, life: int | None = None) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
-        async with self._connection(relaxed=False, life=life) as connection:
-            with translated(what, self.session_of(connection)):
-                async with self._begun(connection, relaxed=False):
-                    yield Transaction(self, connection)
+        async with (
+            self._connection(relaxed=False, life=life) as connection,
+            self._committed(what, connection, relaxed=False),
+        ):
+            yield Transaction(self, connection)
 
     @asynccontextmanager
     async def nesting(self, what: str) -> AsyncIterator[Transaction]:
@@ -225,7 +293,7 @@ class Database:
         """A session for statements that are not ours: without our settings, and from a pool of its own,
         so that handlers which keep theirs for long hold up nobody but one another."""
         if self._closed:
-            raise StoreUnavailable("the store has been closed")
+            raise self._refusal()
         async with self._opening:
             if self._lending is None:
                 with connecting():
@@ -233,6 +301,7 @@ class Database:
                         self._url,
                         min_size=0,
                         max_size=LENT,
+                        connect=_connect,
                         timeout=CONNECT_WITHIN.total_seconds(),
                         server_settings={"application_name": "mainspring handler"},
                         **self._lent,
@@ -263,10 +332,37 @@ class Database:
                 connection.terminate()
             await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
 
+    async def is_down(self) -> bool:
+        """Whether each host that may have the database refuses sessions, says that it is starting or
+        stopping, or, where there are several, is a standby."""
+        hosts = apart(self._url)
+        found = await asyncio.gather(*(self._is_down(url, among=len(hosts)) for url in hosts))
+        return all(found)
+
+    async def _is_down(self, url: str, *, among: int) -> bool:
+        try:
+            connection = await _connect(
+                url,
+                timeout=PROBE_WITHIN.total_seconds(),
+                statement_cache_size=0,
+            )
+        except asyncpg.TargetServerAttributeNotMatched:
+            return among > 1
+        except (asyncpg.PostgresError, *BROKEN) as error:
+            return is_refusal(error)
+        try:
+            return among > 1 and bool(await connection.fetchval(TEXTS["is_standby"]))
+        except (asyncpg.PostgresError, *BROKEN):
+            return False
+        finally:
+            connection.terminate()
+
     async def connect(self) -> asyncpg.Connection[Record]:
         """A session of its own, outside the pools, for notifications."""
         with connecting():
-            return await asyncpg.connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
+            connection = await _connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
+        self._listening.add(connection)
+        return connection
 
     async def close(self) -> None:
         """Let go of every session; running statements get the time of one connect to end."""
@@ -296,7 +392,7 @@ class Database:
         try:
             yield
             well = True
-        except (AnswerLost, ReadOnly):
+        except (AnswerLost, Broken, ReadOnly):
             with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
                 # Whatever it is still at, or whoever it is with, nobody may be given it next.
                 connection.terminate()
@@ -309,7 +405,7 @@ class Database:
 
     async def _pool(self, relaxed: bool) -> Sessions:
         if self._closed:
-            raise StoreUnavailable("the store has been closed")
+            raise self._refusal()
         if relaxed not in self._pools:
             async with self._opening:
                 if relaxed not in self._pools:
@@ -325,13 +421,18 @@ class Database:
                 "init": PooledConnection.learn,
             }
         else:
-            settings = {**TOLD, **(RELAXED if relaxed else DURABLE)}
+            settings = {
+                **TOLD,
+                **(RELAXED if relaxed else DURABLE),
+                "default_transaction_isolation": ISOLATION,
+            }
             how = {"server_settings": settings, "init": self._greet}
         with connecting():
             return await asyncpg.create_pool(
                 self._url,
                 min_size=0,
                 max_size=self._size,
+                connect=_connect,
                 timeout=CONNECT_WITHIN.total_seconds(),
                 command_timeout=self.timeout.total_seconds(),
                 reset=_keep,
@@ -380,6 +481,10 @@ class Transaction:
         """Run one statement and answer its rows."""
         return await self._database.run_on(self._connection, statement, params)
 
+    async def ask(self, sql: str, args: Sequence[object]) -> list[Record]:
+        """Run one statement that was made for the moment, and answer its rows."""
+        return await self._connection.fetch(sql, *args)
+
     async def script(self, sql: str) -> None:
         """Run a text of several statements, as migrations are."""
         # An index of a large history takes its time, and must not be given up half-way at every start.
@@ -391,6 +496,10 @@ class Transaction:
         await self._connection.copy_records_to_table(
             table, schema_name="mainspring", columns=columns, records=records
         )
+
+
+async def _connect(*args: Any, **options: Any) -> asyncpg.Connection[Record]:
+    return await forks.in_steps(asyncpg.connect(*args, **options))
 
 
 async def _keep(_connection: object) -> None:

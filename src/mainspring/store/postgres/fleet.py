@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from mainspring.lifecycle.burial import CRASHES_ALLOWED, WORKER_LOST
-from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
+from mainspring.model.fleet import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database
@@ -57,10 +57,22 @@ class PostgresFleet:
     async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
         await self._database.fetch("leave_clean" if clean else "leave_claims", id=member_id)
 
-    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
-        buried = await self._database.relaxed("bury_members", at=at)
-        if not await self._database.relaxed("dead_members"):
-            return Reaped()
+    async def is_down(self) -> bool:
+        return await self._database.is_down()
+
+    async def reap(self, *, limit: int, watch: Watch | None = None, at: Stamp) -> Reaped:
+        buried = await self._database.relaxed(
+            "bury_members",
+            since=watch and watch.since,
+            last=watch and watch.last,
+            gap=WATCH_GAP,
+            longest=LONGEST_LEASE,
+            at=at,
+        )
+        [ended] = await self._database.relaxed("dead_members", at=at)
+        told = {} if watch is None else {"at": ended["at"], "late": ended["late"]}
+        if not ended["dead"]:
+            return Reaped(**told)
         [row] = await self._database.relaxed(
             "reap_jobs", limit=limit, crashes_allowed=CRASHES_ALLOWED, error=rows.written(WORKER_LOST), at=at
         )
@@ -69,7 +81,7 @@ class PostgresFleet:
         else:
             await self._database.relaxed("forget_members")
         members = tuple(each["name"] for each in buried)
-        return Reaped(members=members, jobs=row["jobs"], buried=tuple(row["buried"] or ()))
+        return Reaped(members=members, jobs=row["jobs"], buried=tuple(row["buried"] or ()), **told)
 
     async def mourn(self, *, at: Stamp) -> int:
         return len(await self._database.relaxed("mourn_strangers", at=at))

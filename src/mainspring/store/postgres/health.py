@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mainspring.errors import StoreError, StoreUnavailable
-from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
+from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth, UnreadableRow
 from mainspring.store.postgres.connection import Database
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class PostgresHealth:
             snapshots=tuple(
                 Snapshot(what=row["what"], age=row["age"], bytes=row["bytes"]) for row in snapshots
             ),
+            unreadable=tuple(aside(row) for row in await self._database.fetch("unreadable_rows")),
             withheld=tuple(withheld),
             **server,
         )
@@ -61,6 +62,10 @@ class PostgresHealth:
         except StoreError as error:
             withheld.append(f"{about}: {error}")
             return []
+
+
+def aside(row: Record) -> UnreadableRow:
+    return UnreadableRow(table=row["kind"], key=row["ref"], at=row["at"])
 
 
 def _table(row: Record) -> TableHealth:

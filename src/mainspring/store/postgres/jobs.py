@@ -11,7 +11,7 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.failure import Failure
-from mainspring.model.job import Cancelled, Claim, JobState, NewJob
+from mainspring.model.job import Cancelled, Claim, JobName, JobState, NewJob, Whereabouts
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
@@ -102,13 +102,30 @@ class PostgresJobs:
         limit: int,
         at: Stamp,
         everywhere: bool = False,
+        suspects: int | None = None,
+        last: bool = True,
     ) -> list[Claim]:
         return await self._claiming.claim(
-            worker_id, queues=queues, tasks=tasks, limit=limit, at=at, everywhere=everywhere
+            worker_id,
+            queues=queues,
+            tasks=tasks,
+            limit=limit,
+            at=at,
+            everywhere=everywhere,
+            suspects=suspects,
+            last=last,
         )
+
+    async def begin(self, claim: Claim, *, at: Stamp) -> bool:
+        named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
+        return bool(await self._database.fetch("begin_suspect", **named))
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         return await self._claiming.held(worker_id, at=at)
+
+    async def whereabouts(self, job_ids: Sequence[int]) -> list[Whereabouts]:
+        found = await self._database.fetch("whereabouts", job_ids=list(job_ids))
+        return [Whereabouts(job_id=row["id"], live=row["live"], holder=row["holder"]) for row in found]
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         groups = _groups(settlements)
@@ -167,6 +184,10 @@ class PostgresJobs:
 
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         return await self._back("replay_dead", job_ids, at)
+
+    async def dead_names(self, job_ids: Sequence[int]) -> list[JobName]:
+        found = await self._database.fetch("dead_names", job_ids=list(job_ids))
+        return [JobName(job_id=row["id"], task=row["task"], queue=row["queue"]) for row in found]
 
     async def purge(self, job_ids: Sequence[int]) -> int:
         return len(await self._database.fetch("purge_dead", ids=list(job_ids)))

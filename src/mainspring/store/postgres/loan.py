@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
@@ -35,8 +36,10 @@ class PostgresLoan:
         self._database = database
         self._transaction = transaction
         self._session = session
+        self._pid = os.getpid()
 
     async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
+        self._require_owner()
         try:
             within = asyncio.timeout(self._database.timeout.total_seconds())
             with self._database.translating("commit", self._session):
@@ -55,6 +58,7 @@ class PostgresLoan:
         return False
 
     async def rollback(self) -> None:
+        self._require_owner()
         try:
             with self._database.translating("rollback", self._session):
                 await self._transaction.rollback()
@@ -66,6 +70,10 @@ class PostgresLoan:
     async def committed(self, settlement: Settlement, lost: AnswerLost) -> bool:
         await self._database.end_session(lost.session)
         return bool(await recorded(self._database.fetch, [settlement]))
+
+    def _require_owner(self) -> None:
+        if os.getpid() != self._pid:  # what we say on the session would be said for the parent
+            raise UsageError("this transaction is of the process that this one was forked from")
 
     async def _fetch(self, statement: str, **params: object) -> list[Record]:
         return await self._database.run_on(self.connection, statement, params)

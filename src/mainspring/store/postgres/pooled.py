@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from mainspring.model.value import Value
+from mainspring.store.postgres.steering import ISOLATION
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -43,6 +44,8 @@ class Mark(Value, frozen=True, kw_only=True):
     """What the statements of one connection begin with: whoever runs one of them is at our work."""
 
     text: str
+    plain: bool = True
+    """Whether a statement without a transaction around it is isolated as ours are to be."""
 
 
 class PooledConnection(Driver):
@@ -61,7 +64,8 @@ class PooledConnection(Driver):
         async with self.transaction():
             await self.fetch(f"SELECT {arrays}")
             token = await self.fetchval("SELECT gen_random_uuid()::text")
-        self.mark = Mark(text=f"/* mainspring {token} */ ")
+            isolation = await self.fetchval("SELECT current_setting('default_transaction_isolation')")
+        self.mark = Mark(text=f"/* mainspring {token} */ ", plain=isolation == ISOLATION)
 
     async def _get_statement(self, query: str, *args: Any, **options: Any) -> Any:
         # The driver's own cache is off: what it describes without one has no name, and its text is sent again
@@ -84,7 +88,7 @@ async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) 
     """A transaction with these settings, which end with it."""
     made = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
     try:
-        await connection.execute(f"{mark.text}BEGIN; {made}")
+        await connection.execute(f"{mark.text}BEGIN ISOLATION LEVEL {ISOLATION}; {made}")
         yield
     except BaseException:
         # Also when it was cut short while it began, and nobody knows how far it came: the next user of this

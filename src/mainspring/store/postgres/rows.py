@@ -14,15 +14,18 @@ from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
     Misfire,
+    Opening,
     Overlap,
     Schedule,
     ScheduleVersion,
     Skipped,
     Slot,
+    SlotFacts,
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT, catch_up_read
+from mainspring.store.declaring import OpenFire
 from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ def failure(text: str | None) -> Failure | None:
     return None if text is None else _failure.decode(text)
 
 
-def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
+def to_claim(row: Record, worker_id: int, names: Names, database_id: str) -> Claim:
     """A claimed row; its queue and task must have been learnt."""
     # By position, as both statements name their columns: a claim is the one row made for every job, and to
     # ask for fifteen names takes longer than all the rest.
@@ -71,6 +74,7 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         workflow_id,
         trace,
         waited,
+        previous_at,
     ) = row
     return Claim(
         job_id=job_id,
@@ -91,6 +95,8 @@ def to_claim(row: Record, worker_id: int, names: Names) -> Claim:
         workflow_id=workflow_id,
         trace=trace,
         waited=waited,
+        previous_at=previous_at,
+        database_id=database_id,
     )
 
 
@@ -221,7 +227,37 @@ def spec(row: Record) -> Spec:
         next_at=row["next_at"],
         following_at=row["following_at"],
         planned=row["planned"],
-        catch_up=None if row["catch_up"] == COALESCE else row["catch_up"],
+        one_by_one=row["catch_up"] != COALESCE,
+        catch_up=catch_up_read(row["catch_up"]),
+        tripped=row["tripped"],
+        last_at=row["last_at"],
+    )
+
+
+def slot_facts(row: Record) -> SlotFacts:
+    """What is on record about one slot."""
+    definition = row["definition"]
+    return SlotFacts(
+        trigger=None if definition is None else _schedule.decode(definition).trigger,
+        since=row["since"],
+        backfilled=bool(row["backfilled"]),
+    )
+
+
+def open_fire(row: Record) -> OpenFire:
+    """A row of `fires`."""
+    return OpenFire(
+        opening=Opening(
+            spec_id=row["id"],
+            expected=row["slot_at"],
+            slot_at=row["slot_at"],
+            since=row["since"],
+            next_at=None,
+            skip=None if row["skip"] is None else Skipped(row["skip"]),
+            note=row["note"],
+        ),
+        last_id=row["last_id"],
+        until_id=row["until_id"],
     )
 
 
@@ -237,7 +273,7 @@ def schedule(row: Record, names: Names) -> Schedule:
         priority=row["priority"],
         max_attempts=row["max_attempts"],
         misfire=Misfire(row["misfire"]),
-        catch_up=row["catch_up"],
+        catch_up=catch_up_read(row["catch_up"]),
         overlap=Overlap(row["overlap"]),
         overlap_limit=row["overlap_limit"],
         offset=row["offset_by"],

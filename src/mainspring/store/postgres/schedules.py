@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.model.schedule import Chunk, Opening, Spec
+from mainspring.model.schedule import Chunk, Drop, Opening, Skipped, SlotFacts, Spec
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.wake import Notifier
-from mainspring.trigger.misfire import LATE
+from mainspring.trigger.misfire import BREAKER, LATE
 
 
 class PostgresFiring:
@@ -23,7 +23,9 @@ class PostgresFiring:
     async def due_specs(
         self, *, limit: int, beside: Sequence[int] = (), at: Stamp
     ) -> tuple[datetime, list[Spec]]:
-        found = await self._database.relaxed("due_specs", limit=limit, beside=list(beside), at=at)
+        found = await self._database.relaxed(
+            "due_specs", limit=limit, beside=list(beside), missed_after=LATE, at=at
+        )
         [row] = await self._database.relaxed("now", at=at)
         return row["now"], [rows.spec(row) for row in found]
 
@@ -50,18 +52,33 @@ class PostgresFiring:
             next_ats=[opening.next_at for opening in openings],
             skips=[opening.skip for opening in openings],
             notes=[opening.note for opening in openings],
+            previous_ats=[opening.previous for opening in openings],
         )
         return len(opened)
 
-    async def fire(self, *, limit: int, at: Stamp) -> Chunk | None:
-        taken = await self._database.fetch("fire", limit=limit, missed_after=LATE, at=at)
+    async def fire(self, *, limit: int, breaker: int = BREAKER, at: Stamp) -> Chunk | None:
+        taken = await self._database.fetch("fire", limit=limit, breaker=breaker, missed_after=LATE, at=at)
         if not taken:
             return None
         [row] = taken
         if row["fired"]:
             self._notifier.poke(row["fired"])
-        late: timedelta = row["now"] - row["slot_at"]
-        return Chunk(slot_at=row["slot_at"], fired=row["fired"], skipped=row["skipped"], late=late)
+        return Chunk(
+            slot_at=row["slot_at"],
+            fired=row["fired"],
+            skipped=row["skipped"],
+            late=row["now"] - row["slot_at"],
+            since=row["since"],
+            dropped=tuple(
+                Drop(schedule=name, reason=reason)
+                for reason in (Skipped.TOO_LATE, Skipped.BREAKER)
+                for name in row[reason]
+            ),
+        )
+
+    async def slot_facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
+        [row] = await self._database.fetch("slot_facts", schedule_id=schedule_id, slot_at=slot_at)
+        return rows.slot_facts(row)
 
     async def release_held(self, *, at: Stamp) -> int:
         released = await self._database.fetch("release_held", at=at)

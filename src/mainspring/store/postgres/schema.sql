@@ -42,6 +42,7 @@ CREATE TABLE mainspring.alert_notes (
     ended_at timestamp with time zone,
     problem text,
     CONSTRAINT alert_notes_alert_id_kind_place_target_key UNIQUE (alert_id, kind, place, target),
+    CONSTRAINT alert_notes_moments_readable CHECK ((((due_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (due_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT alert_notes_pkey PRIMARY KEY (id)
 );
 CREATE INDEX alert_notes_due ON mainspring.alert_notes USING btree (due_at) WHERE (ended_at IS NULL);
@@ -99,6 +100,12 @@ CREATE TABLE mainspring.calendars (
     definition text NOT NULL,
     CONSTRAINT calendars_pkey PRIMARY KEY (name, version)
 );
+CREATE TABLE mainspring.database_identity (
+    one boolean DEFAULT true NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    CONSTRAINT database_identity_one_check CHECK (one),
+    CONSTRAINT database_identity_pkey PRIMARY KEY (one)
+);
 CREATE TABLE mainspring.dead_jobs (
     id bigint NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -122,9 +129,12 @@ CREATE TABLE mainspring.dead_jobs (
     trace text,
     error text DEFAULT COALESCE(((errors -> '-1'::integer) ->> 'type'::text), ''::text),
     line text DEFAULT "left"(split_part(COALESCE(((errors -> '-1'::integer) ->> 'message'::text), ''::text), chr(10), 1), 200),
+    CONSTRAINT dead_jobs_moments_readable CHECK ((((run_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((enqueued_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (enqueued_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((died_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (died_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT dead_jobs_pkey PRIMARY KEY (id)
 );
 CREATE INDEX dead_jobs_died ON mainspring.dead_jobs USING btree (died_at);
+CREATE INDEX dead_jobs_schedule ON mainspring.dead_jobs USING btree (schedule_id, slot_at) WHERE ((schedule_id IS NOT NULL) AND (slot_at IS NOT NULL));
+CREATE INDEX dead_jobs_task ON mainspring.dead_jobs USING btree (task_id, died_at);
 CREATE TABLE mainspring.definitions (
     id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
     name text NOT NULL,
@@ -169,11 +179,18 @@ CREATE TABLE mainspring.fires (
     skip text,
     note text,
     until_id bigint DEFAULT '9223372036854775807'::bigint NOT NULL,
+    previous_at timestamp with time zone,
+    CONSTRAINT fires_moments_readable CHECK ((((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at, until_id)
 ) WITH (
     fillfactor=50
 );
 CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, ((spec_id + 0)), until_id);
+CREATE TABLE mainspring.gaps (
+    began_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone NOT NULL,
+    CONSTRAINT gaps_pkey PRIMARY KEY (began_at)
+);
 CREATE TABLE mainspring.gates (
     id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
     name text NOT NULL,
@@ -186,6 +203,7 @@ CREATE TABLE mainspring.gates (
     tokens double precision DEFAULT 0 NOT NULL,
     refilled_at timestamp with time zone,
     CONSTRAINT gates_name_key_key UNIQUE (name, key),
+    CONSTRAINT gates_numbers_readable CHECK (((concurrency >= 0) AND (rate >= 0) AND (burst >= 0) AND (open_window >= 0) AND ((tokens >= ('-1000000000000000'::numeric)::double precision) AND (tokens <= ('1000000000000000'::numeric)::double precision)) AND ((refilled_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (refilled_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT gates_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.jobs (
@@ -211,6 +229,10 @@ CREATE TABLE mainspring.jobs (
     expires_at timestamp with time zone,
     workflow_id bigint,
     trace text,
+    suspect integer,
+    previous_at timestamp with time zone,
+    CONSTRAINT jobs_moments_readable CHECK ((((run_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((enqueued_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (enqueued_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((claimed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((due_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (due_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT jobs_numbers_readable CHECK ((((fence >= 0) AND (fence <= 2147483646)) AND ((failures >= 0) AND (failures <= 32766)) AND ((crashes >= 0) AND (crashes <= 32766)) AND ((max_attempts >= 1) AND (max_attempts <= 32766)))),
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_analyze_scale_factor=0,
@@ -232,6 +254,7 @@ CREATE INDEX jobs_gated ON mainspring.jobs USING btree (line_id, priority DESC, 
 CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
 CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX jobs_suspect ON mainspring.jobs USING btree (queue_id, priority, crashes, run_at, id) WHERE (suspect IS NOT NULL);
 CREATE TABLE mainspring.lanes (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
@@ -245,6 +268,7 @@ CREATE TABLE mainspring.leases (
     holder text NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     acquired_at timestamp with time zone NOT NULL,
+    CONSTRAINT leases_moments_readable CHECK ((((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((acquired_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (acquired_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((token >= 0) AND (token <= '9223372036854775806'::bigint)))),
     CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
 CREATE TABLE mainspring.lines (
@@ -274,6 +298,9 @@ CREATE TABLE mainspring.members (
     dead boolean DEFAULT false NOT NULL,
     skew interval,
     holding bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    lease interval DEFAULT '00:00:15'::interval NOT NULL,
+    CONSTRAINT members_lease_readable CHECK (((lease >= '00:00:00'::interval) AND (lease <= '3660000 days'::interval))),
+    CONSTRAINT members_moments_readable CHECK ((((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((lease_until >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lease_until <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT members_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=50
@@ -408,8 +435,12 @@ CREATE TABLE mainspring.schedules (
     expires_after interval,
     expect_start_within interval,
     expect_finish_by interval,
+    CONSTRAINT schedules_lengths_readable CHECK ((((catch_up >= '00:00:00'::interval) AND (catch_up <= '3660000 days'::interval)) AND ((offset_by >= '00:00:00'::interval) AND (offset_by <= '3660000 days'::interval)) AND ((jitter >= '00:00:00'::interval) AND (jitter <= '3660000 days'::interval)) AND ((expires_after >= '00:00:00'::interval) AND (expires_after <= '3660000 days'::interval)))),
+    CONSTRAINT schedules_moments_readable CHECK ((((active_from >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (active_from <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((last_paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (last_paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((last_resumed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (last_resumed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT schedules_name_key UNIQUE (name),
-    CONSTRAINT schedules_pkey PRIMARY KEY (id)
+    CONSTRAINT schedules_numbers_readable CHECK ((((max_attempts >= 1) AND (max_attempts <= 32766)) AND (overlap_limit >= 0) AND (skips >= 0))),
+    CONSTRAINT schedules_pkey PRIMARY KEY (id),
+    CONSTRAINT schedules_words_readable CHECK (((misfire = ANY (ARRAY['latest'::text, 'all'::text, 'skip'::text])) AND (overlap = ANY (ARRAY['skip'::text, 'queue_one'::text, 'queue_all'::text, 'allow'::text, 'replace'::text]))))
 );
 CREATE INDEX schedules_expecting ON mainspring.schedules USING btree (id) WHERE ((expect_start_within IS NOT NULL) OR (expect_finish_by IS NOT NULL));
 CREATE INDEX schedules_spec ON mainspring.schedules USING btree (spec_id, ((id + 0)));
@@ -441,7 +472,9 @@ CREATE TABLE mainspring.slots (
     note text,
     CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, slot_at)
 ) PARTITION BY RANGE (slot_at);
+CREATE INDEX slots_dropped ON ONLY mainspring.slots USING btree (schedule_id, decided_at) WHERE ((disposition = 1) AND (reason = ANY (ARRAY['too_late'::text, 'breaker'::text])));
 CREATE TABLE mainspring.slots_default PARTITION OF mainspring.slots DEFAULT;
+CREATE INDEX slots_default_schedule_id_decided_at_idx ON mainspring.slots_default USING btree (schedule_id, decided_at) WHERE ((disposition = 1) AND (reason = ANY (ARRAY['too_late'::text, 'breaker'::text])));
 CREATE TABLE mainspring.specs (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     trigger text NOT NULL,
@@ -449,6 +482,9 @@ CREATE TABLE mainspring.specs (
     following_at timestamp with time zone,
     planned boolean NOT NULL,
     catch_up interval DEFAULT '-00:00:01'::interval NOT NULL,
+    last_at timestamp with time zone,
+    CONSTRAINT specs_catch_up_readable CHECK (((catch_up >= '-00:00:01'::interval) AND (catch_up <= '3660000 days'::interval))),
+    CONSTRAINT specs_moments_readable CHECK ((((next_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (next_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((following_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (following_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT specs_pkey PRIMARY KEY (id),
     CONSTRAINT specs_trigger_key UNIQUE (trigger, catch_up)
 ) WITH (
@@ -509,6 +545,21 @@ CREATE TABLE mainspring.unique_keys (
     CONSTRAINT unique_keys_pkey PRIMARY KEY (key)
 );
 CREATE INDEX unique_keys_name ON mainspring.unique_keys USING btree (name);
+CREATE TABLE mainspring.unreadable_rows (
+    id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    kind text NOT NULL,
+    ref text NOT NULL,
+    content jsonb NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT unreadable_rows_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.watch_mark (
+    one boolean DEFAULT true NOT NULL,
+    since timestamp with time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT watch_mark_one_check CHECK (one),
+    CONSTRAINT watch_mark_pkey PRIMARY KEY (one)
+);
 CREATE TABLE mainspring.workflow_acts (
     workflow_id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -530,6 +581,7 @@ CREATE TABLE mainspring.workflow_steps (
     cause text,
     result bytea,
     error jsonb,
+    CONSTRAINT workflow_steps_numbers_readable CHECK ((((state >= 0) AND (state <= 5)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT workflow_steps_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=70
@@ -550,6 +602,7 @@ CREATE TABLE mainspring.workflows (
     stopping text,
     params bytea NOT NULL,
     step_ids bigint[] NOT NULL,
+    CONSTRAINT workflows_numbers_readable CHECK ((((state >= 0) AND (state <= 3)) AND ((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT workflows_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=70
@@ -639,6 +692,14 @@ BEGIN
     END IF;
     RETURN mainspring.put_job(task, convert_to(payload::text, 'UTF8'), queue, priority, run_at, delay, max_attempts, NULL);
 END $$;
+CREATE FUNCTION mainspring.is_failure(failure jsonb) RETURNS boolean
+LANGUAGE sql AS $$
+    SELECT failure IS NULL OR jsonb_typeof(failure) = 'object'
+        AND coalesce(jsonb_typeof(failure -> 'type'), '') = 'string' AND coalesce(jsonb_typeof(failure -> 'message'), '') = 'string'
+        AND coalesce(jsonb_typeof(failure -> 'traceback'), 'string') = 'string'
+        AND (failure -> 'attempt' IS NULL OR coalesce(failure ->> 'attempt', '') ~ '^-?[0-9]{1,18}$')
+        AND coalesce(failure ->> 'at', '2000-01-01T') ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T'
+$$;
 CREATE FUNCTION mainspring.note_ending() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

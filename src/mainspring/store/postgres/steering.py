@@ -4,6 +4,9 @@ from __future__ import annotations
 
 TOLD = {"application_name": "mainspring", "timezone": "UTC"}
 """What poolers take at connect, too, and see to wherever we are sent."""
+ISOLATION = "read committed"
+"""Of every transaction of ours. A role or a database may have another by default: then statements that wait
+for each other would fail instead."""
 STEERING = {
     # Plans must not flip with the size of the backlog: always the index, always the same plan.
     "jit": "off",

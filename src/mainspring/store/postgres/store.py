@@ -36,11 +36,13 @@ from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
+from mainspring.store.unreadable import reads_go_on
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
 
 
+@reads_go_on
 class PostgresStore(
     PostgresRequests,
     PostgresWorkflows,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,6 +26,7 @@ _NOT_TAKEN = (
     asyncpg.TooManyConnectionsError,
     asyncpg.CannotConnectNowError,
 )
+_CODES = re.compile(r"\[Errno (\d+)\]").findall
 _PASSING = ("53", "55", "57", "58")
 """Classes of what passes, whatever was asked: no resources, objects in use, the operator, the system."""
 BROKEN = (
@@ -47,6 +50,10 @@ class ReadOnly(StoreUnavailable):
     new session may find the right one."""
 
 
+class Broken(StoreUnavailable):
+    """The session broke, and nothing that was asked for on it can have remained, or had to."""
+
+
 class PartitionMoved(StoreUnavailable):
     """A row was about to go into the default partition while one of its own was made: the server refuses it,
     for it had looked at the partitions before."""
@@ -61,6 +68,17 @@ def connecting() -> Iterator[None]:
         if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
             raise InvalidConfig("database.url", _said(error), UNSTEERED) from error
         raise StoreUnavailable(f"cannot connect to PostgreSQL: {_said(error)}") from error
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether somebody who would know says that no session can be had by anybody: the host, on whose port
+    nobody listens, or a server that starts, stops or recovers. A session that was ended says nothing of the
+    others."""
+    if isinstance(error, asyncpg.CannotConnectNowError | ConnectionRefusedError | FileNotFoundError):
+        return True
+    # Where a name has several addresses, asyncio tells of all of them in one text.
+    codes = [int(code) for code in _CODES(str(error))] if isinstance(error, OSError) else []
+    return bool(codes) and set(codes) == {errno.ECONNREFUSED}
 
 
 @contextmanager

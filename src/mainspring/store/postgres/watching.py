@@ -7,15 +7,30 @@ from typing import TYPE_CHECKING
 
 from mainspring.model.fleet import Role
 from mainspring.model.queue import QueuePause
-from mainspring.model.trouble import Died, Facts, Late, Lost, Overdue, Waiting, Watched
+from mainspring.model.trouble import (
+    COUNTED,
+    Died,
+    Dropped,
+    Facts,
+    Gap,
+    Late,
+    Lost,
+    Overdue,
+    Retrying,
+    Waiting,
+    Watched,
+)
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.names import Names
-from mainspring.store.streaks import SCHEDULES, streaks
+from mainspring.store.streaks import HERD, Lists, streaks
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
+
+
+_DROPPED = ("since", "until", "dropped_at", "breaker")
 
 
 class PostgresWatch:
@@ -35,18 +50,48 @@ class PostgresWatch:
 
         [standing] = await transaction.fetch("watch_scheduled", at=at)
         [clock] = await transaction.fetch("now", at=at)
-        overdue = await look("watch_overdue", missed_after=watched.missed_after)
-        expected = await look("watch_expecting")
-        stale = await look("watch_stale", late_after=watched.late_after)
-        waiting = await look("watch_waiting")
-        lost = await look("watch_lost", lost_window=watched.lost_window)
-        died = await transaction.fetch("watch_died", most=watched.most)
-        [grown] = await transaction.fetch("watch_grown", at=at, dead_window=watched.dead_window)
-        runs = await transaction.fetch("watch_streaks", schedule_ids=_failing(died), streak=watched.streak)
+        lists, scanned, counted = Lists(watched.most), watched.scanned, COUNTED
+        overdue = lists.cut(
+            "overdue",
+            await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, herd=HERD),
+        )
+        dropped = lists.cut(
+            "dropped", await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
+        )
+        expected = lists.cut("expected", await look("watch_expecting"), times=2)
+        stale = lists.cut("stale", await look("watch_stale", late_after=watched.late_after, scanned=scanned))
+        waiting = lists.cut("waiting", await look("watch_waiting"), times=10)
+        lost = lists.cut("lost", await look("watch_lost", lost_window=watched.lost_window))
+        died = lists.cut(
+            "died", await look("watch_died", failed_window=watched.failed_window, counted=counted)
+        )
+        [grown] = await transaction.fetch(
+            "watch_grown",
+            at=at,
+            dead_window=watched.dead_window,
+            counted=max(counted, watched.dead_growth),
+        )
+        failing = lists.cut(
+            "failing",
+            await transaction.fetch(
+                "watch_failing",
+                failing=watched.failing,
+                streak=watched.streak,
+                scanned=scanned,
+                most=watched.most,
+            ),
+        )
+        runs = await transaction.fetch(
+            "watch_streaks",
+            schedule_ids=[row["schedule_id"] for row in failing],
+            streak=watched.streak,
+        )
+        retrying = lists.cut("retrying", await look("watch_retrying"))
+        gaps = await look("watch_gaps", failed_window=watched.failed_window)
         pauses = await transaction.fetch("queue_pauses")
         members = await transaction.fetch("members", at=at)
         queue_ids = {row["queue_id"] for row in (*expected, *stale, *waiting)}
-        await self._names.learn(queue_ids, {row["task_id"] for row in (*waiting, *died)}, within=transaction)
+        await self._names.learn(queue_ids, {row["task_id"] for row in waiting}, within=transaction)
         return Facts(
             now=clock["now"],
             members=tuple(rows.member(row) for row in members),
@@ -62,6 +107,9 @@ class PostgresWatch:
                     expect_start_within=row["expect_start_within"],
                 )
                 for row in overdue
+            ),
+            dropped=tuple(
+                Dropped(schedule=row["name"], **{each: row[each] for each in _DROPPED}) for row in dropped
             ),
             late=(
                 *(self._late(row, row["expect_start_within"], row["expect_finish_by"]) for row in expected),
@@ -79,8 +127,10 @@ class PostgresWatch:
             pauses=tuple(QueuePause(**dict(row)) for row in pauses),
             died=tuple(
                 Died(
+                    task=row["task"],
+                    jobs=row["jobs"],
+                    since=row["since"],
                     job_id=row["id"],
-                    task=self._names.task(row["task_id"]),
                     died_at=row["died_at"],
                     reason=row["reason"],
                     schedule=row["schedule"],
@@ -88,7 +138,11 @@ class PostgresWatch:
                 for row in died
             ),
             grown=grown["grown"],
+            grown_since=grown["since"],
             streaks=streaks((row["name"], row["slot_at"], row["dead"], row["live"]) for row in runs),
+            retrying=tuple(Retrying(**dict(row)) for row in retrying),
+            gaps=tuple(Gap(**dict(row)) for row in gaps),
+            cut=lists.rules,
         )
 
     def _late(self, row: Record, start: timedelta | None, finish: timedelta | None) -> Late:
@@ -104,8 +158,3 @@ class PostgresWatch:
             expect_start_within=start,
             expect_finish_by=finish,
         )
-
-
-def _failing(died: list[Record]) -> list[int]:
-    """Schedules of the newest dead letters, each once."""
-    return list(dict.fromkeys(row["schedule_id"] for row in died if row["schedule"]))[:SCHEDULES]

@@ -144,4 +144,5 @@ def _session(row: sqlite3.Row) -> Session:
         token_id=row["token_id"],
         opened_at=moment(row["opened_at"]),
         seen_at=moment(row["seen_at"]),
+        token_expires_at=maybe_moment(row["token_expires_at"]),
     )

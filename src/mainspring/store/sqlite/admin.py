@@ -1,17 +1,22 @@
 """Schema and facts of a SQLite store."""
 
+# ruff: noqa: S608 - the names in statements that are made here are those of our own tables
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from mainspring.errors import SchemaMismatch
+from mainspring.model.health import UnreadableRow
 from mainspring.store.migrations import pending, require_current
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import MIGRATIONS, WAL_RESET_FIXED, Session
-from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import moment
+from mainspring.store.sqlite.database import Database, identity
+from mainspring.store.sqlite.health import aside
+from mainspring.store.sqlite.rows import micros, moment, span
+from mainspring.store.unreadable import FIRST, LAST, LONGEST, TABLES, Table, holds, quoted
 
 
 class SQLiteAdmin:
@@ -38,6 +43,46 @@ class SQLiteAdmin:
             require_current(MIGRATIONS, _applied(session))
 
         await self._database.read(work)
+
+    async def set_aside(self) -> list[UnreadableRow]:
+        await self.verify()
+
+        def work(session: Session) -> list[UnreadableRow]:
+            connection, now = session.connection, session.now(None)
+            connection.create_function("is_text", 1, _is_text, deterministic=True)
+            connection.create_function("holds", 2, holds, deterministic=True)
+            found: list[UnreadableRow] = []
+            for name, table in TABLES.items():
+                columns = {
+                    row["name"]: row["type"] for row in connection.execute(f"PRAGMA table_info({name})")
+                }
+                which, key = _unreadable(table, columns), " || ' ' || ".join(map(_shown, table.key))
+                content = ", ".join(f"'{column}', {_shown(column)}" for column in columns)
+                rows = connection.execute(
+                    "INSERT INTO unreadable_rows (kind, ref, content, at) "
+                    f"SELECT ?, {key}, json_object({content}), ? "
+                    f"FROM {name} WHERE {which} RETURNING kind, ref, at",
+                    (name, now),
+                ).fetchall()
+                if rows:
+                    connection.execute(f"DELETE FROM {name} WHERE {which}")
+                found += [aside(row) for row in rows]
+            return found
+
+        return await self._database.write(work)
+
+    async def identity(self) -> str:
+        return await self._database.read(identity)
+
+    async def change_identity(self, new: str, *, force: bool, at: Stamp) -> str | None:
+        def work(session: Session) -> str | None:
+            old = identity(session)
+            if not session.change("change_identity", id=new, force=force, now=session.now(at)):
+                return None
+            self._database.identity = new
+            return old
+
+        return await self._database.write(work)
 
     async def facts(self) -> dict[str, str]:
         def work(session: Session) -> dict[str, str]:
@@ -78,3 +123,38 @@ def _wal_reset_bug() -> str:
     if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
         return "not affected"
     return "affected, avoided by checkpointing only under the write lock"
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _shown(column: str) -> str:
+    """A column as text, though it may hold what is none."""
+    broken = f"typeof({column}) = 'text' AND NOT is_text(CAST({column} AS BLOB))"
+    whole = f"WHEN typeof({column}) = 'text' THEN {column} ELSE quote({column}) END"
+    return f"CASE WHEN {broken} THEN quote(CAST({column} AS BLOB)) {whole}"
+
+
+def _unreadable(table: Table, columns: Mapping[str, str]) -> str:
+    """The condition that finds them, without an error whatever they hold."""
+    texts = [name for name, kind in columns.items() if kind == "TEXT"]
+    wrong = [f"NOT is_text(CAST(coalesce({each}, '') AS BLOB))" for each in texts]
+    wrong += [f"{each} NOT BETWEEN {micros(FIRST)} AND {micros(LAST)}" for each in table.moments]
+    wrong += [f"{each} NOT BETWEEN {-span(LONGEST)} AND {span(LONGEST)}" for each in table.lengths]
+    wrong += [f"{each} NOT BETWEEN {low} AND {high}" for each, (low, high) in table.numbers.items()]
+    wrong += [f"{each} NOT BETWEEN -1e15 AND 1e15" for each in table.fractions]
+    wrong += [f"CAST({each} AS TEXT) NOT IN ({quoted(words)})" for each, words in table.words.items()]
+    wrong += [
+        f"NOT EXISTS (SELECT 1 FROM {other} o WHERE o.id = {each})" for each, other in table.rows.items()
+    ]
+    documents = {**table.documents, **table.lists}
+    documents |= {table.failure: "failure"} if table.failure else {}
+    documents |= {table.failures: "failures"} if table.failures else {}
+    # Read as bytes: a text that is none must not end the search.
+    wrong += [f"NOT holds('{kind}', CAST({each} AS BLOB))" for each, kind in documents.items()]
+    return " OR ".join(wrong)

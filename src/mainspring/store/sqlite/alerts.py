@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from mainspring.model.alert import (
     Alert,
@@ -33,6 +33,14 @@ class SQLiteAlerts:
         return await self._database.read(
             lambda session: [_alert(row) for row in session.rows("standing_alerts")]
         )
+
+    async def mark_watch(self, *, restart: timedelta, outage: timedelta, at: Stamp) -> datetime:
+        def work(session: Session) -> datetime:
+            now = session.now(at)
+            session.change("note_gap", outage=span(outage), now=now)
+            return moment(session.row("mark_watch", restart=span(restart), now=now)["since"])
+
+        return await self._database.write(work, durable=False)
 
     async def change_alerts(self, changes: Sequence[AlertChange], *, at: Stamp) -> int:
         def work(session: Session) -> int:
@@ -114,6 +122,7 @@ class SQLiteAlerts:
             old = {"keep": span(keep), "now": session.now(at)}
             session.change("prune_notes", **old)
             session.change("prune_lost", **old)
+            session.change("prune_gaps", **old)
             return len(session.rows("prune_alerts", **old))
 
         return await self._database.write(work)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
+from urllib.parse import quote
 
+from mainspring import forks
 from mainspring.clock import Clock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable, shown
 from mainspring.store.migrations import migrations
@@ -50,7 +52,11 @@ OLDEST = (3, 37, 0)
 WAL_RESET_FIXED = (3, 51, 3)
 
 BUSY_TIMEOUT = timedelta(seconds=5)
+SLICE = timedelta(milliseconds=250)
+"""How long SQLite waits for a lock at a time, for it can not be told that a fork is about to happen."""
 LOOK_EVERY, LOOKS = timedelta(microseconds=500), 1000
+OUT_LOOK_EVERY, OUT_LOOKS = timedelta(milliseconds=5), 20
+"""How long we must not get the lock, with no commit of anybody's meanwhile, before the file counts as out."""
 WAL_TRIES = 20
 CHECKPOINT_ABOVE = 8 * 1024 * 1024
 CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
@@ -178,23 +184,68 @@ def open_reader(path: str) -> sqlite3.Connection:
     return connection
 
 
-def begin(connection: sqlite3.Connection, statement: str) -> None:
-    """Open a transaction, with the lock that it asks for. SQLite's own wait looks ever more seldom, in the
-    end every 100 ms: beside a process that writes without a rest it might not find it free for seconds."""
+def is_out(path: str) -> bool:
+    """Whether the file cannot be written at this moment by anybody on this machine: it is locked, or its disk
+    fails. That it cannot be opened may be only our trouble."""
+    forks.refuse_inherited(path)
+    address = f"file:{quote(os.path.abspath(path))}?mode=rw"
+    try:
+        with (
+            forks.rest.awaited(),
+            closing(sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)) as connection,
+        ):
+            # One look may fall into the commit of somebody who can write, as a reaper of our jobs could.
+            before = _commits(connection)
+            for _ in range(OUT_LOOKS):
+                if _begun(connection, "BEGIN IMMEDIATE") is None:
+                    connection.execute("ROLLBACK")
+                    return False
+                nap(OUT_LOOK_EVERY)
+            return _commits(connection) == before
+    except sqlite3.Error as error:
+        return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR)
+
+
+def _commits(connection: sqlite3.Connection) -> int:
+    """A number that changes whenever another connection has committed."""
+    found: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return found
+
+
+def begin(connection: sqlite3.Connection, statement: str) -> bool:
+    """Open a transaction, with the lock that it asks for; false when it gave way to a fork before it had the
+    lock. SQLite's own wait looks ever more seldom, in the end every 100 ms: beside a process that writes
+    without a rest it might not find it free for seconds."""
     for _ in range(LOOKS):
-        try:
-            connection.execute(statement)
-            return
-        except sqlite3.OperationalError as error:
-            if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
+        if _begun(connection, statement) is None:
+            return True
+        if forks.rest.wanted:
+            return False
         nap(LOOK_EVERY)
     # Whoever has it does not let go of it between transactions: it is in one, or stopped.
-    _wait_for_locks(connection, BUSY_TIMEOUT - LOOKS * LOOK_EVERY)
+    _wait_for_locks(connection, SLICE)
+    left = (BUSY_TIMEOUT - LOOKS * LOOK_EVERY) // SLICE
     try:
-        connection.execute(statement)
+        while (busy := _begun(connection, statement)) is not None:
+            left -= 1
+            if forks.rest.wanted:
+                return False
+            if left <= 0:
+                raise busy
+        return True
     finally:
         _wait_for_locks(connection, NOW)
+
+
+def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
+    """None, or the error if somebody else has the lock."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return error
+    return None
 
 
 def set_durable(connection: sqlite3.Connection, durable: bool) -> None:
@@ -257,6 +308,7 @@ def _open(path: str) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(f"SQLite 3.37 or newer is needed; this Python has {sqlite3.sqlite_version}")
     if path != MEMORY:
+        forks.refuse_inherited(path)
         _create(path)
     connection = sqlite3.connect(path, isolation_level=None)
     connection.row_factory = sqlite3.Row

@@ -7,10 +7,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from mainspring.clock import Clock
-from mainspring.store.sqlite.connection import MEMORY, Checkpoints, Session, open_reader, open_writer
+from mainspring.store.sqlite.connection import MEMORY, Checkpoints, Session, is_out, open_reader, open_writer
 from mainspring.store.sqlite.thread import ConnectionThread
 
 T = TypeVar("T")
+
+
+def identity(session: Session) -> str:
+    """The database's random id."""
+    found: str = session.row("identity")["id"]
+    return found
 
 
 class Database:
@@ -18,6 +24,8 @@ class Database:
 
     def __init__(self, path: str, clock: Clock) -> None:
         self.path = path
+        self.identity: str | None = None
+        """The database's random id, once it has been read."""
         self.turn = asyncio.Lock()
         """Of a handler to have a transaction. The file has one write lock, and whoever waits for it looks
         now and then: of hundreds some would never find it free, nor would our own writes between them."""
@@ -28,6 +36,7 @@ class Database:
             lambda: open_writer(path),
             begin="BEGIN IMMEDIATE",
             afterwards=None if path == MEMORY else Checkpoints(path, clock).keep,
+            kept=path == MEMORY,
         )
         # A database in memory belongs to its connection.
         self._reader = (
@@ -38,8 +47,9 @@ class Database:
 
     @property
     def hints(self) -> int:
-        """Rises whenever this store may have made jobs due."""
-        return self._writer.hints
+        """Rises whenever this store may have made jobs due, and when what it knew of others' writes has gone
+        with a connection."""
+        return self._writer.hints + self._reader.opened
 
     async def write(self, work: Callable[[Session], T], *, durable: bool = True) -> T:
         """One transaction, on the disk before this returns; not `durable` means that a crash of
@@ -49,6 +59,10 @@ class Database:
     async def read(self, work: Callable[[Session], T]) -> T:
         """One snapshot, which has every write that was answered before this call."""
         return await self._reader.run(work, durable=False)
+
+    async def is_down(self) -> bool:
+        """Whether somebody else keeps the file locked, or its disk fails."""
+        return self.path != MEMORY and await asyncio.to_thread(is_out, self.path)
 
     def lend(self) -> ConnectionThread:
         """A connection for a handler's transaction: its own, where the database is a file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mainspring.model.failure import Failure
+from mainspring.model.job import JobName
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
@@ -39,6 +40,13 @@ class SQLiteDeadLetters:
             return bool(session.change("edit_dead", **which, payload=payload))
 
         return await self._database.write(work)
+
+    async def dead_names(self, job_ids: Sequence[int]) -> list[JobName]:
+        def work(session: Session) -> list[JobName]:
+            found = session.rows("dead_names", job_ids=listed(job_ids))
+            return [JobName(job_id=row["id"], task=row["task"], queue=row["queue"]) for row in found]
+
+        return await self._database.read(work)
 
     async def purge(self, job_ids: Sequence[int]) -> int:
         return await self._database.write(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from mainspring.lifecycle.burial import WORKER_LOST, is_too_many
-from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped
+from mainspring.model.fleet import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros, noted, span
+from mainspring.store.sqlite.rows import listed, micros, moment, noted, span
 
 MOST_HOLDING = 1000
 
@@ -68,23 +69,39 @@ class SQLiteFleet:
 
         await self._database.write(work)
 
-    async def reap(self, *, limit: int, at: Stamp) -> Reaped:
+    async def is_down(self) -> bool:
+        return await self._database.is_down()
+
+    async def reap(self, *, limit: int, watch: Watch | None = None, at: Stamp) -> Reaped:
         def work(session: Session) -> Reaped:
             now = session.now(at)
-            buried = session.rows("bury_members", now=now)
+            since, last = (None, None) if watch is None else (micros(watch.since), micros(watch.last))
+            judged = session.rows(
+                "bury_members",
+                since=since,
+                last=last,
+                gap=span(WATCH_GAP),
+                longest=span(LONGEST_LEASE),
+                now=now,
+            )
+            buried = [row for row in judged if row["dead"]]
             session.each("note_lost", [dict(row) | {"now": now} for row in buried])
-            if not session.rows("dead_members"):
-                return Reaped()
-            lost = session.rows("reap_jobs", now=now, limit=limit)
-            dead = sorted(row["id"] for row in lost if is_too_many(row["crashes"]))
+            ended = session.row("dead_members", now=now)
+            told: dict[str, Any] = {} if watch is None else {"at": moment(now), "late": bool(ended["late"])}
+            if not ended["dead"]:
+                return Reaped(**told)
+            lost = session.rows("lost_jobs", limit=limit)
+            dead = sorted(row["id"] for row in lost if row["begun"] and is_too_many(row["crashes"] + 1))
             if lost:
+                ids = listed(row["id"] for row in lost)
+                session.change("reap_jobs", ids=ids, now=now)
                 _bury(session, dead, now)
-                session.change("give_back_jobs", ids=listed(row["id"] for row in lost))
+                session.change("give_back_jobs", ids=ids)
                 session.hint()
             else:
                 session.change("forget_members")
             members = tuple(row["name"] for row in buried)
-            return Reaped(members=members, jobs=len(lost), buried=tuple(dead))
+            return Reaped(members=members, jobs=len(lost), buried=tuple(dead), **told)
 
         return await self._database.write(work, durable=False)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 
-from mainspring.model.health import StoreHealth
+from mainspring.model.health import StoreHealth, UnreadableRow
 from mainspring.store.sqlite.connection import MEMORY, Session
 from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.rows import moment
 
 
 class SQLiteHealth:
@@ -25,6 +27,7 @@ class SQLiteHealth:
                 free_bytes=row["free"] * row["page_size"],
                 log_bytes=None if path == MEMORY else _size(f"{path}-wal"),
                 journal=session.row("journal_mode")["journal_mode"],
+                unreadable=tuple(aside(row) for row in session.rows("unreadable_rows")),
             )
 
         return await self._database.read(work)
@@ -35,6 +38,10 @@ class SQLiteHealth:
             return [] if found == ["ok"] else found
 
         return await self._database.read(work)
+
+
+def aside(row: sqlite3.Row) -> UnreadableRow:
+    return UnreadableRow(table=row["kind"], key=row["ref"], at=moment(row["at"]))
 
 
 def _size(path: str) -> int:

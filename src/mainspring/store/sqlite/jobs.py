@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
+from typing import cast
 
-from mainspring.lifecycle.burial import NEVER_BEGAN
-from mainspring.model.job import Cancelled, Claim, JobState, NewJob
+from msgspec.structs import replace
+
+from mainspring.lifecycle.burial import LAST_CRASH, NEVER_BEGAN
+from mainspring.model.job import Cancelled, Claim, JobState, NewJob, Whereabouts
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
 from mainspring.store.ports import Stamp
 from mainspring.store.reporting import day_before
 from mainspring.store.sqlite.connection import Session
-from mainspring.store.sqlite.database import Database
+from mainspring.store.sqlite.database import Database, identity
 from mainspring.store.sqlite.events import prune_events
 from mainspring.store.sqlite.inserting import insert
 from mainspring.store.sqlite.reports import note_logs
@@ -26,6 +29,8 @@ from mainspring.store.sqlite.unique import insert_unique
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
+_ANY = 32_767
+"""Crashes: more than a job can have."""
 PRUNED_WORKFLOWS = 10
 """The same for workflows, which may have thousands of steps."""
 PRUNE_BATCH = 5000
@@ -61,36 +66,59 @@ class SQLiteJobs:
         limit: int,
         at: Stamp,
         everywhere: bool = False,
+        suspects: int | None = None,
+        last: bool = True,
     ) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
             now = session.now(at)
+            lanes = session.rows("claim_lanes", worker_id=worker_id, queues=listed(queues), now=now)
+            which = {"tasks": listed(tasks), "now": now}
+            database_id = self._identity(session)
             claims: list[Claim] = []
-            for lane in session.rows("claim_lanes", worker_id=worker_id, queues=listed(queues), now=now):
-                if len(claims) >= limit:
-                    break
-                taken = session.rows(
-                    "claim_jobs",
-                    worker_id=worker_id,
-                    queue=lane["queue"],
-                    priority=lane["priority"],
-                    tasks=listed(tasks),
-                    limit=limit - len(claims),
-                    now=now,
-                )
-                # RETURNING keeps no order. The lanes come in theirs, so each is sorted by itself.
-                taken.sort(key=RUN_AT_AND_ID)
-                claims += [to_claim(row, worker_id) for row in taken]
-            return claims
+            if suspects != 0 and session.rows("suspects_due", queues=listed(queues), **which):
+                most = limit if suspects is None else min(limit, suspects)
+                take = partial(_claimed, session, lanes, "claim_suspects", worker_id, database_id)
+                taken = take(most, {"least": 0, "most": LAST_CRASH - 1, **which})
+                if not taken and last:
+                    taken = take(min(1, most), {"least": LAST_CRASH, "most": _ANY, **which})
+                claims = [replace(claim, suspect=True) for claim in taken]
+            return claims + _claimed(
+                session, lanes, "claim_jobs", worker_id, database_id, limit - len(claims), which
+            )
 
         return await self._database.write(work, durable=False)
+
+    async def begin(self, claim: Claim, *, at: Stamp) -> bool:
+        named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
+        return bool(await self._database.write(lambda session: session.change("begin_suspect", **named)))
+
+    def _identity(self, session: Session) -> str:
+        """Read once: nobody puts another file under an open one."""
+        known = self._database.identity
+        if known is None:
+            known = self._database.identity = identity(session)
+        return known
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
             held = session.rows("held_jobs", worker_id=worker_id, now=session.now(at))
-            return [to_claim(row, worker_id) for row in held]
+            database_id = self._identity(session)
+            claims = [to_claim(cast("sqlite3.Row", row[:-1]), worker_id, database_id) for row in held]
+            return [
+                replace(each, suspect=bool(row["suspect"])) for each, row in zip(claims, held, strict=True)
+            ]
 
         # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
         return await self._database.write(work, durable=False)
+
+    async def whereabouts(self, job_ids: Sequence[int]) -> list[Whereabouts]:
+        def work(session: Session) -> list[Whereabouts]:
+            found = session.rows("whereabouts", job_ids=listed(job_ids))
+            return [
+                Whereabouts(job_id=row["id"], live=bool(row["live"]), holder=row["holder"]) for row in found
+            ]
+
+        return await self._database.read(work)
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
         def work(session: Session) -> list[int]:
@@ -184,6 +212,28 @@ class SQLiteJobs:
         ):
             gone += count
         return gone
+
+
+def _claimed(
+    session: Session,
+    lanes: Sequence[sqlite3.Row],
+    statement: str,
+    worker_id: int,
+    database_id: str,
+    limit: int,
+    which: Mapping[str, object],
+) -> list[Claim]:
+    """At most so many, from one lane after the other."""
+    claims: list[Claim] = []
+    for lane in lanes:
+        if len(claims) >= limit:
+            break
+        place = {"queue": lane["queue"], "priority": lane["priority"], "limit": limit - len(claims)}
+        taken = session.rows(statement, worker_id=worker_id, **place, **which)
+        # RETURNING keeps no order. The lanes come in theirs, so each is sorted by itself.
+        taken.sort(key=RUN_AT_AND_ID)
+        claims += [to_claim(row, worker_id, database_id) for row in taken]
+    return claims
 
 
 def _state(row: sqlite3.Row) -> JobState:

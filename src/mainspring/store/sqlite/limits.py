@@ -93,25 +93,50 @@ class SQLiteLimits:
 def line_ids(session: Session, gates: Iterable[tuple[Gate, ...]]) -> dict[tuple[Gate, ...], int]:
     """The line of each combination of gates, made where it is new."""
     combinations, every = distinct(gates)
-    ids = {(gate.name, gate.key): _put(session, gate) for gate in every}
+    ids = {(gate.name, gate.key): _known(session, gate) or _put(session, gate) for gate in every}
     return {
-        each: session.row("put_lines", gates=written(ids[g.name, g.key] for g in each))["id"]
+        each: _line(session, each, ids)
+        or session.row("put_lines", gates=written(ids[g.name, g.key] for g in each))["id"]
         for each in combinations
     }
 
 
+def known_lines(session: Session, gates: Iterable[tuple[Gate, ...]]) -> dict[tuple[Gate, ...], int]:
+    """The same without writing: 0, which is no line, where it is new or a gate of it is not as it is here."""
+    combinations, every = distinct(gates)
+    known = {(gate.name, gate.key): _known(session, gate) for gate in every}
+    ids = {key: gate_id for key, gate_id in known.items() if gate_id is not None}
+    return {
+        each: (_line(session, each, ids) or 0) if all((g.name, g.key) in ids for g in each) else 0
+        for each in combinations
+    }
+
+
+def _line(session: Session, gates: tuple[Gate, ...], ids: dict[tuple[str, str], int]) -> int | None:
+    found = session.rows("line_ids", gates=written(ids[gate.name, gate.key] for gate in gates))
+    return found[0]["id"] if found else None
+
+
+def _known(session: Session, gate: Gate) -> int | None:
+    found = session.rows("gate_ids", **_declared(gate))
+    return found[0]["id"] if found else None
+
+
 def _put(session: Session, gate: Gate) -> int:
-    gate_id: int = session.row(
-        "put_gates",
-        name=gate.name,
-        key=gate.key,
-        concurrency=gate.concurrency,
-        rate=gate.rate,
-        period=None if gate.period is None else span(gate.period),
-        burst=gate.burst,
-        open_window=gate.window,
-    )["id"]
+    gate_id: int = session.row("put_gates", **_declared(gate))["id"]
     return gate_id
+
+
+def _declared(gate: Gate) -> dict[str, object]:
+    return {
+        "name": gate.name,
+        "key": gate.key,
+        "concurrency": gate.concurrency,
+        "rate": gate.rate,
+        "period": None if gate.period is None else span(gate.period),
+        "burst": gate.burst,
+        "open_window": gate.window,
+    }
 
 
 def _admit(session: Session, after: int, now: int) -> Admission:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from mainspring import forks
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable, UsageError
 from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim
@@ -171,12 +172,13 @@ class SQLiteLoan:
     def _serve(self, session: Session) -> None:
         """On the connection's thread, inside the transaction."""
         self._tell(self._begun, None, None)
-        while isinstance(command := self._commands.get(), tuple):
-            work, answer = command
-            try:
-                self._tell(answer, work(session), None)
-            except Exception as error:  # noqa: BLE001  not swallowed: the handler gets it
-                self._tell(answer, None, error)
+        with forks.rest.lent():
+            while isinstance(command := self._commands.get(), tuple):
+                work, answer = command
+                try:
+                    self._tell(answer, work(session), None)
+                except Exception as error:  # noqa: BLE001  not swallowed: the handler gets it
+                    self._tell(answer, None, error)
         command(session)
 
     def _tell(self, answer: asyncio.Future[Any], value: object, error: Exception | None) -> None:

@@ -17,15 +17,18 @@ from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
     Misfire,
+    Opening,
     Overlap,
     Schedule,
     ScheduleVersion,
     Skipped,
     Slot,
+    SlotFacts,
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT
+from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT, catch_up_read
+from mainspring.store.declaring import OpenFire
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -100,7 +103,7 @@ def errors(text: str | None) -> tuple[Failure, ...]:
     return () if text is None else _failures.decode(text)
 
 
-def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
+def to_claim(row: sqlite3.Row, worker_id: int, database_id: str) -> Claim:
     """A claimed row."""
     (
         job_id,
@@ -120,6 +123,7 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         workflow_id,
         trace,
         waited,
+        previous_at,
     ) = row
     due = moment(run_at)
     return Claim(
@@ -141,6 +145,8 @@ def to_claim(row: sqlite3.Row, worker_id: int) -> Claim:
         workflow_id=workflow_id,
         trace=trace,
         waited=length(waited),
+        previous_at=None if previous_at is None else moment(previous_at),
+        database_id=database_id,
     )
 
 
@@ -283,7 +289,38 @@ def spec(row: sqlite3.Row) -> Spec:
         next_at=moment(row["next_at"]),
         following_at=maybe_moment(row["following_at"]),
         planned=bool(row["planned"]),
-        catch_up=None if length(row["catch_up"]) == COALESCE else length(row["catch_up"]),
+        one_by_one=length(row["catch_up"]) != COALESCE,
+        catch_up=catch_up_read(length(row["catch_up"])),
+        tripped=bool(row["tripped"]),
+        last_at=maybe_moment(row["last_at"]),
+    )
+
+
+def slot_facts(row: sqlite3.Row) -> SlotFacts:
+    """What is on record about one slot."""
+    definition = row["definition"]
+    return SlotFacts(
+        trigger=None if definition is None else _schedule.decode(definition).trigger,
+        since=maybe_moment(row["since"]),
+        backfilled=bool(row["backfilled"]),
+    )
+
+
+def open_fire(row: sqlite3.Row) -> OpenFire:
+    """A row of `fires`."""
+    slot_at = moment(row["slot_at"])
+    return OpenFire(
+        opening=Opening(
+            spec_id=row["id"],
+            expected=slot_at,
+            slot_at=slot_at,
+            since=maybe_moment(row["since"]),
+            next_at=None,
+            skip=None if row["skip"] is None else Skipped(row["skip"]),
+            note=row["note"],
+        ),
+        last_id=row["last_id"],
+        until_id=row["until_id"],
     )
 
 
@@ -299,7 +336,7 @@ def schedule(row: sqlite3.Row) -> Schedule:
         priority=row["priority"],
         max_attempts=row["max_attempts"],
         misfire=Misfire(row["misfire"]),
-        catch_up=length(row["catch_up"]),
+        catch_up=catch_up_read(length(row["catch_up"])),
         overlap=Overlap(row["overlap"]),
         overlap_limit=row["overlap_limit"],
         offset=length(row["offset_by"]),

@@ -109,6 +109,10 @@ CREATE TABLE calendars (
     definition TEXT NOT NULL,
     PRIMARY KEY (name, version)
 ) STRICT;
+CREATE TABLE database_identity (
+    one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id  TEXT NOT NULL             -- a UUID in its usual form, as on PostgreSQL
+) STRICT;
 CREATE TABLE dead_jobs (
     id           INTEGER NOT NULL PRIMARY KEY,
     run_at       INTEGER NOT NULL,
@@ -128,6 +132,8 @@ CREATE TABLE dead_jobs (
     errors       TEXT    NOT NULL              -- JSON
 , line_id INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT) STRICT;
 CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
+CREATE INDEX dead_jobs_schedule ON dead_jobs (schedule_id, slot_at) WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL;
+CREATE INDEX dead_jobs_task ON dead_jobs (task, died_at);
 CREATE TABLE definitions (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT    NOT NULL,
@@ -160,10 +166,14 @@ CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,
     since   INTEGER,
-    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT,
+    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT, previous_at INTEGER,
     PRIMARY KEY (spec_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
+CREATE TABLE gaps (
+    began_at INTEGER NOT NULL PRIMARY KEY,
+    ended_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE gates (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     name        TEXT    NOT NULL,
@@ -174,7 +184,7 @@ CREATE TABLE gates (
     burst       INTEGER NOT NULL,
     open_window INTEGER,
     tokens      REAL    NOT NULL DEFAULT 0,
-    refilled_at INTEGER,
+    refilled_at INTEGER, readable INTEGER CHECK (coalesce(concurrency, 0) >= 0 AND coalesce(rate, 0) >= 0 AND burst >= 0 AND coalesce(open_window, 0) >= 0 AND tokens BETWEEN -1e15 AND 1e15 AND coalesce(refilled_at, 0) BETWEEN -2208988800000000 AND 253402214400000000),
     UNIQUE (name, key)
 ) STRICT;
 CREATE TRIGGER jobs_ended AFTER DELETE ON jobs
@@ -201,13 +211,14 @@ CREATE TABLE jobs (
     crashes      INTEGER NOT NULL DEFAULT 0,
     payload      BLOB    NOT NULL,
     errors       TEXT                          -- JSON
-, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT) STRICT;
+, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT, suspect INTEGER, readable INTEGER CHECK (run_at BETWEEN -2208988800000000 AND 253402214400000000 AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000 AND claimed_at BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(slot_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(due_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(expires_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND fence BETWEEN 0 AND 2147483646 AND failures BETWEEN 0 AND 32766 AND crashes BETWEEN 0 AND 32766 AND max_attempts BETWEEN 1 AND 32766), previous_at INTEGER) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
 CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
 CREATE INDEX jobs_ready ON jobs (queue, priority, run_at, id) WHERE worker_id = 0;
 CREATE INDEX jobs_schedule ON jobs (schedule_id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX jobs_suspect ON jobs (queue, priority, crashes, run_at, id) WHERE suspect IS NOT NULL;
 CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
 CREATE TABLE lanes (
     queue    TEXT    NOT NULL,
@@ -221,7 +232,7 @@ CREATE TABLE leases (
     holder      TEXT    NOT NULL,   -- for people to read
     expires_at  INTEGER NOT NULL,
     acquired_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, readable INTEGER CHECK (expires_at BETWEEN -2208988800000000 AND 253402214400000000 AND acquired_at BETWEEN -2208988800000000 AND 253402214400000000 AND token BETWEEN 0 AND 9223372036854775806)) STRICT, WITHOUT ROWID;
 CREATE TABLE lines (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
     gates TEXT    NOT NULL UNIQUE           -- ids of gates, sorted, with commas between them
@@ -244,7 +255,7 @@ CREATE TABLE members (
     started_at  INTEGER NOT NULL,
     lease_until INTEGER NOT NULL,
     dead        INTEGER NOT NULL DEFAULT 0
-, skew INTEGER, holding TEXT NOT NULL DEFAULT '[]') STRICT;
+, skew INTEGER, holding TEXT NOT NULL DEFAULT '[]', lease INTEGER NOT NULL DEFAULT 15000000, readable INTEGER CHECK (started_at BETWEEN -2208988800000000 AND 253402214400000000 AND lease_until BETWEEN -2208988800000000 AND 253402214400000000 AND lease BETWEEN 0 AND 316224000000000000)) STRICT;
 CREATE TABLE migrations (
     version    INTEGER NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
@@ -336,7 +347,7 @@ CREATE TABLE schedules (
     catch_up     INTEGER NOT NULL,
     version      INTEGER NOT NULL DEFAULT 1,
     active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start_within INTEGER, expect_finish_by INTEGER) STRICT;
+, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start_within INTEGER, expect_finish_by INTEGER, readable INTEGER CHECK (active_from BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND catch_up BETWEEN 0 AND 316224000000000000 AND offset_by BETWEEN 0 AND 316224000000000000 AND jitter BETWEEN 0 AND 316224000000000000 AND coalesce(expires_after, 0) BETWEEN 0 AND 316224000000000000 AND misfire IN ('latest', 'all', 'skip') AND overlap IN ('skip', 'queue_one', 'queue_all', 'allow', 'replace') AND max_attempts BETWEEN 1 AND 32766 AND overlap_limit >= 0 AND skips >= 0)) STRICT;
 CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE sessions (
@@ -362,13 +373,14 @@ CREATE TABLE slots (
     PRIMARY KEY (schedule_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX slots_at ON slots (slot_at);
+CREATE INDEX slots_dropped ON slots (schedule_id, decided_at) WHERE disposition = 1 AND reason IN ('too_late', 'breaker');
 CREATE TABLE "specs" (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     trigger      TEXT    NOT NULL,
     next_at      INTEGER,                      -- null: no slot is left
     following_at INTEGER,
     planned      INTEGER NOT NULL,             -- following_at is known
-    catch_up     INTEGER NOT NULL DEFAULT -1000000,  -- negative: coalesce
+    catch_up     INTEGER NOT NULL DEFAULT -1000000, readable INTEGER CHECK (coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(following_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND catch_up BETWEEN -1000000 AND 316224000000000000), last_at INTEGER,  -- negative: coalesce
     UNIQUE (trigger, catch_up)
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
@@ -411,6 +423,18 @@ CREATE TABLE unique_keys (
     until  INTEGER                         -- kept so long, whatever becomes of the job
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_keys_name ON unique_keys (name);
+CREATE TABLE unreadable_rows (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind    TEXT    NOT NULL,
+    ref     TEXT    NOT NULL,
+    content TEXT    NOT NULL,          -- JSON
+    at      INTEGER NOT NULL
+) STRICT;
+CREATE TABLE watch_mark (
+    one   INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    since INTEGER NOT NULL,
+    at    INTEGER NOT NULL
+) STRICT;
 CREATE TABLE workflow_acts (
     workflow_id INTEGER NOT NULL,
     at          INTEGER NOT NULL,
@@ -432,7 +456,7 @@ CREATE TABLE workflow_steps (
     cause        TEXT,
     result       BLOB,
     error        TEXT                             -- JSON
-) STRICT;
+, readable INTEGER CHECK (state BETWEEN 0 AND 5 AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000)) STRICT;
 CREATE INDEX workflow_steps_place ON workflow_steps (workflow_id, place, item);
 CREATE TABLE workflows (
     id            INTEGER NOT NULL PRIMARY KEY,   -- that of the job that started it
@@ -449,7 +473,7 @@ CREATE TABLE workflows (
     stopping      TEXT,
     params        BLOB    NOT NULL,
     step_ids      TEXT    NOT NULL                -- JSON: one for each node, in the order of the definition
-) STRICT;
+, readable INTEGER CHECK (state BETWEEN 0 AND 3 AND started_at BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000)) STRICT;
 CREATE INDEX workflows_ended ON workflows (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX workflows_name ON workflows (name, id);
 CREATE INDEX workflows_running ON workflows (id) WHERE state = 0;

@@ -23,6 +23,9 @@ _AWAITING = micros(AWAITING)
 
 Standing = list[tuple[Settlement, sqlite3.Row]]
 """Settlements whose claim is still the job's, with what the job says of itself."""
+TRACEBACKS = 10
+"""Of many errors, the job's row keeps the tracebacks of the first ones and the last one: it is written anew
+with each. Those between are with their runs."""
 
 
 def named(settlement: Settlement) -> tuple[int, int, int]:
@@ -176,7 +179,11 @@ def _failure(settlement: Settlement, job: sqlite3.Row, now: int) -> Failure | No
 
 def _appended(job: sqlite3.Row, failure: Failure | None) -> str:
     kept = errors(job["errors"])
-    return listed(kept if failure is None else (*kept, failure))
+    if failure is None:
+        return listed(kept)
+    if len(kept) > TRACEBACKS:
+        kept = (*kept[:-1], msgspec.structs.replace(kept[-1], traceback=""))
+    return listed((*kept, failure))
 
 
 def _ids(standing: Standing) -> set[int]:

@@ -31,8 +31,10 @@ from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
+from mainspring.store.unreadable import reads_go_on
 
 
+@reads_go_on
 class SQLiteStore(
     SQLiteJobs,
     SQLiteDeadLetters,

@@ -1,4 +1,6 @@
-"""A thread that owns one connection, takes calls from any event loop and commits them in groups."""
+"""A thread that owns one connection, takes calls from any event loop and commits them in groups.
+
+During a fork the thread is at rest and its connection closed: see `forks`."""
 
 from __future__ import annotations
 
@@ -8,16 +10,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring import forks
+from mainspring.errors import AnswerLost, MainspringError, StoreUnavailable, UsageError
 from mainspring.store.sqlite.connection import Session, begin, is_full, is_io_error, set_durable, translated
 
 T = TypeVar("T")
 
 GROUP = 256
 """Calls that share one commit at most."""
+IN_MEMORY = (
+    "a database in memory is the process's that made it; a child that was forked from it has none: use a file"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,15 @@ class Call:
     """Not to be worked on: the thread ends here."""
 
 
+class Nudge:
+    """Nothing to do but to look whether a fork is about to happen."""
+
+    last = False
+
+
+NUDGE = cast("Call", Nudge())
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one call."""
@@ -44,7 +60,8 @@ class ConnectionThread:
     """Runs calls in the order they came, each whole or not at all.
 
     `begin` opens a transaction. `afterwards` is called with the connection after each group, when
-    the callers have their answers.
+    the callers have their answers. A connection that is `kept` has the database in it: it is never
+    closed and opened again.
     """
 
     def __init__(
@@ -54,19 +71,26 @@ class ConnectionThread:
         *,
         begin: str,
         afterwards: Callable[[sqlite3.Connection], None] | None = None,
+        kept: bool = False,
     ) -> None:
         self._name = name
         self._connect = connect
         self._begin = begin
         self._afterwards = afterwards
+        self._kept = kept
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._refusal: Callable[[], MainspringError] = partial(StoreUnavailable, "the store is closed")
         self._connection: sqlite3.Connection | None = None
         self._durable: bool | None = None
         self.hints = 0
         """How many transactions so far may have made jobs due."""
+        self.opened = 0
+        """How many connections it has had so far."""
+        forks.keep_at_rest(self)
+        forks.tell(self)
 
     async def run(self, work: Callable[[Session], T], *, durable: bool) -> T:
         """Have the work done in a transaction. A caller that is cancelled does not stop it."""
@@ -74,7 +98,7 @@ class ConnectionThread:
         call = Call(work, durable, loop, loop.create_future())
         with self._lock:
             if self._closed:
-                raise StoreUnavailable("the store is closed")
+                raise self._refusal()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
                 self._thread.start()
@@ -94,6 +118,19 @@ class ConnectionThread:
         await stop.future
         thread.join()
 
+    def rest(self) -> None:
+        """Let go of the connection soon, and open it again when the fork is over."""
+        if self._connection is not None:
+            self._calls.put(NUDGE)
+
+    def inherit(self) -> None:
+        """The thread and what was asked of it are the parent's, and so is the connection, if it was open."""
+        if self._connection is not None:
+            forks.abandon(self._connection)
+        self._connection = self._durable = self._thread = None
+        self._lock, self._calls = threading.Lock(), SimpleQueue()
+        self._closed, self._refusal = True, partial(UsageError, IN_MEMORY if self._kept else forks.INHERITED)
+
     def _serve(self) -> None:
         stop: Call | None = None
         while stop is None:
@@ -101,6 +138,8 @@ class ConnectionThread:
             if group:
                 _answer(group, self._perform(group))
                 self._after()
+            if forks.rest.wanted:
+                self._stand_still()
         self._drop()
         _answer([stop], [Outcome()])
 
@@ -108,7 +147,8 @@ class ConnectionThread:
         group: list[Call] = []
         call = self._calls.get()
         while not call.last:
-            group.append(call)
+            if call is not NUDGE:
+                group.append(call)
             if len(group) == GROUP:
                 return group, None
             try:
@@ -155,18 +195,26 @@ class ConnectionThread:
     @contextmanager
     def _transaction(self, *, durable: bool) -> Iterator[Session]:
         connection = self._open()
-        if durable is not self._durable:
-            set_durable(connection, durable)
-            self._durable = durable
-        begin(connection, self._begin)
+        while not self._begun(connection, durable=durable):
+            self._stand_still()
+            connection = self._open()
         session = Session(connection)
+        before = connection.total_changes
         try:
             yield session
-            _commit(connection)
+            _commit(connection, changed=connection.total_changes != before)
         except BaseException:
             self._undo(connection)
             raise
         self.hints += session.hinted
+
+    def _begun(self, connection: sqlite3.Connection, *, durable: bool) -> bool:
+        if forks.rest.wanted:
+            return False
+        if durable is not self._durable:
+            set_durable(connection, durable)
+            self._durable = durable
+        return begin(connection, self._begin)
 
     def _undo(self, connection: sqlite3.Connection) -> None:
         # On some errors SQLite has rolled back already; a second ROLLBACK would hide the first error.
@@ -178,24 +226,41 @@ class ConnectionThread:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = self._connect()
+            forks.rest.begin()
+            try:
+                self._connection = self._connect()
+            except BaseException:
+                forks.rest.end()
+                raise
+            self.opened += 1
         return self._connection
 
     def _drop(self) -> None:
         if self._connection is not None:
-            self._connection.close()
-        self._connection = self._durable = None
+            try:
+                self._connection.close()
+            finally:
+                self._connection = self._durable = None
+                forks.rest.end()
+
+    def _stand_still(self) -> None:
+        """Until the fork is over."""
+        if not self._kept:
+            self._drop()
+        elif self._connection is not None:
+            forks.rest.end()
+            forks.rest.begin()
 
     def _after(self) -> None:
         if self._afterwards is not None and self._connection is not None:
             self._afterwards(self._connection)
 
 
-def _commit(connection: sqlite3.Connection) -> None:
+def _commit(connection: sqlite3.Connection, *, changed: bool) -> None:
     try:
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        if is_io_error(error) and not is_full(error):
+        if changed and is_io_error(error) and not is_full(error):
             # The frames may be on the disk or not: after a crash, recovery decides.
             raise AnswerLost("commit") from error
         raise

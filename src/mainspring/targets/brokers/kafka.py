@@ -83,6 +83,7 @@ class _Topic:
         named = self._broker.key
         key = message.token if named is None else str(message.values.get(named, message.token))
         headers = [("message-id", message.token.encode()), ("task", message.task.encode())]
+        headers += [(name.replace("_", "-"), word.encode()) for name, word in message.slot.items()]
         try:
             stored = await self._producer.send_and_wait(
                 self._broker.topic, message.body, key=key.encode(), headers=headers

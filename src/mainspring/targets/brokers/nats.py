@@ -62,6 +62,8 @@ class _Subject:
         from nats.errors import Error, MaxPayloadError
 
         headers = {"Nats-Msg-Id": message.token, "Mainspring-Task": message.task}
+        for name, word in message.slot.items():
+            headers[f"Mainspring-{name.replace('_', '-').title()}"] = word
         try:
             stored = await self._client.jetstream().publish(
                 self._broker.subject, message.body, headers=headers

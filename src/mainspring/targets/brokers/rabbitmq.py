@@ -80,6 +80,7 @@ class _Exchange:
             message.body,
             message_id=message.token,
             type=message.task,
+            headers=dict(message.slot),
             content_type="application/json",
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mainspring.errors import InvalidArgument, TargetUnavailable
 from mainspring.targets.broker import Message
@@ -56,10 +56,11 @@ class _Stream:
         from redis.exceptions import RedisError
 
         try:
+            fields: dict[Any, Any] = {"id": message.token, "task": message.task, "body": message.body}
             # With the entry's id the server confirms that it is in the stream.
             entry: bytes | str = await self._client.xadd(
                 self._broker.stream,
-                {"id": message.token, "task": message.task, "body": message.body},
+                fields | dict(message.slot),
                 maxlen=self._broker.maxlen,
                 approximate=True,
             )

@@ -9,6 +9,8 @@ from mainspring.clock import Clock
 
 ALLOWED = 10
 LOCKED_FOR = timedelta(minutes=1)
+FORGOTTEN_AFTER = timedelta(minutes=10)
+"""Without a wrong one for so long, the count begins anew."""
 MOST = 10_000
 """Addresses and accounts that are remembered; the one not heard of for longest goes first."""
 
@@ -27,9 +29,11 @@ class Attempts:
 
     def failed(self, *keys: str) -> None:
         """One more that was wrong."""
+        now = self._clock.monotonic()
         for key in keys:
-            count, _ = self._wrong.pop(key, (0, 0.0))
-            self._wrong[key] = count + 1, self._clock.monotonic()
+            count, last = self._wrong.pop(key, (0, now))
+            row = count if now - last < FORGOTTEN_AFTER.total_seconds() else 0
+            self._wrong[key] = row + 1, now
             if len(self._wrong) > MOST:
                 self._wrong.popitem(last=False)
 

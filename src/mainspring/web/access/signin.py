@@ -38,12 +38,16 @@ async def login_page(
 
 @routes.post("/login", role=None, act=ACT)
 async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "") -> Response:
-    """Come in with a token. The session is a new one, whatever cookie was sent along."""
+    """Come in with a token. The session is a new one, whatever cookie was sent along. After too many wrong
+    ones only a right one comes in: behind one address may be many people, and 256 bits are not guessed."""
     token, address = token.strip(), address_of(request)
     attempts = attempts_of(request)
     keys = (f"address {address}", f"account {token[:HINT]}")
+    private = is_private(request)
+    actor = await (await gatehouse(desk.app)).token_actor(token) if private else None
     wait = attempts.wait(*keys)
-    if wait:
+    if wait and actor is None:
+        # Nor is it put on record: there is no end to what can be tried.
         seconds = math.ceil(wait.total_seconds())
         return login_answer(
             request,
@@ -53,15 +57,15 @@ async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "
             429,
             {"Retry-After": str(seconds)},
         )
-    if not is_private(request):
+    if not private:
         return login_answer(request, desk, next, UNSAFE, 403)
-    actor = await (await gatehouse(desk.app)).token_actor(token)
     if actor is None:
         attempts.failed(*keys)
         nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
         await (await acts_of(request)).refused(nobody, ACT, details={"why": "wrong"}, address=address)
         return login_answer(request, desk, next, WRONG, 401)
-    attempts.succeeded(*keys)
+    # Theirs alone: who has a token of their own could otherwise try those of others without an end.
+    attempts.succeeded(keys[1])
     return await enter(request, actor, next)
 
 

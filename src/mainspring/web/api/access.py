@@ -13,6 +13,7 @@ from mainspring.model.access import AccessRole
 from mainspring.model.act import ActFilter
 from mainspring.ops.access.acts import Acts, act_view, verified_view
 from mainspring.ops.access.gatehouse import session_view, token_view
+from mainspring.ops.views import iso
 from mainspring.web.access.gate import gatehouse
 from mainspring.web.access.identity import actor_of
 from mainspring.web.api import shapes
@@ -57,9 +58,15 @@ async def list_tokens(desk: AtDesk) -> Response:
     "/tokens", role=AccessRole.ADMIN, act="access.create_token", **answers(shapes.NewToken, status=201)
 )
 async def create_token(request: Request, desk: AtDesk, body: New) -> Response:
-    """Make a token. `secret` is told this once."""
+    """Make a token. `secret` is told this once. It may do no more than who makes it, and not for longer."""
+    giver = actor_of(request)
     made = await (await gatehouse(desk.app)).create_token(
-        body.name, author=actor_of(request).name, role=body.role, scopes=body.scopes, expires=body.expires
+        body.name,
+        author=giver.name,
+        role=body.role,
+        scopes=body.scopes,
+        expires=body.expires,
+        giver=giver,
     )
     return json({**token_view(made.token), "secret": made.secret}, 201)
 
@@ -94,7 +101,13 @@ async def me(request: Request) -> Response:
     """Whom we take you for."""
     actor = actor_of(request)
     return json(
-        {"name": actor.name, "role": actor.role.value, "via": actor.via, "scopes": list(actor.scopes)}
+        {
+            "name": actor.name,
+            "role": actor.role.value,
+            "via": actor.via,
+            "scopes": list(actor.scopes),
+            "until": iso(actor.until),
+        }
     )
 
 

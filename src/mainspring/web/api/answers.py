@@ -9,6 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from mainspring.web.api import shapes
+from mainspring.web.privacy import Answer
 from mainspring.web.problems import MEDIA_TYPE
 
 _JSON = "application/json"
@@ -18,8 +19,8 @@ _shapes: dict[str, Any] = {"Problem": shapes.Problem}
 
 
 def json(view: object, status: int = 200, **headers: str) -> Response:
-    """An answer."""
-    return Response(msgspec.json.encode(view), status, headers=headers, media_type=_JSON)
+    """An answer; its route takes the secrets out."""
+    return Answer(view, status, headers)
 
 
 def page(items: Sequence[object], following: str | None) -> Response:

@@ -15,7 +15,13 @@ from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.backfill import Reprocess
-from mainspring.ops.schedules.backfill import MOST_AT_ONCE, Backfills, backfill_view, planned_slot_view
+from mainspring.ops.schedules.backfill import (
+    MOST_AT_ONCE,
+    BackfillPlan,
+    Backfills,
+    backfill_view,
+    planned_slot_view,
+)
 from mainspring.ops.simulation.load import load, spread_in
 from mainspring.ops.simulation.simulate import Horizon, Planned, simulate
 from mainspring.ops.simulation.views import load_view, notes, simulation_view
@@ -54,6 +60,13 @@ class Range(Body):
     max_active: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
     reverse: bool = False
     reprocess: Literal["none", "failed", "all"] = "none"
+
+
+class GoOn(Body):
+    """Whether to look only, and how many jobs at once."""
+
+    dry_run: bool = False
+    max_active: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
 
 
 class Span(Params):
@@ -95,15 +108,21 @@ async def backfill(request: Request, desk: AtDesk, name: InPath, body: Range) ->
         reverse=body.reverse,
         reprocess=Reprocess(body.reprocess),
     )
-    begin = not body.dry_run and bool(plan.to_run)
-    begun = await backfills.start(plan, author=actor_of(request).name) if begin else None
-    view = {
-        "backfill": None if begun is None else backfill_view(begun),
-        "to_run": len(plan.to_run),
-        "slots": [planned_slot_view(each) for each in plan.slots[:MOST_TOLD]],
-        "cut": len(plan.slots) > MOST_TOLD,
-    }
-    return json(view, 200 if begun is None else 201)
+    return await _begun(request, backfills, plan, dry_run=body.dry_run)
+
+
+@routes.post(
+    "/schedules/{name}/go-on",
+    role=AccessRole.OPERATOR,
+    act="backfills.go_on",
+    **answers(shapes.Backfilling, status=201, also=200),
+)
+async def go_on(request: Request, desk: AtDesk, name: InPath, body: GoOn | None = None) -> Response:
+    """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first, as a
+    backfill; 200 when nothing was begun. The first 1000 slots are told."""
+    backfills, asked = Backfills(await desk.store(), desk.clock), body or GoOn()
+    plan = await backfills.plan_left_out(name_of(name), max_active=asked.max_active)
+    return await _begun(request, backfills, plan, dry_run=asked.dry_run)
 
 
 @routes.get("/backfills", **answers(shapes.Backfills))
@@ -160,6 +179,18 @@ async def jobs_by_minute(desk: AtDesk, which: Annotated[Loaded, Query()]) -> Res
         load, chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1
     )
     return json(load_view(busy, spread, window))
+
+
+async def _begun(request: Request, backfills: Backfills, plan: BackfillPlan, *, dry_run: bool) -> Response:
+    begin = not dry_run and bool(plan.to_run)
+    begun = await backfills.start(plan, author=actor_of(request).name) if begin else None
+    view = {
+        "backfill": None if begun is None else backfill_view(begun),
+        "to_run": len(plan.to_run),
+        "slots": [planned_slot_view(each) for each in plan.slots[:MOST_TOLD]],
+        "cut": len(plan.slots) > MOST_TOLD,
+    }
+    return json(view, 200 if begun is None else 201)
 
 
 def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:

@@ -24,7 +24,6 @@ from mainspring.web.api.jobs import one
 from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -111,14 +110,14 @@ async def list_dead(desk: AtDesk, which: Annotated[Page, Query()]) -> Response:
     chosen = which.dead(before=before if isinstance(before, int) else None, limit=which.limit)
     found = await (await desk.queries()).dead(chosen)
     following = cursor(found[-1].id, *question) if len(found) == which.limit else None
-    return page([private(desk, dead_view(each)) for each in found], following)
+    return page([dead_view(each) for each in found], following)
 
 
 @routes.get("/groups", **answers(shapes.DeadGroups))
 async def groups(desk: AtDesk, which: Annotated[Groups, Query()]) -> Response:
     """By task and last error, the most frequent first."""
     found = await (await desk.queries()).dead_groups(which.dead(limit=which.limit))
-    return json(private(desk, {"items": [dead_group_view(each) for each in found]}))
+    return json({"items": [dead_group_view(each) for each in found]})
 
 
 @routes.post("/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Replayed))
@@ -167,7 +166,7 @@ async def purge(desk: AtDesk, body: Chosen) -> Response:
 @routes.get("/{job_id}", **answers(shapes.DeadLetter))
 async def show(desk: AtDesk, job_id: Id) -> Response:
     """One dead letter, with every error it reported."""
-    return json(private(desk, dead_view(await (await desk.queries()).dead_letter(job_id))))
+    return json(dead_view(await (await desk.queries()).dead_letter(job_id)))
 
 
 @routes.patch("/{job_id}", role=AccessRole.OPERATOR, act="dead.edit", **answers(shapes.EditedDeadLetter))
@@ -178,7 +177,7 @@ async def edit(request: Request, desk: AtDesk, job_id: Id, body: Edit) -> Respon
         raise InvalidArgument("body", {}, "args, kwargs or set")
     editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
     letter, changed = await editing.edit(job_id, lambda letter, had: _changed(desk, body, letter, had))
-    return json(private(desk, {"changed": changed, "letter": dead_view(letter)}))
+    return json({"changed": changed, "letter": dead_view(letter)})
 
 
 @routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Done))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import msgspec
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.version import __version__
-from mainspring.web.api.answers import components, json
+from mainspring.web.api.answers import components
+from mainspring.web.privacy import Public
 from mainspring.web.routes import Routes, guard_of
 from mainspring.web.wire.strict import ApiRoute
 
@@ -27,7 +29,8 @@ into a double; those of processes are long and therefore text. In paths, write `
 async def document(request: Request) -> Response:
     """What is said of every route."""
     root = request.scope.get("root_path", "")
-    return json({**made(request.app), "servers": [{"url": root or "/"}]})
+    body = msgspec.json.encode({**made(request.app), "servers": [{"url": root or "/"}]})
+    return Public(body, media_type="application/json")
 
 
 @cache

@@ -81,7 +81,18 @@ class Run(TypedDict):
     before: NotRequired[Call]
 
 
+class Period(TypedDict):
+    start: Moment | None
+    end: Moment | None
+    previous: Moment | None
+    since: Moment | None
+    missed: int
+    at_least: bool
+    backfill: bool
+
+
 class JobDetail(Job):
+    period: Period | None
     progress: Progress | None
     awaits: str | None
     workflow: NotRequired[str]
@@ -136,6 +147,8 @@ class Answer(TypedDict):
 class DeadLetter(Job):
     died_at: Moment
     reason: str
+    first_failed_at: Moment | None
+    tried_for_seconds: float | None
     workflow_id: NotRequired[int]
 
 

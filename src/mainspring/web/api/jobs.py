@@ -42,7 +42,6 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -160,7 +159,7 @@ async def list_jobs(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
         )
     )
     hints = await queries.hints(found.jobs)
-    views = [private(desk, {**job_view(each), "hint": hints.get(each.id)}) for each in found.jobs]
+    views = [{**job_view(each), "hint": hints.get(each.id)} for each in found.jobs]
     return page(views, None if found.next is None else cursor(found.next, *question))
 
 
@@ -179,14 +178,14 @@ async def retry_many(desk: AtDesk, body: Ids) -> Response:
 @routes.get("/{job_id}", **answers(shapes.JobDetail))
 async def show(desk: AtDesk, job_id: Id) -> Response:
     """One job, with every run of it."""
-    return json(private(desk, job_detail(await (await desk.queries()).job(job_id))))
+    return json(job_detail(await (await desk.queries()).job(job_id)))
 
 
 @routes.get("/{job_id}/runs", **answers(shapes.Runs))
 async def runs(desk: AtDesk, job_id: Id) -> Response:
     """Every run of a job, oldest first."""
     found = await (await desk.queries()).job(job_id)
-    return json(private(desk, {"items": [run_view(each) for each in found.runs]}))
+    return json({"items": [run_view(each) for each in found.runs]})
 
 
 @routes.get("/{job_id}/logs", **answers(shapes.RunLogs))
@@ -195,13 +194,13 @@ async def logs(
 ) -> Response:
     """The log lines that were captured of a job's runs, or of one of them."""
     found = await (await desk.queries()).logs(job_id, number=run)
-    return json(private(desk, {"items": [log_view(each) for each in found]}))
+    return json({"items": [log_view(each) for each in found]})
 
 
 @routes.get("/{job_id}/why", **answers(shapes.Answer))
 async def why(desk: AtDesk, job_id: Id) -> Response:
     """What a job waits for, or how it ended."""
-    return json(private(desk, answer_view(await Why(await desk.store(), desk.clock).job(job_id))))
+    return json(answer_view(await Why(await desk.store(), desk.clock).job(job_id)))
 
 
 @routes.get("/{job_id}/result", **answers(shapes.JobResult))
@@ -215,7 +214,7 @@ async def result(desk: AtDesk, job_id: Id, wait: Annotated[LengthText | None, Qu
     if most and found.job.state in LIVE_STATES:
         await _ended(desk, job_id, most.total_seconds())
         found = await queries.job(job_id)
-    return json(private(desk, _result(found)))
+    return json(_result(found))
 
 
 @routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Done))

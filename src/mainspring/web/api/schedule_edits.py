@@ -37,7 +37,6 @@ from mainspring.web.api.values import (
     name_of,
 )
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.privacy import private
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
 
@@ -135,9 +134,7 @@ async def create(request: Request, desk: AtDesk, body: New) -> Response:
     written = await (await _editor(desk)).create(
         body.name, body.said(), author=actor_of(request).name, note=body.note, dry_run=body.dry_run
     )
-    return json(
-        private(desk, written_view(written)), 200 if body.dry_run else 201, ETag=etag(written.version)
-    )
+    return json(written_view(written), 200 if body.dry_run else 201, ETag=etag(written.version))
 
 
 @routes.patch("/{name}", role=AccessRole.OPERATOR, act="schedules.edit", **answers(shapes.WrittenSchedule))
@@ -153,14 +150,14 @@ async def edit(
         expected_version=expected_version(if_match),
         dry_run=body.dry_run,
     )
-    return json(private(desk, written_view(written)), ETag=etag(written.version))
+    return json(written_view(written), ETag=etag(written.version))
 
 
 @plan_routes.get("/plan", **answers(shapes.Plan))
 async def plan(desk: AtDesk) -> Response:
     """What the app that serves would change of the schedules on record; nothing is written."""
     found = await planned(await desk.store(), desk.clock, desk.app.registry)
-    return json(private(desk, {"items": [planned_view(each) for each in found]}))
+    return json({"items": [planned_view(each) for each in found]})
 
 
 @plan_routes.post("/plan/apply", role=AccessRole.ADMIN, act="schedules.apply", **answers(shapes.Plan))
@@ -169,7 +166,7 @@ async def apply_plan(desk: AtDesk, body: Apply | None = None) -> Response:
     prune = body is not None and body.prune
     store = await desk.store()
     found = await apply(store, desk.clock, desk.app.registry, desk.app.write_schedules, prune=prune)
-    return json(private(desk, {"items": [planned_view(each) for each in found]}))
+    return json({"items": [planned_view(each) for each in found]})
 
 
 @plan_routes.get("/next", **answers(shapes.Preview))

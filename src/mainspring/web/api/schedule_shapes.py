@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from mainspring.web.api.job_shapes import Call
+from mainspring.web.api.job_shapes import Call, Period
 from mainspring.web.api.shapes import Anything, Moment
 
 
@@ -17,7 +17,7 @@ class Schedule(Call):
     priority: int
     max_attempts: int
     misfire: str
-    catch_up: str
+    catch_up: str | None
     overlap: str
     overlap_limit: int
     offset: str
@@ -201,6 +201,7 @@ class SimulatedSlot(TypedDict):
     into: Moment | None
     runs_at: Moment | None
     note: str | None
+    period: Period | None
 
 
 class Simulation(TypedDict):

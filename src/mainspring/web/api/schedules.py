@@ -35,7 +35,6 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -100,7 +99,7 @@ async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Resp
     )
     views = [{**schedule_view(each.schedule), "last": _last(each)} for each in found.rows]
     following = None if found.next is None else cursor(found.next, *question)
-    return page([private(desk, each) for each in views], following)
+    return page(views, following)
 
 
 @routes.post("/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDones))
@@ -127,7 +126,7 @@ async def show(desk: AtDesk, name: InPath) -> Response:
     found = await (await desk.queries()).schedule(name_of(name))
     slots = [slot_view(each) for each in found.slots]
     view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
-    return json(private(desk, view), ETag=etag(found.schedule.version))
+    return json(view, ETag=etag(found.schedule.version))
 
 
 @routes.get("/{name}/slots", **answers_page(shapes.Slot))
@@ -149,7 +148,7 @@ async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) ->
 async def versions(desk: AtDesk, name: InPath) -> Response:
     """Who changed what, and when; oldest first."""
     found = await (await desk.queries()).versions(name_of(name))
-    return json(private(desk, {"items": [step_view(each) for each in steps(found)]}))
+    return json({"items": [step_view(each) for each in steps(found)]})
 
 
 @routes.get("/{name}/next", **answers(shapes.Fires))

@@ -182,6 +182,7 @@ class Me(TypedDict):
     role: str
     via: str
     scopes: list[str]
+    until: Moment | None
 
 
 class ActEntry(TypedDict):

@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from mainspring.errors import StoreError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.web.access.identity import actor_of
 from mainspring.web.guarded import identified
-from mainspring.web.live import Live
+from mainspring.web.live import Live, Recheck, Seat
 from mainspring.web.problems import Forbidden, Problem, Unauthorized
 from mainspring.web.routes import Routes
 from mainspring.web.topics import Topic, topic_of
@@ -49,16 +50,26 @@ async def stream(request: Request, topic: Annotated[list[str], Query(max_length=
     for each in topics:
         if not actor.may(AccessRole.VIEWER, each.noun):
             raise Forbidden(AccessRole.VIEWER)
-    live.room_for(actor)
 
     async def still() -> bool:
         return await _may_still(request, actor, topics)
 
-    return StreamingResponse(
-        live.stream(actor, topics, still),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return _Listening(live, live.seat(actor), topics, still)
+
+
+class _Listening(StreamingResponse):
+    """Leaves its seat also when the browser has gone before the first event."""
+
+    def __init__(self, live: Live, seat: Seat, topics: list[Topic], still: Recheck) -> None:
+        self._seat = seat
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(live.stream(seat, topics, still), headers=headers, media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._seat.leave()
 
 
 async def _may_still(request: Request, before: Actor, topics: list[Topic]) -> bool:

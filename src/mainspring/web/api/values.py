@@ -29,7 +29,7 @@ class Params(BaseModel):
 Id = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 AnId = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 InPath = Annotated[str, Path(pattern=_NAME, description="A name; write ~ for each / in it.")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text for the record."""
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]

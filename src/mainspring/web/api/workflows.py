@@ -41,7 +41,6 @@ from mainspring.web.api.values import (
 )
 from mainspring.web.cursor import cursor, position
 from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -140,7 +139,7 @@ async def start(request: Request, desk: AtDesk, body: Start, once: Once = None) 
 @routes.get("/workflows/{workflow_id}", **answers(Workflow))
 async def show(desk: AtDesk, workflow_id: Id, items: Annotated[int, Query(ge=0, le=500)] = ITEMS) -> Response:
     """One workflow: its graph, its timeline, and what was done to it."""
-    return json(private(desk, workflow_json(await (await _queries(desk)).workflow(workflow_id, items=items))))
+    return json(workflow_json(await (await _queries(desk)).workflow(workflow_id, items=items)))
 
 
 @routes.get("/workflows/{workflow_id}/steps/{step}", **answers(StepView))
@@ -155,7 +154,7 @@ async def show_step(
     """One step, or one item of a map: its runs, errors, inputs and output."""
     queries = await _queries(desk)
     found = await queries.step(workflow_id, name_of(step), item=item, first=first, most=limit)
-    return json(private(desk, plain(found)))
+    return json(plain(found))
 
 
 @routes.get("/workflows/{workflow_id}/graph", **answers(shapes.Graph))

@@ -20,7 +20,7 @@ from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
 from mainspring.web.routes import Routes
 
-routes = Routes("schedules", PageRoute, include_in_schema=False)
+routes = Routes("backfills", PageRoute, include_in_schema=False)
 SHOWN = 200
 _MOST = 2**53
 
@@ -39,20 +39,22 @@ async def plan(request: Request, desk: AtDesk, name: str) -> Response:
     )
 
 
-@routes.post("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR, act="schedules.backfill")
+@routes.post("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR, act="backfills.start")
 async def start(request: Request, desk: AtDesk, name: str) -> Response:
     planned = await _plan(desk, name, await form_of(request))
-    if not planned.to_run:
-        return done(request, path_of(name), "No slot of that time is to be run.", kind="info")
-    begun = await (await _backfills(desk)).start(planned, author=actor_of(request).name)
-    slots = "slot" if begun.slots == 1 else "slots"
-    return done(request, path_of(name), f"Backfill {begun.id} runs {begun.slots:,} {slots}.")
+    return await _begin(request, desk, planned, none="No slot of that time is to be run.")
+
+
+@routes.post("/schedules/{name:path}/-/go-on", role=AccessRole.OPERATOR, act="backfills.go_on")
+async def go_on(request: Request, desk: AtDesk, name: str) -> Response:
+    planned = await (await _backfills(desk)).plan_left_out(name)
+    return await _begin(request, desk, planned, none="There is nothing that is not run already.")
 
 
 @routes.post(
     "/schedules/{name:path}/-/backfills/{backfill_id:int}/cancel",
     role=AccessRole.OPERATOR,
-    act="schedules.cancel_backfill",
+    act="backfills.cancel",
 )
 async def cancel(request: Request, desk: AtDesk, name: str, backfill_id: int) -> Response:
     if not 0 <= backfill_id < _MOST:
@@ -82,6 +84,15 @@ def _reprocess(value: str) -> Reprocess:
         return Reprocess(value)
     except ValueError:
         raise InvalidArgument("reprocess", value, f"one of {', '.join(Reprocess)}") from None
+
+
+async def _begin(request: Request, desk: Desk, planned: BackfillPlan, *, none: str) -> Response:
+    back = path_of(planned.schedule)
+    if not planned.to_run:
+        return done(request, back, none, kind="info")
+    begun = await (await _backfills(desk)).start(planned, author=actor_of(request).name)
+    slots = "slot" if begun.slots == 1 else "slots"
+    return done(request, back, f"Backfill {begun.id} runs {begun.slots:,} {slots}.")
 
 
 async def _backfills(desk: Desk) -> Backfills:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import Depends, Form
+from pydantic import BeforeValidator, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.errors import InvalidArgument
+from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Reason
+from mainspring.model.value import Value
 from mainspring.ops.commands import Effect
 from mainspring.web.access.identity import actor_of
 from mainspring.web.desk import AtDesk, Desk
@@ -20,20 +23,60 @@ from mainspring.web.frame.rendering import page
 from mainspring.web.frame.replays import Replays
 from mainspring.web.frame.shapes import plural
 from mainspring.web.pages.payloads import Payloads
-from mainspring.web.pages.queries import Text, Whole, address, one_of
+from mainspring.web.pages.queries import LARGEST_ID, Sent, Text, Whole, address, one_of, or_none
 from mainspring.web.pages.route import PageRoute
+from mainspring.web.privacy import Plain
 from mainspring.web.routes import Routes
 
 GROUPS, PAGE, MOST_NAMED = 100, 50, 500
+LINE = 200
+LikeId = Annotated[Sent | None, BeforeValidator(or_none), Field(ge=1, le=LARGEST_ID)]
 routes = Routes("dead", PageRoute, include_in_schema=False)
 
 
+class Which(Value, frozen=True, kw_only=True):
+    """Which letters somebody asks for, in their own words: those go into addresses and forms again."""
+
+    said: DeadFilter
+    like: int | None = None
+    """The id of a letter: those of its task whose last error is like its own. Addresses name it, and not
+    what the error says."""
+
+    async def filter(self, desk: Desk) -> DeadFilter:
+        """For the store; NotFound when the letter that is named has gone."""
+        if self.like is None:
+            return self.said
+        letter = await (await desk.queries()).dead_letter(self.like)
+        last = letter.errors[-1] if letter.errors else None
+        line = None if last is None else last.message.partition("\n")[0][:LINE] or None
+        error = None if last is None else last.type or None
+        return msgspec.structs.replace(self.said, task=letter.task, error=error, text=line)
+
+    def fields(self) -> dict[str, str]:
+        """As they were given."""
+        said = self.said
+        given = {
+            "task": said.task,
+            "queue": said.queue,
+            "error": said.error,
+            "text": said.text,
+            "reason": said.reason,
+            "like": None if self.like is None else str(self.like),
+        }
+        return {name: Plain(value) for name, value in given.items() if value is not None}
+
+
 def asked_for(
-    task: Text = None, queue: Text = None, error: Text = None, text: Text = None, reason: Text = None
-) -> DeadFilter:
+    task: Text = None,
+    queue: Text = None,
+    error: Text = None,
+    text: Text = None,
+    reason: Text = None,
+    like: LikeId = None,
+) -> Which:
     """Which letters an address names."""
     one_of(Reason, reason, "reason")
-    return DeadFilter(task=task, queue=queue, error=error, text=text, reason=reason)
+    return Which(said=DeadFilter(task=task, queue=queue, error=error, text=text, reason=reason), like=like)
 
 
 def form_of(
@@ -42,9 +85,10 @@ def form_of(
     error: Annotated[Text, Form()] = None,
     text: Annotated[Text, Form()] = None,
     reason: Annotated[Text, Form()] = None,
-) -> DeadFilter:
+    like: Annotated[LikeId, Form()] = None,
+) -> Which:
     """Which letters a form names."""
-    return asked_for(task, queue, error, text, reason)
+    return asked_for(task, queue, error, text, reason, like)
 
 
 def replays_of(request: Request) -> Replays:
@@ -56,8 +100,8 @@ def replays_of(request: Request) -> Replays:
     return found
 
 
-Asked = Annotated[DeadFilter, Depends(asked_for)]
-Formed = Annotated[DeadFilter, Depends(form_of)]
+Asked = Annotated[Which, Depends(asked_for)]
+Formed = Annotated[Which, Depends(form_of)]
 TheReplays = Annotated[Replays, Depends(replays_of)]
 
 
@@ -82,7 +126,7 @@ async def replay(
     desk: AtDesk,
     which: Formed,
     replays: TheReplays,
-    ids: Annotated[list[int] | None, Form()] = None,
+    ids: Annotated[list[Sent] | None, Form()] = None,
     everything: Annotated[bool, Form()] = False,
 ) -> Response:
     """Those that are named, at once; or all of a kind, in the background."""
@@ -92,15 +136,17 @@ async def replay(
         back = sum(each.effect is Effect.REPLAYED for each in answers)
         said = f"{plural(back, 'job')} went back into the queue."
         refused = [f"job {each.job_id} {each.why}" for each in answers if each.effect is Effect.NONE]
+        gone = which.like in ids
         return done(
             request,
-            address("/dead/letters", **_fields(which)),
+            "/dead" if gone else address("/dead/letters", **which.fields()),
             f"{said} {'; '.join(refused[:3])}".strip(),
             kind="warn" if refused else "good",
         )
     _chosen(which, everything)
+    wanted = await which.filter(desk)
     started = await replays.start(
-        await desk.store(), desk.clock, which, title=_title(which), author=actor_of(request).name
+        await desk.store(), desk.clock, wanted, title=_title(wanted), author=actor_of(request).name
     )
     return done(request, f"/dead/replays/{started}", "The replay has begun.", kind="info")
 
@@ -127,7 +173,7 @@ async def purge(
     desk: AtDesk,
     which: Formed,
     typed: Annotated[str, Form()],
-    ids: Annotated[list[int] | None, Form()] = None,
+    ids: Annotated[list[Sent] | None, Form()] = None,
     everything: Annotated[bool, Form()] = False,
 ) -> Response:
     """For good. Who wants it types so."""
@@ -137,40 +183,46 @@ async def purge(
         _few(ids)
     else:
         _chosen(which, everything)
-    gone = await (await desk.commands()).purge(ids or which)
+    gone = await (await desk.commands()).purge(ids or await which.filter(desk))
     return done(request, "/dead", f"{plural(gone, 'dead letter')} deleted for good.")
 
 
-async def _groups(desk: Desk, which: DeadFilter) -> dict[str, Any]:
+async def _groups(desk: Desk, which: Which) -> dict[str, Any]:
     queries = await desk.queries()
-    found = await queries.dead_groups(which)
+    found = await queries.dead_groups(await which.filter(desk))
     return {
         "groups": [
-            (
-                each,
-                Payloads(desk).text(each.line),
-                address("/dead/letters", task=each.task, error=each.error or None, text=each.line or None),
-            )
-            for each in found[:GROUPS]
+            (each, each.line, address("/dead/letters", like=each.newest_id)) for each in found[:GROUPS]
         ],
         "more": max(0, len(found) - GROUPS),
         "total": sum(each.count for each in found),
-        "asked": which,
-        "part_url": address("/dead/part", **_fields(which)),
+        "asked": which.fields(),
+        "part_url": address("/dead/part", **which.fields()),
     }
 
 
-async def _letters(desk: Desk, which: DeadFilter, before: int | None) -> dict[str, Any]:
+async def _letters(desk: Desk, asked: Which, before: int | None) -> dict[str, Any]:
     store = await desk.store()
+    fields = asked.fields()
+    try:
+        which = await asked.filter(desk)
+    except NotFound:
+        # Replayed or purged meanwhile: the page says so.
+        return {
+            "letters": [],
+            "count": 0,
+            "fields": fields,
+            "title": "No such letters",
+            "older": None,
+            "newest": None,
+        }
     found = await store.dead(_page(which, before))
     shown = found[:PAGE]
-    fields = _fields(which)
     return {
         "letters": [
             (each, Payloads(desk).failure(each.errors[-1] if each.errors else None)) for each in shown
         ],
         "count": await store.count_dead(_page(which, None, 10_000)),
-        "asked": which,
         "fields": fields,
         "title": _title(which),
         "older": address("/dead/letters", before=shown[-1].id, **fields) if len(found) > PAGE else None,
@@ -179,18 +231,7 @@ async def _letters(desk: Desk, which: DeadFilter, before: int | None) -> dict[st
 
 
 def _page(which: DeadFilter, before: int | None, limit: int = PAGE + 1) -> DeadFilter:
-    return DeadFilter(**{**_fields(which), "before": before, "limit": limit})  # type: ignore[arg-type]
-
-
-def _fields(which: DeadFilter) -> dict[str, str]:
-    given = {
-        "task": which.task,
-        "queue": which.queue,
-        "error": which.error,
-        "text": which.text,
-        "reason": which.reason,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(which, before=before, limit=limit)
 
 
 def _title(which: DeadFilter) -> str:
@@ -199,8 +240,8 @@ def _title(which: DeadFilter) -> str:
     return ", ".join(filter(None, parts)) or "all dead letters"
 
 
-def _chosen(which: DeadFilter, everything: bool) -> None:
-    if not _fields(which) and not everything:
+def _chosen(which: Which, everything: bool) -> None:
+    if not which.fields() and not everything:
         raise InvalidArgument("ids", [], "letters to be chosen, a filter, or everything")
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.declare.jsontext import read_json
-from mainspring.declare.signature import Signature
+from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadJob
@@ -25,6 +25,7 @@ from mainspring.web.frame.shapes import json_text
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.queries import JobId
 from mainspring.web.pages.route import PageRoute
+from mainspring.web.privacy import Plain
 from mainspring.web.routes import Routes
 
 routes = Routes("dead", PageRoute, include_in_schema=False)
@@ -48,11 +49,11 @@ async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
         request,
         "edit.html",
         letter=letter,
-        args=json_text(shown["args"] or []),
-        kwargs=json_text(shown["kwargs"] or {}),
+        args=Plain(json_text(shown["args"] or [])),
+        kwargs=Plain(json_text(shown["kwargs"] or {})),
         wrong=None,
         lines=(),
-        checked=_signature(desk, letter) is not None,
+        checked=_task(desk, letter) is not None,
         unreadable=had["args"] is None,
     )
 
@@ -68,20 +69,25 @@ async def write(
 ) -> Response:
     """First the difference is shown; with `step` write or replay it is written."""
     letter = await (await desk.queries()).dead_letter(job_id)
-    signature = _signature(desk, letter)
+    task = _task(desk, letter)
 
     def change(found: DeadJob, had: Arguments) -> Arguments:
         wanted = _read(args, kwargs)
-        back: Arguments = (restored(wanted[0], had[0]), restored(wanted[1], had[1]))  # type: ignore[assignment]
-        if signature is not None:
-            signature.check(*back)
+        seen = Payloads(desk).call(found.payload)
+        back: Arguments = (
+            restored(wanted[0], had[0], seen["args"]),  # type: ignore[assignment]
+            restored(wanted[1], had[1], seen["kwargs"]),
+        )
+        if task is not None:
+            task.check(*back)
         return back
 
     values: dict[str, Any] = {
         "letter": letter,
-        "args": args,
-        "kwargs": kwargs,
-        "checked": signature is not None,
+        # What the same request said.
+        "args": Plain(args),
+        "kwargs": Plain(kwargs),
+        "checked": task is not None,
         "unreadable": False,
     }
     try:
@@ -114,10 +120,10 @@ def _had(letter: DeadJob) -> Arguments:
     return seen["args"] or [], seen["kwargs"] or {}  # type: ignore[return-value]
 
 
-def _signature(desk: Desk, letter: DeadJob) -> Signature | None:
+def _task(desk: Desk, letter: DeadJob) -> Task[..., Any] | None:
     """What the task may be given, where this process knows it."""
     try:
-        return desk.app.registry.get(letter.task).signature
+        return desk.app.registry.get(letter.task)
     except UnknownTask:
         return None
 

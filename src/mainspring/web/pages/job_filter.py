@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from mainspring.model.job import JobState
 from mainspring.web.pages.queries import Text, Whole, address, one_of
 
 PAGE = 50
+_HEXADECIMAL = re.compile(r"[0-9a-f]{1,16}")
 _MOMENT = "a moment in UTC, such as 2026-03-01T09:00"
 
 
@@ -82,7 +84,8 @@ def _moment(text: str | None, field: str) -> datetime | None:
 
 
 def _member(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(text, 16)
-    except ValueError:
-        raise InvalidArgument("worker", text, "an id as the page of workers shows it") from None
+    if text is None:
+        return None
+    if not _HEXADECIMAL.fullmatch(text):
+        raise InvalidArgument("worker", text, "an id as the page of workers shows it")
+    return int(text, 16)

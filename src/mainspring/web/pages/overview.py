@@ -8,6 +8,8 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.declare.names import is_name
+from mainspring.lifecycle.troubles import OTHERS
 from mainspring.model.trouble import Rule, Trouble
 from mainspring.ops.health.stats import LAST, Stats, series_view
 from mainspring.ops.health.troubles import troubles
@@ -15,8 +17,8 @@ from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.charts import charts
 from mainspring.web.frame.rendering import page
 from mainspring.web.frame.shapes import took
-from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
+from mainspring.web.privacy import Plain
 from mainspring.web.routes import Routes
 
 TROUBLES, SHOWN = 20, 6
@@ -53,18 +55,24 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "members": {each.id: each for each in members},
         "running": await store.running(limit=SHOWN),
         "coming": await store.coming(limit=SHOWN),
-        "failed": [
-            (each, Payloads(desk).text(each.message))
-            for each in await store.lately_failed(among=500, limit=SHOWN)
-        ],
+        "failed": [(each, each.message) for each in await store.lately_failed(among=500, limit=SHOWN)],
     }
 
 
 def mended_at(trouble: Trouble) -> str:
-    """The page on which something can be done about it."""
+    """The page on which something can be done about it: its subject is a name."""
+    made = _mended_at(trouble)
+    return Plain(made) if is_name(trouble.subject) else made
+
+
+def _mended_at(trouble: Trouble) -> str:
+    if trouble.subject == OTHERS:
+        return "/health"
     match trouble.rule:
-        case Rule.MISSED | Rule.LATE_START | Rule.LATE_FINISH | Rule.FAILING:
+        case Rule.MISSED | Rule.SLOTS_DROPPED | Rule.LATE_START | Rule.LATE_FINISH | Rule.FAILING:
             return f"/schedules/{quote(trouble.subject, safe='')}"
+        case Rule.RETRYING:
+            return f"/jobs?{urlencode({'task': trouble.subject})}"
         case Rule.FAILED:
             return f"/dead/letters?{urlencode({'task': trouble.subject})}"
         case Rule.DEAD_GROWTH:
@@ -73,7 +81,7 @@ def mended_at(trouble: Trouble) -> str:
             return f"/jobs?{urlencode({'queue': trouble.subject, 'state': 'ready'})}"
         case Rule.NO_WORKER:
             return "/queues"
-        case Rule.NO_SCHEDULER | Rule.SCHEDULER_LAG | Rule.MEMBER_LOST:
+        case Rule.NO_SCHEDULER | Rule.SCHEDULER_LAG | Rule.MEMBER_LOST | Rule.CLOCK_SKEW:
             return "/workers"
-        case Rule.STORE:
+        case Rule.STORE | Rule.OUTAGE:
             return "/health"

@@ -10,7 +10,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.report import RESULT_GONE
 from mainspring.ops.views import call_view
 from mainspring.web.desk import Desk
-from mainspring.web.privacy import redaction_of
+from mainspring.web.privacy import Plain, redaction_of
 
 GONE = "no longer kept"
 
@@ -24,6 +24,10 @@ class Payloads:
     def value(self, value: object) -> object:
         """Anything that can be JSON."""
         return self._hide.payload(value)
+
+    def written(self, value: object) -> str:
+        """As JSON, for a script."""
+        return Plain(msgspec.json.encode(self.value(msgspec.to_builtins(value))).decode())
 
     def text(self, value: str) -> str:
         """A line of a log, a message, a traceback."""

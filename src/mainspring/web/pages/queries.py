@@ -10,18 +10,27 @@ from fastapi import Path
 from pydantic import BeforeValidator
 
 from mainspring.errors import InvalidArgument
+from mainspring.web.privacy import Plain
 
 T = TypeVar("T", bound=StrEnum)
 LARGEST_ID = 2**63 - 1
 
 
-def _or_none(value: object) -> object:
+def or_none(value: object) -> object:
     """A field of a form that was left empty was not filled in."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
-Text = Annotated[str | None, BeforeValidator(_or_none)]
-Whole = Annotated[int | None, BeforeValidator(_or_none)]
+def in_digits(value: object) -> object:
+    """Of a form: `int()` would take 1_000, +5 and the digits of every script."""
+    if isinstance(value, str) and not (value.isascii() and value.isdigit() and len(value) < 20):
+        raise ValueError("a whole number in the digits 0 to 9")
+    return value
+
+
+Text = Annotated[str | None, BeforeValidator(or_none)]
+Sent = Annotated[int, BeforeValidator(in_digits)]
+Whole = Annotated[int | None, BeforeValidator(or_none)]
 JobId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 
 
@@ -36,6 +45,7 @@ def one_of(kind: type[T], value: str | None, field: str) -> T | None:
 
 
 def address(path: str, **fields: object) -> str:
-    """The path with those fields that have a value."""
+    """The path with those fields that have a value: ids, and what the same request said of itself. What is
+    stored does not go into an address, which ends up in logs and histories."""
     given = {name: str(value) for name, value in fields.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+    return Plain(f"{path}?{urlencode(given)}" if given else path)

@@ -11,11 +11,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from mainspring.errors import MainspringError
+from mainspring.web.desk import desk_of
 from mainspring.web.frame.nav import here
 from mainspring.web.frame.rendering import page
 from mainspring.web.guarded import GuardedRoute
+from mainspring.web.privacy import Plain, redaction_of
 from mainspring.web.problems import Problem, as_problem, problem_response
 from mainspring.web.routes import READING
+from mainspring.web.wire.strict import ExactRoute
 
 _HEADINGS = {
     401: "Sign in first",
@@ -30,7 +33,7 @@ _HEADINGS = {
 }
 
 
-class PageRoute(GuardedRoute):
+class PageRoute(GuardedRoute, ExactRoute):
     """A guarded route whose problems are pages; a part that htmx asked for gets the problem itself."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -40,7 +43,8 @@ class PageRoute(GuardedRoute):
             try:
                 return await handle(request)
             except (Problem, MainspringError, RequestValidationError) as error:
-                return trouble(request, as_problem(error))
+                desk_of(request).noticed(error)
+                return trouble(request, as_problem(error, redaction_of(desk_of(request))))
 
         return shown
 
@@ -59,6 +63,8 @@ def trouble(request: Request, problem: Problem) -> Response:
             {"next": str(request.url.path) + (f"?{request.url.query}" * bool(request.url.query))}
         )
         return RedirectResponse(f"{request.scope.get('root_path', '')}/login?{goes_to}", 303)
+    # A problem is without secrets when it is made.
+    problem.detail = Plain(problem.detail)
     heading = _HEADINGS.get(problem.status, "Something went wrong")
     answer = page(request, "trouble.html", status=problem.status, problem=problem, heading=heading)
     answer.headers.update(problem.headers)

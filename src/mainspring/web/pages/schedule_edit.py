@@ -26,7 +26,7 @@ from mainspring.web.frame.rendering import page
 from mainspring.web.pages.payloads import Payloads
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.pages.schedule import path_of
-from mainspring.web.privacy import redaction_of
+from mainspring.web.privacy import Plain, redaction_of
 from mainspring.web.routes import Routes
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)
@@ -118,7 +118,14 @@ async def _form(
     values: dict[str, Any] = {
         "name": schedule.name,
         "schedule": schedule,
-        "form": {**stored.form, "note": "", "version": str(schedule.version), **said},
+        "form": {
+            **stored.form,
+            # Their secrets are hidden already, and what the same request said is no news.
+            **{each: Plain(stored.form[each]) for each in ("args", "kwargs")},
+            "note": "",
+            "version": str(schedule.version),
+            **{name: Plain(value) for name, value in said.items()},
+        },
         "error": error,
         "wrong": None if error is None else field_of(error, said),
         "calendars": calendars,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -59,7 +58,7 @@ async def _values(desk: Desk, workflow_id: int) -> dict[str, Any]:
     return {
         "view": view,
         "workflow_id": workflow_id,
-        "graph": None if drawn is None else msgspec.json.encode(drawn).decode(),
+        "graph": None if drawn is None else Payloads(desk).written(drawn),
         "gantt": gantt(view),
         "items": ITEMS,
         "hide": Payloads(desk),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,8 +26,8 @@ _YEAR = "max-age=31536000"
 class SecurityHeaders:
     """Adds them. There is no CORS: nobody else's page may read an answer of ours."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, *, public_url: Callable[[], str] = str) -> None:
+        self._app, self._public_url = app, public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -34,10 +36,16 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add(MutableHeaders(scope=message), scope)
+                _add(MutableHeaders(scope=message), secure=self._is_secure(scope))
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+    def _is_secure(self, scope: Scope) -> bool:
+        """Whether people come by https: a proxy that ends TLS may not tell us, so what is set is first."""
+        if public_url := self._public_url():
+            return public_url.startswith("https:")
+        return bool(scope.get("scheme") == "https")
 
 
 def plain_headers() -> dict[str, str]:
@@ -45,12 +53,12 @@ def plain_headers() -> dict[str, str]:
     return {**_ALWAYS, "Content-Security-Policy": DATA_POLICY, "Cache-Control": "no-store"}
 
 
-def _add(headers: MutableHeaders, scope: Scope) -> None:
+def _add(headers: MutableHeaders, *, secure: bool) -> None:
     for name, value in _ALWAYS.items():
         headers.setdefault(name, value)
     is_page = headers.get("content-type", "").startswith("text/html")
     headers.setdefault("Content-Security-Policy", PAGE_POLICY if is_page else DATA_POLICY)
     # Static files name themselves how long they keep; what we know of jobs nobody keeps.
     headers.setdefault("Cache-Control", "no-store")
-    if scope.get("scheme") == "https":
+    if secure:
         headers.setdefault("Strict-Transport-Security", _YEAR)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from mainspring.declare.jsontext import read_json
 from mainspring.errors import InvalidArgument, shown
+from mainspring.web.desk import desk_of
 from mainspring.web.guarded import GuardedRoute
+from mainspring.web.privacy import Answer, Public
 from mainspring.web.problems import Problem
 from mainspring.web.routes import READING
 
@@ -22,21 +25,56 @@ IGNORED = frozenset(("callback", "_"))
 _LARGEST = 64 * 1024 * 1024
 
 
-class StrictRoute(APIRoute):
+_DIGITS = re.compile(r"-?[0-9]{1,20}")
+
+
+class ExactRoute(APIRoute):
+    """Reads numbers in the digits 0 to 9: `int()` takes 1_000, +5 and the digits of every script."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        numbers = {name for name, kind in _parameters(self.dependant) if int in _kinds(kind)}
+        places = {
+            each.alias for each in self.dependant.path_params if int in _kinds(each.field_info.annotation)
+        }
+
+        async def exact(request: Request) -> Response:
+            for name, value in request.query_params.multi_items():
+                if name in numbers and value.strip() and not _DIGITS.fullmatch(value):
+                    wrong = InvalidArgument(name, value, "a whole number in the digits 0 to 9")
+                    expected, got = wrong.expected, shown(value)
+                    raise Problem(422, "type", str(wrong), field=name, expected=expected, got=got)
+            for name in places:
+                if not _DIGITS.fullmatch(str(request.path_params[name])):
+                    raise Problem(404, "not_found", "there is nothing at this path")
+            return await handle(request)
+
+        return exact
+
+
+class StrictRoute(ExactRoute):
     """Checks what FastAPI would let pass. Runs after whoever asks was let in."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        known = dict(_parameters(self.dependant))
+        known = {name: get_origin(kind) is list for name, kind in _parameters(self.dependant)}
 
         async def strict(request: Request) -> Response:
             _check_query(request, known)
             if request.method not in READING:
                 request = _StrictRequest(request.scope, request.receive)
                 await request.json()
-            return await handle(request)
+            return _private(request, await handle(request))
 
         return strict
+
+
+def _private(request: Request, answer: Response) -> Response:
+    if isinstance(answer, Answer):
+        return answer.told(desk_of(request))
+    if isinstance(answer, Public | StreamingResponse):
+        return answer
+    raise RuntimeError(f"{request.url.path}: answers what nobody has taken the secrets out of")
 
 
 class ApiRoute(GuardedRoute, StrictRoute):
@@ -85,14 +123,20 @@ def _check_query(request: Request, known: dict[str, bool]) -> None:
         seen.add(name)
 
 
-def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    """Names of query parameters, and whether they may be repeated."""
+def _kinds(annotation: object) -> set[object]:
+    """Every type that a value may have: of `list[int] | None` int, list and None."""
+    inner = {kind for each in get_args(annotation) for kind in _kinds(each)}
+    return inner | {annotation, get_origin(annotation)}
+
+
+def _parameters(dependant: Dependant) -> Iterator[tuple[str, object]]:
+    """Names of query parameters, and what they are: those that may be repeated are lists."""
     for each in dependant.query_params:
         kind = each.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             for name, field in kind.model_fields.items():
-                yield field.alias or name, get_origin(field.annotation) is list
+                yield field.alias or name, field.annotation
         else:
-            yield each.alias, get_origin(kind) is list
+            yield each.alias, kind
     for inner in dependant.dependencies:
         yield from _parameters(inner)

@@ -27,13 +27,14 @@ DELETE FROM mainspring.sessions WHERE token_id = :id RETURNING id;
 -- name: open_session
 INSERT INTO mainspring.sessions (digest, name, role, scopes, token_id, opened_at, seen_at)
 VALUES (:digest, :name, :role, :scopes::text[], :token_id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()))
-RETURNING *;
+RETURNING *, (SELECT t.expires_at FROM mainspring.tokens t WHERE t.id = sessions.token_id) AS token_expires_at;
 
 -- name: forget_sessions
 DELETE FROM mainspring.sessions WHERE opened_at < coalesce(:at::timestamptz, now()) - :longest::interval RETURNING id;
 
 -- name: session_on_record
-SELECT s.*, s.seen_at <= coalesce(:at::timestamptz, now()) - interval '1 minute' AS worth_noting
+SELECT s.*, (SELECT t.expires_at FROM mainspring.tokens t WHERE t.id = s.token_id) AS token_expires_at,
+       s.seen_at <= coalesce(:at::timestamptz, now()) - interval '1 minute' AS worth_noting
 FROM mainspring.sessions s
 WHERE s.digest = :digest
   AND s.seen_at > coalesce(:at::timestamptz, now()) - :idle::interval
@@ -53,7 +54,8 @@ DELETE FROM mainspring.sessions WHERE id = :id RETURNING id;
 DELETE FROM mainspring.sessions WHERE name = :name RETURNING id;
 
 -- name: open_sessions
-SELECT s.* FROM mainspring.sessions s
+SELECT s.*, (SELECT t.expires_at FROM mainspring.tokens t WHERE t.id = s.token_id) AS token_expires_at
+FROM mainspring.sessions s
 WHERE s.seen_at > coalesce(:at::timestamptz, now()) - :idle::interval
   AND s.opened_at > coalesce(:at::timestamptz, now()) - :longest::interval
   AND (s.token_id IS NULL OR EXISTS (

@@ -25,6 +25,16 @@ INSERT INTO mainspring.migrations (version, name, checksum) VALUES (:version, :n
 -- name: notify
 SELECT pg_notify('mainspring', '');
 
+-- name: identity
+SELECT id::text AS id FROM mainspring.database_identity;
+
+-- name: change_identity
+UPDATE mainspring.database_identity i SET id = :id::text::uuid
+FROM (SELECT id FROM mainspring.database_identity FOR UPDATE) AS old
+WHERE :force::boolean
+   OR NOT EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until > coalesce(:at::timestamptz, now()))
+RETURNING old.id::text AS id;
+
 -- name: facts
 SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";
@@ -33,6 +43,9 @@ SELECT current_setting('server_version') AS version, current_setting('synchronou
 SELECT pid, backend_start, now() AS began, current_setting('plan_cache_mode') AS plans,
        pg_postmaster_start_time() AS server_started, datid AS database
 FROM pg_stat_activity WHERE pid = pg_backend_pid();
+
+-- name: is_standby
+SELECT pg_is_in_recovery();
 
 -- name: end_session
 -- A session we lost may still be at work: it must be gone before its work can be judged. Its start

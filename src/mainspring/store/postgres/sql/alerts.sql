@@ -1,3 +1,30 @@
+-- name: mark_watch
+-- Two that mark at once write the same gap. What was counted meanwhile was counted by somebody who ran.
+WITH old AS MATERIALIZED (
+    SELECT since, at, coalesce(:at::timestamptz, now()) AS now FROM mainspring.watch_mark
+), gone AS (
+    INSERT INTO mainspring.gaps (began_at, ended_at)
+    SELECT o.at, e.ended_at FROM old o
+    CROSS JOIN LATERAL (
+        SELECT least(o.now, (
+            SELECT s.at FROM mainspring.stats s
+            WHERE s.span = 1 AND s.at > o.at AND s.at < o.now ORDER BY s.at LIMIT 1
+        )) AS ended_at
+    ) e
+    WHERE e.ended_at - o.at >= :outage::interval
+    ON CONFLICT DO NOTHING
+), marked AS (
+    INSERT INTO mainspring.watch_mark AS m (since, at) VALUES (coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()))
+    ON CONFLICT (one) DO UPDATE
+    SET since = CASE WHEN excluded.at - m.at > :restart::interval THEN excluded.at ELSE m.since END,
+        at = greatest(m.at, excluded.at)
+    RETURNING since
+)
+SELECT since FROM marked;
+
+-- name: prune_gaps
+DELETE FROM mainspring.gaps WHERE ended_at < coalesce(:at::timestamptz, now()) - :keep::interval;
+
 -- name: standing_alerts
 SELECT * FROM mainspring.alerts WHERE closed_at IS NULL ORDER BY id;
 

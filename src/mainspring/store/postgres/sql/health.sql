@@ -39,3 +39,6 @@ SELECT 'replication slot ' || slot_name || CASE WHEN active THEN '' ELSE ', whic
        (pg_current_wal_lsn() - coalesce(restart_lsn, pg_current_wal_lsn()))::bigint
 FROM pg_replication_slots
 ORDER BY age DESC NULLS LAST LIMIT 10;
+
+-- name: unreadable_rows
+SELECT kind, ref, at FROM mainspring.unreadable_rows ORDER BY id DESC LIMIT 100;

@@ -137,7 +137,7 @@ WHERE ctid = ANY (ARRAY(
           AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
           AND j.run_at <= lane.last_run_at
           AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, 'infinity'), coalesce(:until_id::bigint, 0))
-          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
+          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[]) AND j.suspect IS NULL
         ORDER BY j.run_at, j.id + 0
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -146,7 +146,51 @@ WHERE ctid = ANY (ARRAY(
 ))
 RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
           crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
-          coalesce(:at::timestamptz, now()) - run_at AS waited;
+          coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
+
+-- name: suspects_due
+-- Asked for by every worker now and then, and nearly always answered by an empty index.
+SELECT id FROM mainspring.jobs
+WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())
+  AND queue_id = ANY (:queue_ids::int[]) AND task_id = ANY (:task_ids::int[])
+LIMIT 1;
+
+-- name: claim_suspects
+-- Those that have crashed least come first: after another death of a worker it is others' turn.
+WITH me AS MATERIALIZED (
+    SELECT id FROM mainspring.members
+    WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
+    FOR KEY SHARE
+)
+UPDATE mainspring.jobs
+SET worker_id = :worker_id, fence = fence + 1, claimed_at = coalesce(:at::timestamptz, now())
+WHERE ctid = ANY (ARRAY(
+    SELECT due.ctid
+    FROM (
+        SELECT l.queue_id, l.priority
+        FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
+        JOIN mainspring.lanes l USING (queue_id)
+        WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
+        ORDER BY l.priority DESC, q.place
+    ) lane
+    CROSS JOIN LATERAL (
+        SELECT j.ctid FROM mainspring.jobs j
+        WHERE j.suspect IS NOT NULL AND j.queue_id = lane.queue_id AND j.priority = lane.priority
+          AND j.crashes BETWEEN :least AND :most AND j.run_at <= coalesce(:at::timestamptz, now())
+          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
+        ORDER BY j.crashes, j.run_at, j.id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ) due
+    LIMIT :limit
+))
+RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
+          coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
+
+-- name: begin_suspect
+-- From now on this claim is a run that has begun: if its worker dies, that is a crash.
+UPDATE mainspring.jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence RETURNING id;
 
 -- name: held_jobs
 -- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
@@ -163,7 +207,8 @@ WITH me AS MATERIALIZED (
     ) j
 )
 SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace, claimed_at - run_at AS waited
+       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace, claimed_at - run_at AS waited, previous_at,
+       suspect IS NOT NULL AS suspect
 FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
@@ -215,7 +260,8 @@ FROM ended
 RETURNING job_id;
 
 -- name: settle_failed
--- Of a failure (verdict 1) or a crash (verdict 4) that is not the last: each counts in its own column.
+-- Of a failure (verdict 1) or a crash (verdict 4) that is not the last: each counts in its own column. Of many errors, the job's
+-- row keeps the tracebacks of the first ten and the last one: it is written anew with each. Those between are with their runs.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place,
         (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
@@ -227,10 +273,11 @@ WITH ended AS MATERIALIZED (
 ), again AS (
     UPDATE mainspring.jobs
     SET worker_id = 0, failures = failures + (:verdict = 1)::int, crashes = crashes + (:verdict = 4)::int,
+        suspect = CASE WHEN :verdict = 4 THEN coalesce(suspect, 0) ELSE suspect END,
         run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
                       ELSE timestamptz '9998-01-01 00:00:00+00' END,
         due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
-        errors = coalesce(errors, '[]') || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
+        errors = CASE WHEN jsonb_array_length(errors) > 10 THEN errors #- '{-1,traceback}' ELSE coalesce(errors, '[]') END || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())))
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
 )
@@ -401,3 +448,17 @@ SELECT mainspring.add_partitions('runs', 'finished_at', (coalesce(:at::timestamp
 SELECT mainspring.drop_partitions('runs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
      + mainspring.drop_partitions('run_logs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
      + mainspring.drop_partitions('slots', 'slot_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC')) AS gone;
+
+-- name: whereabouts
+SELECT c.job_id AS id, j.id IS NOT NULL AS live, m.name AS holder
+FROM unnest(:job_ids::bigint[]) WITH ORDINALITY AS c (job_id, place)
+LEFT JOIN mainspring.jobs j ON j.id = c.job_id
+LEFT JOIN mainspring.members m ON m.id = j.worker_id AND j.worker_id <> 0
+ORDER BY c.place;
+
+-- name: dead_names
+SELECT d.id, t.name AS task, q.name AS queue
+FROM mainspring.dead_jobs d
+JOIN mainspring.tasks t ON t.id = d.task_id
+JOIN mainspring.queues q ON q.id = d.queue_id
+WHERE d.id = ANY (:job_ids::bigint[]) ORDER BY d.id;

@@ -1,8 +1,11 @@
 -- name: put_gates
--- What was declared last counts.
+-- What was declared last counts. One that is so already is not touched, and its row is not locked.
 INSERT INTO mainspring.gates AS g (name, key, concurrency, rate, period, burst, open_window)
 SELECT * FROM unnest(:names::text[], :keys::text[], :concurrencies::int[], :rates::int[], :periods::interval[], :bursts::int[],
-                     :windows::int[])
+                     :windows::int[]) AS new (name, key, concurrency, rate, period, burst, open_window)
+WHERE (SELECT (o.concurrency, o.rate, o.period, o.burst, o.open_window)
+              IS NOT DISTINCT FROM (new.concurrency, new.rate, new.period, new.burst, new.open_window)
+       FROM mainspring.gates o WHERE o.name = new.name AND o.key = new.key) IS NOT TRUE
 ON CONFLICT (name, key) DO UPDATE
 SET concurrency = excluded.concurrency, rate = excluded.rate, period = excluded.period, burst = excluded.burst,
     open_window = excluded.open_window
@@ -13,7 +16,10 @@ WHERE (g.concurrency, g.rate, g.period, g.burst, g.open_window)
 SELECT id, name, key FROM mainspring.gates WHERE name = ANY (:names::text[]) AND key = ANY (:keys::text[]);
 
 -- name: put_lines
-INSERT INTO mainspring.lines (gates) SELECT unnest(:gates::text[]) ON CONFLICT DO NOTHING;
+INSERT INTO mainspring.lines (gates)
+SELECT gates FROM unnest(:gates::text[]) AS new (gates)
+WHERE (SELECT o.id FROM mainspring.lines o WHERE o.gates = new.gates) IS NULL
+ON CONFLICT DO NOTHING;
 
 -- name: line_ids
 SELECT id, gates FROM mainspring.lines WHERE gates = ANY (:gates::text[]);

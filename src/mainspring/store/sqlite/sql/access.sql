@@ -24,13 +24,14 @@ DELETE FROM sessions WHERE token_id = :id RETURNING id;
 -- name: open_session
 INSERT INTO sessions (digest, name, role, scopes, token_id, opened_at, seen_at)
 VALUES (:digest, :name, :role, :scopes, :token_id, :now, :now)
-RETURNING *;
+RETURNING *, (SELECT t.expires_at FROM tokens t WHERE t.id = sessions.token_id) AS token_expires_at;
 
 -- name: forget_sessions
 DELETE FROM sessions WHERE opened_at < :now - :longest RETURNING id;
 
 -- name: session_on_record
-SELECT s.*, s.seen_at <= :now - 60000000 AS worth_noting FROM sessions s
+SELECT s.*, (SELECT t.expires_at FROM tokens t WHERE t.id = s.token_id) AS token_expires_at,
+       s.seen_at <= :now - 60000000 AS worth_noting FROM sessions s
 WHERE s.digest = :digest AND s.seen_at > :now - :idle AND s.opened_at > :now - :longest
   AND (s.token_id IS NULL OR EXISTS (
       SELECT 1 FROM tokens t
@@ -46,7 +47,8 @@ DELETE FROM sessions WHERE id = :id RETURNING id;
 DELETE FROM sessions WHERE name = :name RETURNING id;
 
 -- name: open_sessions
-SELECT s.* FROM sessions s
+SELECT s.*, (SELECT t.expires_at FROM tokens t WHERE t.id = s.token_id) AS token_expires_at
+FROM sessions s
 WHERE s.seen_at > :now - :idle AND s.opened_at > :now - :longest
   AND (s.token_id IS NULL OR EXISTS (
       SELECT 1 FROM tokens t

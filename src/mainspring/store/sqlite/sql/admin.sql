@@ -24,6 +24,13 @@ INSERT INTO migrations (version, name, checksum, applied_at) VALUES (:version, :
 -- Changes whenever another connection, of this process or another, has committed.
 PRAGMA data_version;
 
+-- name: identity
+SELECT id FROM database_identity;
+
+-- name: change_identity
+UPDATE database_identity SET id = :id
+WHERE :force OR NOT EXISTS (SELECT 1 FROM members WHERE NOT dead AND lease_until > :now);
+
 -- name: facts
 SELECT sqlite_version() AS version;
 

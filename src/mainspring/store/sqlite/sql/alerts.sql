@@ -1,3 +1,24 @@
+-- name: note_gap
+-- What was counted meanwhile was counted by somebody who ran.
+INSERT INTO gaps (began_at, ended_at)
+SELECT began_at, ended_at FROM (
+    SELECT m.at AS began_at, min(:now, coalesce((
+        SELECT s.at FROM stats s WHERE s.span = 1 AND s.at > m.at AND s.at < :now ORDER BY s.at LIMIT 1
+    ), :now)) AS ended_at
+    FROM watch_mark m
+)
+WHERE ended_at - began_at >= :outage
+ON CONFLICT DO NOTHING;
+
+-- name: mark_watch
+INSERT INTO watch_mark AS m (one, since, at) VALUES (1, :now, :now)
+ON CONFLICT (one) DO UPDATE
+SET since = CASE WHEN excluded.at - m.at > :restart THEN excluded.at ELSE m.since END, at = max(m.at, excluded.at)
+RETURNING since;
+
+-- name: prune_gaps
+DELETE FROM gaps WHERE ended_at < :now - :keep;
+
 -- name: standing_alerts
 SELECT * FROM alerts WHERE closed_at IS NULL ORDER BY id;
 

@@ -4,3 +4,6 @@ SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT page_size FR
 
 -- name: quick_check
 PRAGMA quick_check;
+
+-- name: unreadable_rows
+SELECT kind, ref, at FROM unreadable_rows ORDER BY id DESC LIMIT 100;

@@ -56,16 +56,40 @@ UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
 WHERE id IN (
     SELECT id FROM jobs INDEXED BY jobs_ready
     WHERE worker_id = 0 AND queue = :queue AND priority = :priority AND run_at <= :now
-      AND task IN (SELECT value FROM json_each(:tasks))
+      AND task IN (SELECT value FROM json_each(:tasks)) AND suspect IS NULL
     ORDER BY run_at, id
     LIMIT :limit
 )
 RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now, workflow_id, trace, :now - run_at;
+          expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
+
+-- name: suspects_due
+-- Asked for by every worker now and then, and nearly always answered by an empty index.
+SELECT id FROM jobs INDEXED BY jobs_suspect
+WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= :now
+  AND queue IN (SELECT value FROM json_each(:queues)) AND task IN (SELECT value FROM json_each(:tasks))
+LIMIT 1;
+
+-- name: claim_suspects
+-- Those that have crashed least come first: after another death of a worker it is others' turn.
+UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
+WHERE id IN (
+    SELECT id FROM jobs INDEXED BY jobs_suspect
+    WHERE suspect IS NOT NULL AND worker_id = 0 AND queue = :queue AND priority = :priority
+      AND crashes BETWEEN :least AND :most AND run_at <= :now AND task IN (SELECT value FROM json_each(:tasks))
+    ORDER BY crashes, run_at, id
+    LIMIT :limit
+)
+RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
+          expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
+
+-- name: begin_suspect
+-- From now on this claim is a run that has begun: if its worker dies, that is a crash.
+UPDATE jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence;
 
 -- name: held_jobs
 SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now, workflow_id, trace, claimed_at - run_at
+       expires_at - :now, workflow_id, trace, claimed_at - run_at, previous_at, suspect IS NOT NULL AS suspect
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
@@ -110,6 +134,7 @@ FROM jobs WHERE id = :id;
 -- name: settle_failed
 -- Of a failure or a crash that is not the last: each counts in its own column.
 UPDATE jobs SET worker_id = 0, failures = failures + :failed, crashes = crashes + :crashed, errors = :errors,
+                suspect = CASE WHEN :crashed THEN coalesce(suspect, 0) ELSE suspect END,
                 run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
@@ -196,3 +221,13 @@ DELETE FROM run_logs WHERE rowid IN (SELECT rowid FROM run_logs WHERE finished_a
 
 -- name: prune_slots
 DELETE FROM slots WHERE (schedule_id, slot_at) IN (SELECT schedule_id, slot_at FROM slots WHERE slot_at < :before LIMIT :limit);
+
+-- name: whereabouts
+SELECT c.value AS id, j.id IS NOT NULL AS live, m.name AS holder
+FROM json_each(:job_ids) c
+LEFT JOIN jobs j ON j.id = c.value
+LEFT JOIN members m ON m.id = j.worker_id AND j.worker_id <> 0
+ORDER BY c.key;
+
+-- name: dead_names
+SELECT id, task, queue FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:job_ids)) ORDER BY id;

@@ -1,3 +1,11 @@
+-- name: gate_ids
+-- Where it is as declared.
+SELECT id FROM gates
+WHERE name = :name AND key = :key AND (concurrency, rate, period, burst, open_window) IS (:concurrency, :rate, :period, :burst, :open_window);
+
+-- name: line_ids
+SELECT id FROM lines WHERE gates = :gates;
+
 -- name: put_gates
 -- What was declared last counts.
 INSERT INTO gates (name, key, concurrency, rate, period, burst, open_window)

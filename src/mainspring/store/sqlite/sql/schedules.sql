@@ -1,38 +1,37 @@
--- name: put_spec
+-- name: standing_schedules
+-- By name alone: so a start looks at each schedule that code declares, and most are as declared.
+SELECT s.*, p.trigger, p.next_at FROM schedules s CROSS JOIN specs p ON p.id = s.spec_id
+WHERE s.name IN (SELECT value FROM json_each(:names));
+
+-- name: put_specs
 INSERT INTO specs (trigger, catch_up, next_at, following_at, planned)
 VALUES (:trigger, :spec_catch_up, :next_at, :following_at, 1)
 ON CONFLICT (trigger, catch_up) DO NOTHING;
 
--- name: put_schedule
--- A new trigger starts a new life; a change of arguments must not cost the slots still to be caught up.
-INSERT INTO schedules AS s (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
-                            overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
-                            expires_after, expect_start_within, expect_finish_by)
+-- name: add_schedules
+INSERT INTO schedules (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
+                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                       expires_after, expect_start_within, expect_finish_by)
 SELECT :name, id, :task, :queue, :priority, :max_attempts, :payload, :misfire, :catch_up,
        :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after,
        :expect_start_within, :expect_finish_by
-FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
-ON CONFLICT (name) DO UPDATE SET
-    spec_id = excluded.spec_id, task = excluded.task, queue = excluded.queue, priority = excluded.priority,
-    max_attempts = excluded.max_attempts, payload = excluded.payload, misfire = excluded.misfire, catch_up = excluded.catch_up,
-    overlap = excluded.overlap, overlap_limit = excluded.overlap_limit, offset_by = excluded.offset_by, jitter = excluded.jitter,
-    max_fires = excluded.max_fires, line_id = CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END,
-    expires_after = excluded.expires_after,
-    expect_start_within = excluded.expect_start_within, expect_finish_by = excluded.expect_finish_by,
-    fires_left = CASE WHEN s.max_fires IS excluded.max_fires THEN s.fires_left ELSE excluded.max_fires END,
-    edited = excluded.edited, version = s.version + 1,
-    active_from = CASE WHEN s.spec_id = excluded.spec_id THEN s.active_from ELSE excluded.active_from END
-WHERE (excluded.edited OR NOT s.edited)
-  AND (s.spec_id, s.task, s.queue, s.priority, s.max_attempts, s.payload, s.misfire, s.catch_up, s.overlap, s.overlap_limit,
-       s.offset_by, s.jitter, s.max_fires, s.line_id, s.expires_after, s.expect_start_within, s.expect_finish_by)
-   IS NOT
-      (excluded.spec_id, excluded.task, excluded.queue, excluded.priority, excluded.max_attempts, excluded.payload,
-       excluded.misfire, excluded.catch_up, excluded.overlap, excluded.overlap_limit, excluded.offset_by, excluded.jitter,
-       excluded.max_fires, CASE WHEN :keep_line THEN s.line_id ELSE excluded.line_id END, excluded.expires_after,
-       excluded.expect_start_within, excluded.expect_finish_by)
-RETURNING name;
+FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up;
 
--- name: add_version
+-- name: change_schedules
+-- What was due until now has been decided.
+UPDATE schedules AS s
+SET spec_id = new.id, task = :task, queue = :queue, priority = :priority,
+    max_attempts = :max_attempts, payload = :payload, misfire = :misfire, catch_up = :catch_up,
+    overlap = :overlap, overlap_limit = :overlap_limit, offset_by = :offset_by, jitter = :jitter,
+    max_fires = :max_fires, line_id = CASE WHEN :keep_line THEN s.line_id ELSE :line_id END,
+    expires_after = :expires_after, expect_start_within = :expect_start_within, expect_finish_by = :expect_finish_by,
+    fires_left = CASE WHEN s.max_fires IS :max_fires THEN s.fires_left ELSE :max_fires END,
+    edited = :by_hand, version = s.version + 1,
+    active_from = :now
+FROM (SELECT id FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up) new
+WHERE s.name = :name;
+
+-- name: add_versions
 -- The schedule as it now stands, in the same transaction as the change.
 INSERT INTO schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
 VALUES (:schedule_id, :version, :name, :change, :now, :author, :note, :definition);
@@ -68,29 +67,40 @@ RETURNING id;
 DELETE FROM schedules WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING name;
 
 -- name: release_held
--- Not before its own place in the window: what it waited for may have ended early.
+-- The oldest first, and as many as may be live at once: their ids have the order of their slots. Not before its own
+-- place in the window: what it waited for may have ended early.
+WITH freed AS MATERIALIZED (
+    SELECT w.schedule_id,
+           coalesce((SELECT s.overlap_limit FROM schedules s WHERE s.id = w.schedule_id AND s.overlap = 'allow'), 1)
+           - (SELECT count(*) FROM jobs j WHERE j.schedule_id = w.schedule_id AND j.backfill_id IS NULL AND j.run_at < 253370764800000000) AS places
+    FROM (SELECT DISTINCT schedule_id FROM jobs WHERE run_at = 253370764800000000 AND schedule_id IS NOT NULL) w
+)
 UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) ELSE 253339228800000000 END,
                 due_at = CASE WHEN line_id IS NOT NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) END
 WHERE id IN (
-    SELECT first.id FROM (
-        SELECT schedule_id, min(id) AS id FROM jobs
-        WHERE run_at = 253370764800000000 AND schedule_id IS NOT NULL GROUP BY schedule_id
-    ) first
-    WHERE NOT EXISTS (
-        SELECT 1 FROM jobs live WHERE live.schedule_id = first.schedule_id AND live.backfill_id IS NULL AND live.run_at < 253370764800000000
-    )
+    SELECT id FROM (
+        SELECT j.id, f.places, row_number() OVER (PARTITION BY j.schedule_id ORDER BY j.id) AS place
+        FROM freed f CROSS JOIN jobs j ON j.schedule_id = f.schedule_id AND j.run_at = 253370764800000000
+        WHERE f.places > 0
+    ) WHERE place <= places
 )
 RETURNING id;
 
 -- name: due_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned
+-- Tripped: the newest decision about every schedule that has it is one of the circuit breaker.
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
+       catch_up = 31536000000000000 AND :now - next_at > :missed_after AND NOT EXISTS (
+           SELECT 1 FROM schedules s WHERE s.spec_id = specs.id
+               AND (SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
+                    WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT 1
+       ) AS tripped
 FROM specs
 WHERE next_at <= :now AND id NOT IN (SELECT value FROM json_each(:beside))
 ORDER BY next_at, id
 LIMIT :limit;
 
 -- name: unplanned_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, 0 AS tripped
 FROM specs
 WHERE NOT planned AND next_at IS NOT NULL
 ORDER BY id
@@ -102,43 +112,52 @@ WHERE id = :id AND next_at = :next_at AND NOT planned;
 
 -- name: move_spec
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
-UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS NULL
+UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS NULL,
+                 last_at = CASE WHEN :skip IS 'calendar' THEN last_at ELSE :slot_at END
 WHERE id = :spec_id AND next_at = :expected;
 
 -- name: open_fires
-INSERT INTO fires (spec_id, slot_at, since, skip, note) VALUES (:spec_id, :slot_at, :since, :skip, :note)
+INSERT INTO fires (spec_id, slot_at, since, skip, note, previous_at) VALUES (:spec_id, :slot_at, :since, :skip, :note, :previous_at)
 ON CONFLICT DO NOTHING;
 
 -- name: oldest_fire
 -- The oldest of all is the oldest of its spec: a spec's slots are fired in order, so that the second
 -- sees the first one's job when it decides about overlap.
-SELECT spec_id, slot_at, since, skip, note, last_id FROM fires ORDER BY slot_at, spec_id LIMIT 1;
+SELECT spec_id, slot_at, since, skip, note, previous_at, last_id FROM fires ORDER BY slot_at, spec_id LIMIT 1;
 
 -- name: herd
 SELECT count(*) AS taken, max(id) AS last_id
 FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER BY id LIMIT :limit);
 
 -- name: write_ledger
--- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap.
+-- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap. A slot that is caught
+-- up (misfire = 'all'), and one that comes while such a job is live (caught), is never in the way of another: it waits.
 WITH taken AS MATERIALIZED (
-    SELECT s.*, count(j.id) AS live, count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting, min(j.id) AS blocker
+    SELECT s.*, :now - :slot_at > :missed_after AS missed, count(j.id) AS live, min(j.id) AS blocker,
+           count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting,
+           count(j.id) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) AS caught
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
     GROUP BY s.id
 ), decided AS MATERIALIZED (
-    SELECT *, CASE WHEN :skip IS NOT NULL THEN :skip
+    SELECT *, CASE WHEN :skip <> 'breaker' THEN :skip
                    WHEN paused_at IS NOT NULL OR (:slot_at > last_paused_at AND :slot_at <= last_resumed_at) THEN 'paused'
                    WHEN fires_left <= 0 THEN 'exhausted'
                    WHEN skips > 0 THEN 'requested'
-                   WHEN :now - :slot_at > catch_up OR (misfire = 'skip' AND :now - :slot_at > :missed_after) THEN 'misfire'
-                   WHEN live = 0 THEN NULL
+                   WHEN misfire = 'skip' AND missed THEN 'misfire'
+                   WHEN :now - :slot_at > catch_up THEN 'too_late'
+                   WHEN :skip = 'breaker' OR (misfire = 'all' AND missed AND catch_up = 31536000000000000 AND (live >= :breaker OR (
+                            -- Once tripped it stays so for the missed slots, or they would be left out here and there.
+                            SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
+                            WHERE l.schedule_id = taken.id AND l.slot_at < :slot_at ORDER BY l.slot_at DESC LIMIT 1))) THEN 'breaker'
+                   WHEN live = 0 OR (misfire = 'all' AND (missed OR caught > 0)) THEN NULL
                    WHEN overlap = 'skip' OR (overlap = 'queue_one' AND waiting > 0)
                         OR (overlap = 'allow' AND live >= overlap_limit) THEN 'overlap'
               END AS reason
     FROM taken
 )
 INSERT INTO slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
-SELECT id, :slot_at, :now, CASE WHEN :since IS NOT NULL THEN max(:since, active_from) END,
+SELECT id, :slot_at, :now, CASE WHEN :since IS NOT NULL THEN max(:since, active_from + 1) END,
        CASE WHEN reason IS NULL THEN :last_job_id + row_number() OVER (ORDER BY id) END,
        reason IS NOT NULL, reason, CASE WHEN reason = 'overlap' THEN blocker END, :note
 FROM decided
@@ -147,27 +166,41 @@ ORDER BY id
 ON CONFLICT DO NOTHING
 RETURNING schedule_id, job_id, reason;
 
+-- name: names_of
+SELECT id, name FROM schedules WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id;
+
 -- name: replaced_jobs
--- Live jobs whose schedule makes another in this transaction and wants no two.
+-- Live jobs whose schedule makes another in this transaction and wants no two; what is being caught up is not replaced.
 SELECT j.id FROM schedules h
 CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
 CROSS JOIN jobs j ON j.schedule_id = h.id AND j.backfill_id IS NULL
-WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overlap = 'replace' AND l.job_id > :last_job_id;
+WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overlap = 'replace' AND l.job_id > :last_job_id
+  AND NOT (h.misfire = 'all' AND (:now - :slot_at > :missed_after OR EXISTS (
+          SELECT 1 FROM jobs c WHERE c.schedule_id = h.id AND c.backfill_id IS NULL AND c.enqueued_at - c.slot_at > :missed_after)));
 
 -- name: fire
 -- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, line_id, due_at, expires_at)
-SELECT l.job_id, h.queue, h.task, h.priority,
-       CASE WHEN h.overlap IN ('queue_one', 'queue_all') AND EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = h.id AND j.backfill_id IS NULL)
-            THEN 253370764800000000
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, line_id, due_at, expires_at, previous_at)
+SELECT h.job_id, h.queue, h.task, h.priority,
+       CASE WHEN h.held THEN 253370764800000000
             WHEN h.line_id IS NOT NULL THEN 253339228800000000
-            ELSE l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
-       :now, h.max_attempts, h.payload, h.id, l.slot_at, h.line_id,
+            ELSE h.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
+       :now, h.max_attempts, h.payload, h.id, h.slot_at, h.line_id,
        CASE WHEN h.line_id IS NOT NULL
-            THEN l.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
-       l.slot_at + h.expires_after
-FROM schedules h CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
-WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND l.job_id > :last_job_id
+            THEN h.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
+       h.slot_at + h.expires_after, :previous_at
+FROM (
+    SELECT s.*, l.slot_at, l.job_id,
+           (s.overlap IN ('queue_one', 'queue_all') OR s.misfire = 'all') AND (
+               SELECT count(*) > 0 AND CASE
+                          WHEN s.overlap IN ('queue_one', 'queue_all') THEN 1
+                          WHEN s.overlap = 'allow' THEN count(*) >= s.overlap_limit OR count(*) FILTER (WHERE j.run_at = 253370764800000000) > 0
+                          ELSE :now - :slot_at > :missed_after OR count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) > 0
+                      END
+               FROM jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL) AS held
+    FROM schedules s CROSS JOIN slots l ON l.schedule_id = s.id AND l.slot_at = :slot_at
+    WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND l.job_id > :last_job_id
+) h
 ORDER BY h.id;
 
 -- name: count_down
@@ -181,6 +214,16 @@ UPDATE fires SET last_id = :herd_end WHERE spec_id = :spec_id AND slot_at = :slo
 -- name: close_fire
 DELETE FROM fires WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
+-- name: overdue_specs
+-- Those with a slot that is due, and their open fires.
+SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, 0 AS tripped, p.next_at <= :now AS due,
+       f.slot_at, f.since, f.skip, f.note, f.last_id, 9223372036854775807 AS until_id
+FROM specs p LEFT JOIN fires f ON f.spec_id = p.id
+WHERE p.id IN (SELECT value FROM json_each(:ids)) AND (p.next_at <= :now OR f.slot_at IS NOT NULL);
+
+-- name: move_active
+UPDATE schedules SET active_from = :moment WHERE id = :id;
+
 -- name: next_due
 -- A fire that another scheduler left open is looked at again soon.
 SELECT min(wait) AS wait FROM (
@@ -193,3 +236,11 @@ SELECT min(wait) AS wait FROM (
     UNION ALL
     SELECT 10000 WHERE EXISTS (SELECT 1 FROM fires)
 );
+
+-- name: slot_facts
+-- A slot of the instant at which the schedule was changed is the old version's.
+SELECT l.since, coalesce(l.disposition = 2, 0) AS backfilled, coalesce(
+    (SELECT v.definition FROM schedule_versions v
+     WHERE v.schedule_id = :schedule_id AND v.changed_at < :slot_at ORDER BY v.version DESC LIMIT 1),
+    (SELECT v.definition FROM schedule_versions v WHERE v.schedule_id = :schedule_id ORDER BY v.version LIMIT 1)) AS definition
+FROM (SELECT 1) AS one LEFT JOIN slots l ON l.schedule_id = :schedule_id AND l.slot_at = :slot_at;

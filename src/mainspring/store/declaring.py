@@ -1,0 +1,173 @@
+"""What both dialects do besides SQL when schedules are declared or changed: which of them differ, in which
+order they are written, and what was due before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import chain, islice
+
+import msgspec
+
+from mainspring.calendars import decode_calendar
+from mainspring.errors import UsageError
+from mainspring.model.calendar import StoredCalendar
+from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, Skipped, Spec
+from mainspring.model.value import Value
+from mainspring.store.ports import Expected
+from mainspring.trigger.codec import Calendars, calendar_of, decode
+from mainspring.trigger.misfire import overdue
+
+BATCH = 500
+"""Schedules compared in one read and written in one transaction: whoever waits for it does not wait long."""
+MOST_DUE = 2000
+"""Slots decided in one transaction before a change; where more are due, it is done in several."""
+NO_BREAKER = 2**31 - 1
+"""Live jobs that trip the circuit breaker at a change: nobody's, for it is somebody's wish, and no flood."""
+_SAID = tuple(
+    field
+    for field in NewSchedule.__struct_fields__
+    if field in Schedule.__struct_fields__ and field != "next_at"
+)
+
+
+class Said(Value, frozen=True, kw_only=True):
+    """A schedule as somebody says it is to be."""
+
+    new: NewSchedule
+    line_id: int | None
+    """Where its jobs wait for the limits it names."""
+
+    def differs(self, standing: Schedule | None, *, by_hand: bool) -> bool:
+        """Whether it has to be written: it is not there, or not as it is said to be. Code leaves alone what
+        somebody has edited."""
+        if standing is None:
+            return True
+        if standing.edited and not by_hand:
+            return False
+        if self.new.gates is not None and standing.line_id != self.line_id:
+            return True
+        return any(getattr(self.new, field) != getattr(standing, field) for field in _SAID)
+
+
+def batches(schedules: Sequence[NewSchedule], expected: Expected | None) -> Iterator[list[NewSchedule]]:
+    """By name, each name once: two processes that declare the same write it in one order. What somebody
+    expects to find is written whole or not at all."""
+    ordered = [each for _, each in sorted({each.name: each for each in schedules}.items())]
+    size = max(len(ordered), 1) if expected else BATCH
+    return (ordered[start : start + size] for start in range(0, len(ordered), size))
+
+
+def named_change(change: Change, schedule: Schedule) -> Change:
+    """What brought a version; the first one of a schedule that was written is its creation."""
+    return Change.CREATED if change is Change.CHANGED and schedule.version == 1 else change
+
+
+class Changing(Value, frozen=True, kw_only=True):
+    """A schedule that is about to be changed, whose row is locked."""
+
+    id: int
+    spec_id: int
+    active_from: datetime
+    skip: Skipped | None = None
+    """Why what is due makes no job, where the change is an order to stop."""
+
+
+class OpenFire(Value, frozen=True, kw_only=True):
+    """A slot that has been opened, and the schedules that it has not reached yet."""
+
+    opening: Opening
+    last_id: int
+    until_id: int
+
+
+class Due(Value, frozen=True, kw_only=True):
+    """A slot that is due for one schedule and nobody has decided."""
+
+    schedule: Changing
+    opening: Opening
+
+    @property
+    def skip(self) -> Skipped | None:
+        """Why no job is made of it; None where the schedule decides for itself."""
+        return self.opening.skip or self.schedule.skip
+
+
+class Arrears(Value, frozen=True, kw_only=True):
+    """What is to be decided before a change."""
+
+    rounds: tuple[tuple[Due, ...], ...]
+    """In each round one slot of a schedule at most, and its slots in order."""
+    whole: bool
+    """Whether that is all; otherwise the rest follows in another transaction."""
+
+    def active_from(self, now: datetime) -> dict[int, datetime]:
+        """From when on the slots of each schedule are still to be decided, by id."""
+        last = {due.schedule.id: due.opening.slot_at for each in self.rounds for due in each}
+        return {key: now if self.whole else last[key] for key in sorted(last)}
+
+
+def arrears(
+    schedules: Sequence[Changing],
+    specs: Mapping[int, Spec],
+    fires: Sequence[OpenFire],
+    calendars: Sequence[StoredCalendar],
+    now: datetime,
+) -> Arrears:
+    """What these schedules have had until `now` and nobody has decided: first what has been opened, then what
+    would be opened at this moment."""
+    opened = defaultdict(list)
+    for fire in sorted(fires, key=lambda each: each.opening.slot_at):
+        opened[fire.opening.spec_id].append(fire)
+    known = {(each.name, each.version): decode_calendar(each.definition) for each in calendars}
+    since = {
+        key: min(each.active_from for each in schedules if each.spec_id == key)
+        for key in {each.spec_id for each in schedules} & specs.keys()
+    }
+    ahead = {
+        key: list(islice(_ahead(specs[key], known, begin, now), MOST_DUE + 1)) for key, begin in since.items()
+    }
+
+    def due(schedule: Changing) -> Iterator[Due]:
+        reached = (
+            each.opening for each in opened[schedule.spec_id] if each.last_id < schedule.id <= each.until_id
+        )
+        for opening in chain(reached, ahead.get(schedule.spec_id, ())):
+            if opening.slot_at > schedule.active_from:
+                yield Due(schedule=schedule, opening=opening)
+
+    queues = [due(schedule) for schedule in schedules]
+    rounds: list[tuple[Due, ...]] = []
+    count = 0
+    while count < MOST_DUE:
+        following = tuple(one for queue in queues if (one := next(queue, None)) is not None)
+        if not following:
+            return Arrears(rounds=tuple(rounds), whole=True)
+        rounds.append(following)
+        count += len(following)
+    return Arrears(rounds=tuple(rounds), whole=not any(next(queue, None) for queue in queues))
+
+
+def names_calendar(specs: Iterable[Spec]) -> bool:
+    """Whether a trigger of them names a calendar."""
+    for spec in specs:
+        with suppress(UsageError):
+            if calendar_of(spec.trigger) is not None:
+                return True
+    return False
+
+
+def _ahead(spec: Spec, calendars: Calendars, begin: datetime, now: datetime) -> Iterator[Opening]:
+    """What is due of a spec later than `begin`."""
+    try:
+        trigger = decode(spec.trigger, calendars)
+    except UsageError:  # written by a newer version, perhaps
+        yield from overdue(spec, None, now)
+        return
+    first = spec.next_at if begin < spec.next_at else trigger.next_after(begin)
+    if first is not None and first <= now:
+        if first != spec.next_at:
+            spec = msgspec.structs.replace(spec, next_at=first, following_at=None, planned=False)
+        yield from overdue(spec, trigger, now)

@@ -1,0 +1,48 @@
+"""What may be done twice: of each statement, what a lost answer means.
+
+A session that breaks leaves its caller without an answer. Only where the statement may have had an effect
+that its caller must look up is that an `AnswerLost`. What reads is asked again, and so is what is the same
+when it is done twice. Of a transaction nothing remains unless its COMMIT had been sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+TRIES = 3
+"""Of what may be repeated: when a server has gone, every session that was at hand is dead."""
+IDEMPOTENT = frozenset(
+    {
+        # Numbers for names and the like, which are found when they are there.
+        "add_queues",
+        "add_tasks",
+        "add_lanes",
+        "put_gates",
+        "put_lines",
+        "put_definition",
+        "put_calendar",
+        # A block of numbers that nobody uses is a gap.
+        "reserve_ids",
+        # A run that begins is on record as begun.
+        "begin_suspect",
+        # What has been ended is not there any more; a hint too many costs a look.
+        "end_session",
+        "end_marked",
+        "notify",
+    }
+)
+"""They write, but a second time changes nothing that counts, and answers as the first would have."""
+READING = frozenset({"verify"})
+"""Transactions that write nothing."""
+_WRITES = re.compile(
+    r"\b(insert\s+into|update\s+(only\s+)?mainspring|delete\s+from|merge\s+into|truncate|create|alter|drop|lock\s+table"
+    r"|nextval|setval|notify|pg_notify|pg_terminate_backend|pg_cancel_backend|pg_(try_)?advisory\w*|set_config"
+    r"|for\s+(no\s+key\s+|key\s+)?(update|share)|mainspring\.\w+\s*\()\b|mainspring\.\w+\s*\(",
+    re.IGNORECASE,
+)
+
+
+def reading(texts: Mapping[str, str]) -> frozenset[str]:
+    """Those that only read: they neither write, lock nor call a function of ours."""
+    return frozenset(name for name, text in texts.items() if not _WRITES.search(text))

@@ -1,0 +1,290 @@
+"""Rows that cannot be read are set aside: whatever met one goes on without it.
+
+Constraints keep such rows out, but a row may have come in some other way: older data, a constraint that was
+dropped, a damaged file. One of them must not stop a queue, a pass or a page, so each is moved, whole, into
+`unreadable_rows`. What a row has to hold is the same on both dialects: it is said once, here, and their
+statements are made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import msgspec
+
+from mainspring.errors import (
+    AnswerLost,
+    MainspringError,
+    SchemaMismatch,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    Unreadable,
+)
+from mainspring.model.alert import NoteKind, NoteState
+from mainspring.model.backfill import Reprocess
+from mainspring.model.failure import Failure
+from mainspring.model.fleet import Role
+from mainspring.model.health import UnreadableRow
+from mainspring.model.schedule import Change, Misfire, Overlap, Schedule, Skipped
+from mainspring.model.trouble import Rule as AlertRule
+from mainspring.model.trouble import Severity
+from mainspring.model.workflow import Definition
+from mainspring.store.codes import DISPOSITION, STEP, VERDICT, WORKFLOW
+
+_log = logging.getLogger("mainspring")
+
+FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+"""Moments that can be computed with: beyond them Python has little room for zones and leases, or none."""
+LONGEST = timedelta(days=3_660_000)
+INT, SMALL = 2**31 - 2, 2**15 - 2
+"""What can still be counted up by one."""
+LOOK_AGAIN = 10.0
+"""Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rows of one table have to hold, where anything is computed or decoded."""
+
+    key: tuple[str, ...]
+    moments: tuple[str, ...] = ()
+    lengths: tuple[str, ...] = ()
+    numbers: Mapping[str, tuple[int, int]] = {}
+    fractions: tuple[str, ...] = ()
+    words: Mapping[str, Sequence[object]] = {}
+    named: tuple[str, ...] = ()
+    """Where PostgreSQL has a number for a queue or a task, and SQLite its name."""
+    rows: Mapping[str, str] = {}
+    """Columns that name a row of another table."""
+    failure: str = ""
+    failures: str = ""
+    documents: Mapping[str, str] = {}
+    """Columns of JSON in text, and which of `DOCUMENTS` they hold."""
+    lists: Mapping[str, str] = {}
+    """The same where only SQLite has JSON."""
+
+
+_COUNTS = {"fence": (0, INT), "failures": (0, SMALL), "crashes": (0, SMALL), "max_attempts": (1, SMALL)}
+TABLES: Mapping[str, Table] = {
+    "members": Table(
+        key=("id",),
+        moments=("started_at", "lease_until"),
+        lengths=("skew", "lease"),
+        words={"role": tuple(Role)},
+        lists={"queues": "names", "tasks": "names", "holding": "numbers"},
+    ),
+    "lost_members": Table(key=("id",), moments=("lost_at",), words={"role": tuple(Role)}),
+    "jobs": Table(
+        key=("id",),
+        moments=("run_at", "enqueued_at", "claimed_at", "slot_at", "due_at", "expires_at"),
+        numbers=_COUNTS,
+        named=("queue", "task"),
+        failures="errors",
+    ),
+    "dead_jobs": Table(
+        key=("id",),
+        moments=("run_at", "enqueued_at", "died_at", "slot_at", "expires_at"),
+        numbers=_COUNTS,
+        named=("queue", "task"),
+        failures="errors",
+    ),
+    "specs": Table(key=("id",), moments=("next_at", "following_at"), lengths=("catch_up",)),
+    "fires": Table(key=("spec_id", "slot_at"), moments=("slot_at", "since")),
+    "schedules": Table(
+        key=("id",),
+        moments=("active_from", "paused_at", "last_paused_at", "last_resumed_at"),
+        lengths=(
+            "catch_up",
+            "offset_by",
+            "jitter",
+            "expires_after",
+            "expect_start_within",
+            "expect_finish_by",
+        ),
+        numbers={
+            "max_attempts": (1, SMALL),
+            "version": (0, INT),
+            "overlap_limit": (0, INT),
+            "skips": (0, INT),
+        },
+        words={"misfire": tuple(Misfire), "overlap": tuple(Overlap)},
+        named=("queue", "task"),
+        rows={"spec_id": "specs"},
+    ),
+    "schedule_versions": Table(
+        key=("schedule_id", "version"),
+        moments=("changed_at",),
+        words={"change": tuple(Change)},
+        documents={"definition": "schedule"},
+    ),
+    "slots": Table(
+        key=("schedule_id", "slot_at"),
+        moments=("slot_at", "decided_at", "since"),
+        words={"disposition": tuple(DISPOSITION), "reason": tuple(Skipped)},
+    ),
+    "runs": Table(
+        key=("job_id", "fence"),
+        moments=("finished_at", "started_at", "enqueued_at", "run_at", "slot_at"),
+        numbers={"failures": (0, SMALL)},
+        words={"verdict": tuple(VERDICT)},
+        named=("queue", "task"),
+        failure="error",
+    ),
+    "gates": Table(
+        key=("id",),
+        moments=("refilled_at",),
+        lengths=("period",),
+        numbers={
+            "concurrency": (0, INT),
+            "rate": (0, INT),
+            "burst": (0, INT),
+            "open_window": (0, INT),
+        },
+        fractions=("tokens",),
+    ),
+    "leases": Table(key=("name",), moments=("expires_at", "acquired_at"), numbers={"token": (0, 2**63 - 2)}),
+    "backfills": Table(
+        key=("id",),
+        moments=("start_at", "end_at", "created_at", "ended_at"),
+        words={"reprocess": tuple(Reprocess)},
+    ),
+    "definitions": Table(key=("id",), moments=("created_at",), documents={"definition": "definition"}),
+    "workflows": Table(
+        key=("id",),
+        moments=("started_at", "ended_at", "paused_at"),
+        words={"state": tuple(WORKFLOW)},
+        lists={"step_ids": "numbers"},
+    ),
+    "workflow_steps": Table(
+        key=("id",), moments=("ended_at",), words={"state": tuple(STEP)}, failure="error"
+    ),
+    "alerts": Table(
+        key=("id",),
+        moments=(
+            "since",
+            "seen_at",
+            "opened_at",
+            "clearing_at",
+            "closed_at",
+            "repeated_at",
+            "acked_at",
+        ),
+        words={"rule": tuple(AlertRule), "severity": tuple(Severity)},
+    ),
+    "alert_notes": Table(
+        key=("id",),
+        moments=("due_at", "created_at", "ended_at"),
+        numbers={"tries": (0, INT)},
+        words={"kind": tuple(NoteKind), "state": tuple(NoteState)},
+    ),
+    "progress": Table(key=("job_id",), moments=("at",), fractions=("fraction",)),
+    "queue_pauses": Table(key=("queue",), moments=("paused_at",)),
+    "stats": Table(
+        key=("task", "queue"),
+        moments=("at",),
+        lists={"counts": "numbers", "waits": "numbers", "tooks": "numbers"},
+    ),
+}
+"""In this order: schedules go with their specs."""
+
+DOCUMENTS: Mapping[str, Callable[[bytes | str], object]] = {
+    "failure": msgspec.json.Decoder(Failure).decode,
+    "failures": msgspec.json.Decoder(tuple[Failure, ...]).decode,
+    "schedule": msgspec.json.Decoder(Schedule).decode,
+    "definition": msgspec.json.Decoder(Definition).decode,
+    "names": msgspec.json.Decoder(tuple[str, ...]).decode,
+    "numbers": msgspec.json.Decoder(tuple[int, ...]).decode,
+}
+
+
+def holds(kind: str, text: bytes | str | None) -> bool:
+    """Whether a text is what it has to be."""
+    if text is None:
+        return True
+    try:
+        DOCUMENTS[kind](text)
+    except (ValueError, msgspec.MsgspecError):
+        return False
+    return True
+
+
+def quoted(words: Sequence[object]) -> str:
+    """Words of ours as SQL lists them."""
+    return ", ".join(f"'{word}'" for word in words)
+
+
+READS = (
+    *("held", "due_specs", "unplanned_specs", "next_due", "standing_alerts", "due_notes", "alerts", "alert"),
+    *("alert_notes", "undelivered_notes", "steps", "event", "awaited", "leases", "running", "coming"),
+    *(
+        "lately_failed",
+        "health",
+        "job",
+        "jobs",
+        "states",
+        "standings",
+        "runs",
+        "runs_of",
+        "dead",
+        "count_dead",
+    ),
+    *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "members"),
+    *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
+    *("name_of_schedule", "progress", "run_logs", "endings", "backfills", "backfill", "backfill_jobs"),
+    *("calendars", "stats", "watch", "workflow", "workflows", "definition", "steps_of", "step_counts"),
+    *("lost_items", "acts", "workflow_step"),
+)
+"""Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""
+
+C = TypeVar("C", bound=type[Any])
+Method = Callable[..., Coroutine[Any, Any, Any]]
+
+
+def reads_go_on(store: C) -> C:
+    """Of a store's class: a read that met a row it cannot read answers without it."""
+    for name in READS:
+        setattr(store, name, _going_on(getattr(store, name)))
+    return store
+
+
+def _going_on(method: Method) -> Method:
+    @functools.wraps(method)
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(self, *args, **kwargs)
+        except Exception as error:
+            if not await looked(self, error):
+                raise
+        return await method(self, *args, **kwargs)
+
+    return call
+
+
+async def looked(store: Any, error: Exception) -> bool:
+    """After an error: whether rows in the way were looked for, and what was found was set aside and told."""
+    if isinstance(error, StoreUnavailable | AnswerLost | SchemaMismatch | StoreFull):
+        return False
+    if isinstance(error, MainspringError) and type(error) not in (StoreError, Unreadable):
+        return False
+    now = asyncio.get_running_loop().time()
+    if now < getattr(store, "_look_again_at", 0.0):
+        return False
+    try:
+        found: list[UnreadableRow] = await store.set_aside()
+    except StoreError:
+        return False  # the first error is the one to tell
+    if not found:
+        store._look_again_at = now + LOOK_AGAIN
+    for row in found:
+        _log.warning(
+            "row %s of %s cannot be read (%s): it was moved, whole, into unreadable_rows, and is left out",
+            row.key,
+            row.table,
+            error,
+        )
+    return True

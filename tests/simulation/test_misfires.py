@@ -1,0 +1,216 @@
+"""Weeks of outages, from seconds to weeks, for every misfire, overlap and catch_up there is, with schedulers
+that die or freeze between any two calls: at the end every slot has a job that ran, or the reason that its
+policy asks for."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+from mainspring import Mainspring
+from mainspring.model.fleet import Member, Role
+from mainspring.model.history import JobFilter
+from mainspring.model.job import Claim, JobState
+from mainspring.model.schedule import Misfire, Overlap, Schedule, Skipped, Slot
+from mainspring.model.settlement import Settlement, Verdict
+from mainspring.ops.proof.audit import Kind
+from mainspring.ops.proof.auditing import Auditor
+from mainspring.testing.clock import START, ManualClock
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.misfire import CATCH_UP_PAUSE, LATE
+from tests.simulation.hosts import Died, Host
+
+SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3600, 86400))
+WORKER = 1
+BREAKER = 20
+OVERLAPS: dict[str, dict[str, Any]] = {
+    **{each.value: {"overlap": each.value} for each in Overlap if each is not Overlap.ALLOW},
+    "allow": {"allow": 3},
+}
+SCHEDULES = {
+    f"{misfire}/{overlap}/{catch_up}": {"misfire": misfire.value, "catch_up": catch_up, **OVERLAPS[overlap]}
+    for misfire, overlap, catch_up in product(Misfire, OVERLAPS, [None, "0s", "2h", "30d"])
+}
+EVERY = {name: ("1h", "5h", "1d")[number % 3] for number, name in enumerate(SCHEDULES)}
+
+
+class Weeks:
+    """The world, one outage after another; between them schedulers die, and jobs take seconds to hours."""
+
+    def __init__(self, store: Any, clock: ManualClock, seed: int) -> None:
+        self.store, self.clock, self.dice = store, clock, random.Random(seed)
+        self.triggers: dict[str, Trigger] = {}
+        self.schedules: dict[int, Schedule] = {}
+        self.in_hand: list[tuple[datetime, Claim]] = []
+        self.begun: dict[int, list[datetime]] = defaultdict(list)
+        self.told: Counter[str] = Counter()
+        self.end = START
+
+    async def begin(self) -> None:
+        app = Mainspring("sqlite://:memory:", clock=self.clock)  # for its declarations: it is never opened
+
+        @app.task(name="t")
+        def nothing() -> None: ...
+
+        declared = [
+            app.schedule(name, nothing, every=EVERY[name], **options) for name, options in SCHEDULES.items()
+        ]
+        self.triggers = {each.name: each.trigger for each in declared}
+        news = [each.new_schedule(self.clock.now()) for each in declared]
+        await self.store.put_schedules(news, at=self.clock.stamp())
+        self.schedules = {each.id: each for each in await self.store.schedules()}
+        await self.store.join(
+            Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
+        )
+
+    async def live(self, outages: int) -> None:
+        for _ in range(outages):
+            for _ in range(self.dice.randint(1, 12)):
+                self.clock.advance(await self.store.next_due(at=self.clock.stamp()) or SECOND)
+                await self.step()
+            longest = self.dice.choice([30 * SECOND, 10 * MINUTE, 5 * HOUR, 2 * DAY, 16 * DAY])
+            self.clock.advance(longest * self.dice.random())
+            self.told["outages"] += 1
+            await self.step()
+        self.end = self.clock.now()
+        await self.store.pause_schedules(list(SCHEDULES), author="ann", note=None, at=self.clock.stamp())
+        while await self.store.jobs(JobFilter(limit=1), at=self.clock.stamp()):
+            self.clock.advance(HOUR * self.dice.random())
+            await self.step()
+
+    async def step(self) -> None:
+        """The worker has its turn, then a scheduler that may die or freeze, then one that does not."""
+        await self.work()
+        frail = Host(self.store, self.clock, timedelta(), breaker=BREAKER)
+        if self.dice.random() < 0.5:
+            frail.wire.order(self.dice.choice(["before", "after", "freeze"]), calls=self.dice.randint(1, 12))
+        try:
+            await frail.tick()
+        except Died as death:
+            self.told[str(death)] += 1
+        well = Host(self.store, self.clock, timedelta(), breaker=BREAKER)
+        while (wait := await well.tick()) is not None and wait <= CATCH_UP_PAUSE:
+            self.clock.advance(wait)
+            if self.dice.random() < 0.2:
+                await self.work()
+        if frail.is_frozen:
+            await frail.thaw()
+
+    async def work(self) -> None:
+        """Claim what is due, and end what has taken its time."""
+        now = self.clock.now()
+        ended = [claim for at, claim in self.in_hand if at <= now]
+        self.in_hand = [(at, claim) for at, claim in self.in_hand if at > now]
+        done = [
+            Settlement(job_id=c.job_id, worker_id=WORKER, fence=c.fence, verdict=Verdict.SUCCEEDED)
+            for c in ended
+        ]
+        if done:
+            gone = set(await self.store.settle(done, at=self.clock.stamp()))
+            assert all(self._replaces(c) for c in ended if c.job_id in gone)
+        claims = await self.store.claim(
+            WORKER, queues=["default"], tasks=["t"], limit=1000, at=self.clock.stamp()
+        )
+        for claim in claims:
+            takes = self.dice.choice([SECOND, MINUTE, HOUR, 9 * HOUR]) * self.dice.random()
+            self.in_hand.append((now + takes, claim))
+            assert claim.slot_at is not None
+            self.begun[claim.schedule_id or 0].append(claim.slot_at)
+        running = Counter(c.schedule_id for _, c in self.in_hand if not self._replaces(c))
+        for schedule_id, count in running.items():
+            schedule = self.schedules[schedule_id or 0]
+            assert count <= (schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1), (
+                schedule.name
+            )
+
+    def _replaces(self, claim: Claim) -> bool:
+        return self.schedules[claim.schedule_id or 0].overlap is Overlap.REPLACE
+
+    def expected(self, name: str) -> list[datetime]:
+        found, slot = [], self.triggers[name].next_after(START)
+        while slot is not None and slot <= self.end:
+            found.append(slot)
+            slot = self.triggers[name].next_after(slot)
+        return found
+
+
+def may(schedule: Schedule, row: Slot, state: JobState | None, *, own: bool) -> bool:
+    """Whether this is what the policies of the schedule ask for."""
+    late, each = row.decided_at - row.slot_at, schedule.misfire is Misfire.ALL
+    missed = late > LATE
+    match row.reason:
+        case None:
+            # Nothing that is caught up one by one is ever replaced, and only the newest stands for others.
+            replaced = schedule.overlap is Overlap.REPLACE and state is JobState.CANCELLED
+            ran = state is JobState.SUCCEEDED or (replaced and not (each and missed))
+            wanted = schedule.misfire is not Misfire.SKIP or not missed
+            return ran and wanted and (own or schedule.misfire is Misfire.LATEST)
+        case Skipped.MISFIRE:
+            return schedule.misfire is Misfire.SKIP and missed
+        case Skipped.TOO_LATE:
+            return schedule.catch_up is not None and late > schedule.catch_up
+        case Skipped.BREAKER:
+            return each and schedule.catch_up is None and missed
+        case Skipped.OVERLAP:
+            in_the_way = schedule.overlap in (Overlap.SKIP, Overlap.QUEUE_ONE, Overlap.ALLOW)
+            return in_the_way and not (each and missed) and (own or schedule.misfire is Misfire.LATEST)
+        case _:
+            return False
+
+
+async def check(weeks: Weeks) -> Counter[str]:
+    stamp, found = weeks.clock.stamp(), Counter[str]()
+    states = {
+        job.id: state
+        for state in (JobState.SUCCEEDED, JobState.CANCELLED)
+        for job in await weeks.store.jobs(JobFilter(state=state, limit=1_000_000), at=stamp)
+    }
+    for schedule in weeks.schedules.values():
+        rows = (await weeks.store.slots(schedule.name, limit=1_000_000))[::-1]
+        by_slot = {row.slot_at: row for row in rows}
+        following = iter(rows)
+        standing = next(following, None)
+        for slot in weeks.expected(schedule.name):
+            while standing is not None and standing.slot_at < slot:
+                standing = next(following, None)
+            row = by_slot.get(slot, standing)
+            assert row is not None, f"{schedule.name}: {slot} has no row"
+            own = row.slot_at == slot
+            assert own or (row.since is not None and row.since <= slot), f"{schedule.name}: {slot}"
+            assert may(schedule, row, states.get(row.job_id or 0), own=own), (schedule.name, slot, row)
+            found[str(row.reason or (row.disposition if own else "coalesced"))] += 1
+        if schedule.misfire is Misfire.ALL:
+            order = weeks.begun[schedule.id]
+            assert order == sorted(order), f"{schedule.name} did not run in the order of its slots"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("backend", "outages", "seed"),
+    [("sqlite", 12, 1), ("sqlite", 12, 2), ("postgres", 8, 3)],
+    indirect=["backend"],
+)
+def test_every_slot_runs_or_has_the_reason_its_policy_asks_for(
+    store: Any, clock: ManualClock, run: Any, outages: int, seed: int
+) -> None:
+    async def story() -> None:
+        weeks = Weeks(store, clock, seed)
+        await weeks.begin()
+        await weeks.live(outages)
+        found = await check(weeks)
+        report = await Auditor(store, clock, keep=1000 * DAY).audit(start=START, end=weeks.end)
+        sys.stdout.write(f"seed {seed}: {report.sentence(strict=False)}; {dict(found)}; {dict(weeks.told)}\n")
+
+        # That it was a time in which all of this happened.
+        assert found.keys() >= {"fired", "coalesced", "misfire", "too_late", "breaker", "overlap"}
+        dropped = sum(each.count for each in report.findings if each.kind is Kind.DROPPED)
+        assert dropped == found["too_late"] + found["breaker"]
+        assert {each.kind for each in report.wrong(strict=False)} == {Kind.DROPPED}
+
+    run(story())
