@@ -15,6 +15,8 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.model.settlement import Settlement, Verdict
+from mainspring.ops.proof.audit import Kind
+from mainspring.ops.proof.auditing import Auditor
 from mainspring.telemetry import Event, SlotsDropped, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.interval import Every
@@ -312,6 +314,39 @@ def test_once_tripped_it_leaves_out_the_rest_at_once_and_fresh_slots_go_on(
     rows = run(store.slots("s", limit=10))
     assert rows[1].since is not None
     assert rows[1].slot_at - rows[1].since > 29 * DAY, "one row stands for a month of minutes"
+
+
+def test_a_breaker_that_has_tripped_lets_go_when_its_load_is_gone(store: Any, clock: Any, run: Any) -> None:
+    """A laptop that always wakes late: no slot comes on time, and none may be dropped without load."""
+    stage = Stage(store, clock, run, breaker=3)
+    stage.declare(misfire="all")
+    stage.after(6 * MINUTE + timedelta(seconds=30), ticks=8)
+    assert stage.ledger() == [FIRED] * 3 + [skipped(Skipped.BREAKER)] * 2
+
+    assert len(stage.drain()) == 3
+    for _ in range(3):
+        stage.after(2 * MINUTE, ticks=4)
+        assert len(stage.drain()) == 2
+
+    assert {reason for _, reason in stage.ledger()[5:]} == {None}
+
+
+def test_a_day_that_a_calendar_leaves_out_is_never_dropped(stage: Stage) -> None:
+    """Of slots that are too late together, the row names the newest that the calendar keeps."""
+    work = Calendar(name="work", version=1, holidays={})
+    stage.run(stage.store.put_calendars([stored(work)]))
+    noon = {"every": None, "cron": "0 12 * * *", "calendar": work, "on_holiday": "skip"}
+    stage.declare(misfire="all", catch_up="1h", **noon)
+    start = stage.clock.now()
+    stage.after(timedelta(days=15), ticks=40)
+
+    rows = stage.run(stage.store.slots("s", limit=100))
+    dropped = [row for row in rows if row.reason is Skipped.TOO_LATE]
+    assert dropped
+    assert all(row.slot_at.weekday() < 5 for row in dropped)
+    report = stage.run(Auditor(stage.store, stage.clock, keep=400 * DAY).audit(start=start))
+    weekdays_missed = sum(each.count for each in report.findings if each.kind is Kind.DROPPED)
+    assert weekdays_missed == sum((start + n * DAY).weekday() < 5 for n in range(15))
 
 
 def test_a_paused_schedule_skips_and_a_resumed_one_does_not_catch_up(stage: Stage) -> None:

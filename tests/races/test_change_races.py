@@ -195,6 +195,64 @@ def test_a_schedule_that_is_being_written_is_not_passed_by_a_slot_of_the_trigger
     run(story())
 
 
+def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
+    postgres_url: str, run: Any
+) -> None:
+    """The change decides what was due until then, and a fire of later slots waits for its lock: the job of
+    the change is in the way of another, although it is younger than the snapshot of the fire."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    async def story() -> None:
+        async with _stores(postgres_url, 2) as (one, two):
+            minutely = Every(timedelta(minutes=1))
+            made = await one.now(at=None)
+            first = minutely.next_after(made)
+            assert first is not None
+            fourth, fifth = (first + number * timedelta(minutes=1) for number in (3, 4))
+            new = NewSchedule(name="s", task="t", trigger=minutely.encode(), payload=b"{}", next_at=first)
+            await one.put_schedules([new], at=made)
+            _, [spec] = await two.due_specs(limit=1, at=first)
+            opening = Opening(
+                spec_id=spec.id,
+                expected=first,
+                slot_at=fifth,
+                since=first,
+                combined=(fourth,),
+                next_at=None,
+            )
+
+            async def fire() -> None:
+                assert await two.open_fires([opening], at=fifth) == 1
+                while await two.fire(limit=10, at=fifth + SECOND):
+                    pass
+
+            connection, looker = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
+            try:
+                hold = connection.transaction()
+                await hold.start()
+                await connection.execute("LOCK TABLE mainspring.schedule_versions IN EXCLUSIVE MODE")
+                async with asyncio.timeout(4):
+                    change = asyncio.create_task(
+                        one.skip_slots("s", count=1, author="ann", at=first + SECOND)
+                    )
+                    while await looker.fetchval(waiting) < 1:  # it is about to write its version
+                        assert not change.done()
+                    firing = asyncio.create_task(fire())
+                    while await looker.fetchval(waiting) < 2:
+                        assert not firing.done()
+                await hold.rollback()
+                await asyncio.gather(change, firing)
+            finally:
+                await connection.close()
+                await looker.close()
+
+            rows = await two.slots("s", limit=9)
+            assert [(row.slot_at, row.reason) for row in rows] == [(fifth, Skipped.OVERLAP), (first, None)]
+            assert rows[0].blocker == rows[1].job_id
+
+    run(story())
+
+
 async def _check_jobs(store: Store, names: list[str]) -> Counter[Skipped | None]:
     """Each job has the arguments of its slot's version; answers how often each reason is in the ledger."""
     jobs = {job.id: job for job in await store.jobs(JobFilter(limit=100_000), at=None)}

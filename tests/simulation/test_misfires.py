@@ -44,12 +44,17 @@ class Weeks:
     """The world, one outage after another; between them schedulers die, and jobs take seconds to hours."""
 
     def __init__(self, store: Any, clock: ManualClock, seed: int) -> None:
-        self.store, self.clock, self.dice = store, clock, random.Random(seed)
+        self.store, self.clock = store, clock
+        self.dice, self.wishes = random.Random(seed), random.Random(seed)
         self.triggers: dict[str, Trigger] = {}
         self.schedules: dict[int, Schedule] = {}
         self.in_hand: list[tuple[datetime, Claim]] = []
         self.begun: dict[int, list[datetime]] = defaultdict(list)
+        self.first_begun: dict[int, dict[datetime, datetime]] = defaultdict(dict)
+        """By schedule and slot, when its job was claimed first."""
         self.told: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        """How many slots of each schedule are to be skipped."""
         self.end = START
 
     async def begin(self) -> None:
@@ -75,7 +80,10 @@ class Weeks:
                 self.clock.advance(await self.store.next_due(at=self.clock.stamp()) or SECOND)
                 await self.step()
             longest = self.dice.choice([30 * SECOND, 10 * MINUTE, 5 * HOUR, 2 * DAY, 16 * DAY])
-            self.clock.advance(longest * self.dice.random())
+            before = longest * self.dice.random()
+            self.clock.advance(before / 2)
+            await self.ask_to_skip()
+            self.clock.advance(before / 2)
             self.told["outages"] += 1
             await self.step()
         self.end = self.clock.now()
@@ -83,6 +91,13 @@ class Weeks:
         while await self.store.jobs(JobFilter(limit=1), at=self.clock.stamp()):
             self.clock.advance(HOUR * self.dice.random())
             await self.step()
+
+    async def ask_to_skip(self) -> None:
+        """A user does, whether or not a scheduler is alive."""
+        for name in self.wishes.sample(list(SCHEDULES), k=6):
+            count = self.wishes.choice([1, 2, 10])
+            await self.store.skip_slots(name, count=count, author="ann", at=self.clock.stamp())
+            self.asked[name] += count
 
     async def step(self) -> None:
         """The worker has its turn, then a scheduler that may die or freeze, then one that does not."""
@@ -122,6 +137,7 @@ class Weeks:
             self.in_hand.append((now + takes, claim))
             assert claim.slot_at is not None
             self.begun[claim.schedule_id or 0].append(claim.slot_at)
+            self.first_begun[claim.schedule_id or 0].setdefault(claim.slot_at, now)
         running = Counter(c.schedule_id for _, c in self.in_hand if not self._replaces(c))
         for schedule_id, count in running.items():
             schedule = self.schedules[schedule_id or 0]
@@ -140,17 +156,19 @@ class Weeks:
         return found
 
 
-def may(schedule: Schedule, row: Slot, state: JobState | None, *, own: bool) -> bool:
-    """Whether this is what the policies of the schedule ask for."""
+def may(schedule: Schedule, row: Slot, state: JobState | None, *, own: bool, waiting: bool) -> bool:
+    """Whether this is what the policies of the schedule ask for, where the job of another slot was `waiting`."""
     late, each = row.decided_at - row.slot_at, schedule.misfire is Misfire.ALL
-    missed = late > LATE
+    missed, latest = late > LATE, schedule.misfire is Misfire.LATEST
     match row.reason:
         case None:
             # Nothing that is caught up one by one is ever replaced, and only the newest stands for others.
             replaced = schedule.overlap is Overlap.REPLACE and state is JobState.CANCELLED
             ran = state is JobState.SUCCEEDED or (replaced and not (each and missed))
             wanted = schedule.misfire is not Misfire.SKIP or not missed
-            return ran and wanted and (own or schedule.misfire is Misfire.LATEST)
+            return ran and wanted and (own or latest)
+        case Skipped.REQUESTED:
+            return own or latest
         case Skipped.MISFIRE:
             return schedule.misfire is Misfire.SKIP and missed
         case Skipped.TOO_LATE:
@@ -159,7 +177,13 @@ def may(schedule: Schedule, row: Slot, state: JobState | None, *, own: bool) -> 
             return each and schedule.catch_up is None and missed
         case Skipped.OVERLAP:
             in_the_way = schedule.overlap in (Overlap.SKIP, Overlap.QUEUE_ONE, Overlap.ALLOW)
-            return in_the_way and not (each and missed) and (own or schedule.misfire is Misfire.LATEST)
+            # The newest missed slot gets its job, unless the job of another one waits already.
+            return (
+                in_the_way
+                and not (each and missed)
+                and (own or latest)
+                and (waiting or not (latest and missed))
+            )
         case _:
             return False
 
@@ -176,6 +200,7 @@ async def check(weeks: Weeks) -> Counter[str]:
         by_slot = {row.slot_at: row for row in rows}
         following = iter(rows)
         standing = next(following, None)
+        requested = 0
         for slot in weeks.expected(schedule.name):
             while standing is not None and standing.slot_at < slot:
                 standing = next(following, None)
@@ -183,8 +208,16 @@ async def check(weeks: Weeks) -> Counter[str]:
             assert row is not None, f"{schedule.name}: {slot} has no row"
             own = row.slot_at == slot
             assert own or (row.since is not None and row.since <= slot), f"{schedule.name}: {slot}"
-            assert may(schedule, row, states.get(row.job_id or 0), own=own), (schedule.name, slot, row)
+            waiting = any(
+                begun >= row.decided_at
+                for other, begun in weeks.first_begun[schedule.id].items()
+                if other < row.slot_at and by_slot[other].decided_at <= row.decided_at
+            )
+            state = states.get(row.job_id or 0)
+            assert may(schedule, row, state, own=own, waiting=waiting), (schedule.name, slot, row)
             found[str(row.reason or (row.disposition if own else "coalesced"))] += 1
+            requested += row.reason is Skipped.REQUESTED
+        assert requested <= weeks.asked[schedule.name], f"{schedule.name}: more were skipped than asked for"
         if schedule.misfire is Misfire.ALL:
             order = weeks.begun[schedule.id]
             assert order == sorted(order), f"{schedule.name} did not run in the order of its slots"
@@ -193,7 +226,7 @@ async def check(weeks: Weeks) -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("backend", "outages", "seed"),
-    [("sqlite", 12, 1), ("sqlite", 12, 2), ("postgres", 8, 3)],
+    [("sqlite", 12, 1), ("sqlite", 12, 2), ("postgres", 8, 6)],
     indirect=["backend"],
 )
 def test_every_slot_runs_or_has_the_reason_its_policy_asks_for(
@@ -208,7 +241,8 @@ def test_every_slot_runs_or_has_the_reason_its_policy_asks_for(
         sys.stdout.write(f"seed {seed}: {report.sentence(strict=False)}; {dict(found)}; {dict(weeks.told)}\n")
 
         # That it was a time in which all of this happened.
-        assert found.keys() >= {"fired", "coalesced", "misfire", "too_late", "breaker", "overlap"}
+        reasons = {"misfire", "too_late", "breaker", "overlap", "requested"}
+        assert found.keys() >= {"fired", "coalesced", *reasons}
         dropped = sum(each.count for each in report.findings if each.kind is Kind.DROPPED)
         assert dropped == found["too_late"] + found["breaker"]
         assert {each.kind for each in report.wrong(strict=False)} == {Kind.DROPPED}

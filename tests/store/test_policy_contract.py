@@ -9,6 +9,7 @@ import pytest
 
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Change, Disposition, Drop, Misfire, Overlap, Skipped
+from mainspring.model.settlement import Verdict
 from mainspring.store.codes import CODE
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 
@@ -348,12 +349,15 @@ def test_a_fire_that_the_breaker_leaves_out_is_dropped_by_those_only_who_wanted_
     desk.advance(HOUR)
     [chunk] = desk.fire_due(slot_at=desk.now - MINUTE, since=since, skip=Skipped.BREAKER)
 
+    # A request to skip one slot does not hide that the others were dropped.
     assert [desk.slots(name)[0].reason for name in ("a", "b", "c")] == [
         Skipped.BREAKER,
         Skipped.PAUSED,
-        Skipped.REQUESTED,
+        Skipped.BREAKER,
     ]
-    assert (chunk.dropped, chunk.since) == ((Drop(schedule="a", reason=Skipped.BREAKER),), since)
+    dropped = tuple(Drop(schedule=name, reason=Skipped.BREAKER) for name in ("a", "c"))
+    assert (chunk.dropped, chunk.since) == (dropped, since)
+    assert desk.the_schedule("c").skips == 1
     assert desk.jobs() == []
 
 
@@ -380,23 +384,139 @@ def test_the_reasons_have_an_order(desk):
     desk.fire_due()
     told.append(desk.slots()[0].reason)
     desk.schedule(max_fires=9, catch_up=SECOND, overlap=Overlap.SKIP)
-    desk.advance(MINUTE)
-    desk.fire_due()
-    told.append(desk.slots()[0].reason)
-    desk.advance(MINUTE)
-    desk.fire_due()
-    told.append(desk.slots()[0].reason)
-    desk.advance(MINUTE - 2 * SECOND)
-    desk.fire_due()
-    told.append(desk.slots()[0].reason)
+    for wait in (MINUTE, MINUTE - 2 * SECOND, MINUTE):
+        desk.advance(wait)
+        desk.fire_due()
+        told.append(desk.slots()[0].reason)
 
     assert told == [
         Skipped.PAUSED,
         Skipped.EXHAUSTED,
-        Skipped.REQUESTED,
         Skipped.TOO_LATE,
+        Skipped.REQUESTED,
         Skipped.OVERLAP,
     ]
+
+
+# Requests to skip are for slots, also where missed ones share a row.
+
+
+def combined(desk: Desk, count: int) -> None:
+    """Let that many slots pass and open the newest for all of them, ten seconds late."""
+    slots = [desk.now + number * MINUTE for number in range(1, count + 1)]
+    desk.advance(count * MINUTE)
+    newest_first = tuple(reversed(slots[:-1]))
+    desk.fire_due(slot_at=slots[-1], since=slots[0], combined=newest_first, next_at=slots[-1] + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "fires", "left"), [(1, True, 0), (5, True, 0), (6, False, 0), (8, False, 2)]
+)
+def test_a_request_to_skip_slots_covers_as_many_of_those_that_were_combined(desk, asked, fires, left):
+    desk.schedule(max_fires=3)
+    desk.skip(asked)
+    combined(desk, 6)
+
+    [row] = desk.slots()
+    assert (row.reason, row.job_id is not None) == ((None, True) if fires else (Skipped.REQUESTED, False))
+    assert (desk.the_schedule().skips, desk.the_schedule().fires_left) == (left, 2 if fires else 3)
+
+
+def test_slots_before_a_schedule_was_active_use_up_no_request(desk):
+    desk.schedule("old")
+    desk.advance(3 * MINUTE + SECOND)  # its slots of these minutes are not decided yet
+    desk.schedule("new", next_at=desk.now + 59 * SECOND)
+    desk.skip(2, "new")
+    slots = [desk.due()[0].next_at + number * MINUTE for number in range(5)]
+    desk.advance(slots[-1] - desk.now)
+    desk.fire_due(slot_at=slots[-1], since=slots[0], combined=tuple(reversed(slots[:-1])))
+
+    assert [desk.slots(name)[0].reason for name in ("old", "new")] == [None, Skipped.REQUESTED]
+    assert desk.the_schedule("new").skips == 0
+
+
+def test_requests_in_one_transaction_with_others_are_counted_for_each_schedule(desk):
+    for name, asked in (("a", 2), ("b", 4), ("c", 0)):
+        desk.schedule(name, max_fires=5)
+        desk.skip(asked, name) if asked else None
+    combined(desk, 3)
+
+    schedules = [desk.the_schedule(name) for name in ("a", "b", "c")]
+    assert [desk.slots(each.name)[0].reason for each in schedules] == [None, Skipped.REQUESTED, None]
+    assert [(each.skips, each.fires_left) for each in schedules] == [(0, 4), (1, 5), (0, 4)]
+
+
+# The newest missed slot waits for what is live, one at a time.
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"overlap": Overlap.SKIP},
+        {"overlap": Overlap.ALLOW, "overlap_limit": 1},
+        {"overlap": Overlap.QUEUE_ONE},
+        {"overlap": Overlap.QUEUE_ALL},
+    ],
+)
+def test_the_newest_missed_slot_waits_for_a_job_from_before_the_outage(desk, policy):
+    desk.schedule(**policy)
+    slot(desk)
+    [before] = live(desk)
+    combined_and_late(desk)
+
+    assert reasons(desk) == [None, None]
+    [first, waiting] = desk.jobs()[::-1]
+    assert first.id == before
+    assert waiting.run_at > desk.now + DAY, "it is held"
+    assert desk.release() == 0
+    desk.end(desk.take(), Verdict.SUCCEEDED)
+    assert desk.release() == 1
+    assert desk.take().job_id == waiting.id
+
+
+def test_with_replace_the_newest_missed_slot_takes_the_place_of_the_live_job(desk):
+    desk.schedule(overlap=Overlap.REPLACE)
+    slot(desk)
+    [before] = live(desk)
+    combined_and_late(desk)
+
+    [job] = desk.jobs()
+    assert job.id != before
+    assert job.run_at <= desk.now
+
+
+def test_while_one_waits_further_missed_slots_are_skipped_as_overlapping(desk):
+    desk.schedule(overlap=Overlap.SKIP)
+    slot(desk)
+    combined_and_late(desk)
+    [running, waiting] = live(desk)
+    combined_and_late(desk)
+
+    assert reasons(desk) == [None, None, Skipped.OVERLAP]
+    assert desk.slots()[0].blocker == running
+    assert live(desk) == [running, waiting]
+
+
+def test_a_slot_on_time_does_not_wait(desk):
+    desk.schedule(overlap=Overlap.SKIP)
+    slot(desk, 2)
+
+    assert reasons(desk) == [None, Skipped.OVERLAP]
+
+
+def test_with_misfire_skip_a_missed_slot_does_not_wait(desk):
+    desk.schedule(misfire=Misfire.SKIP)
+    slot(desk)
+    combined_and_late(desk)
+
+    assert reasons(desk) == [None, Skipped.MISFIRE]
+
+
+def combined_and_late(desk: Desk) -> None:
+    """Three slots pass while no scheduler is alive; the newest is opened half a minute late."""
+    slots = [desk.now + number * MINUTE for number in range(1, 4)]
+    desk.advance(3.5 * MINUTE)
+    desk.fire_due(slot_at=slots[-1], since=slots[0], next_at=desk.now + MINUTE)
 
 
 # Spreading.

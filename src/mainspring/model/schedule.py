@@ -215,6 +215,8 @@ class Spec(Value, frozen=True, kw_only=True):
     """Where they are opened one by one, how old a missed slot may be; None for however old."""
     tripped: bool = False
     """Whether the circuit breaker leaves out the missed slots of every one of its schedules."""
+    skips: int = 0
+    """How many slots are to be skipped of the schedule that was asked to skip the most."""
     last_at: datetime | None = None
     """The slot that was opened last, but for those that a calendar leaves out; None where none was."""
 
@@ -227,6 +229,8 @@ class Opening(Value, frozen=True, kw_only=True):
     slot_at: datetime
     since: datetime | None
     """First of the missed slots that this one stands for; None when none was missed."""
+    combined: tuple[datetime, ...] = ()
+    """The newest of those missed slots, as many as a schedule is asked to skip."""
     next_at: datetime | None
     skip: Skipped | None = None
     """Why no schedule makes a job of it; None when each decides for itself."""

@@ -102,6 +102,19 @@ def counted(trigger: Trigger, first: datetime, end: datetime) -> tuple[int, bool
     return count, slot < end and walked == MOST_COUNTED
 
 
+def newest(trigger: Trigger, first: datetime, end: datetime, count: int) -> tuple[datetime, ...]:
+    """The newest slots from `first`, which is one, to before `end`, as many as `count`, but for those that a
+    calendar leaves out; the newest first."""
+    found: list[datetime] = []
+    while len(found) < count and first < end:
+        kept = newest_kept(trigger, first, latest(trigger, first, end - _INSTANT))
+        if kept is None:
+            break
+        found.append(kept)
+        end = kept
+    return tuple(found)
+
+
 def period(
     trigger: Trigger, slot: datetime, *, since: datetime | None = None, backfill: bool = False
 ) -> Period:

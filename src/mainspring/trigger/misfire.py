@@ -9,7 +9,7 @@ import msgspec
 
 from mainspring.model.schedule import Opening, Skipped, Spec
 from mainspring.trigger.base import Trigger
-from mainspring.trigger.latest import latest, newest_kept, previous
+from mainspring.trigger.latest import latest, newest, newest_kept, previous
 from mainspring.trigger.preview import odd
 from mainspring.trigger.rolled import is_skipped
 
@@ -68,12 +68,7 @@ def _single(spec: Spec, trigger: Trigger, following: datetime | None) -> Opening
 
 
 def _coalesced(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
-    newest = latest(trigger, spec.next_at, now)
-    kept = newest_kept(trigger, spec.next_at, newest)
-    slot = newest if kept is None else kept
-    since = spec.next_at if slot > spec.next_at else None
-    skip = Skipped.CALENDAR if kept is None else None
-    return _opening(spec, trigger, slot, since, trigger.next_after(slot), skip)
+    return _up_to(spec, trigger, latest(trigger, spec.next_at, now))
 
 
 def _together(
@@ -82,9 +77,16 @@ def _together(
     """All slots before `oldest`; the due one alone where it is none of them."""
     if spec.next_at >= oldest:
         return _single(spec, trigger, following)
-    last = latest(trigger, spec.next_at, oldest - _INSTANT)
-    since = spec.next_at if last > spec.next_at else None
-    return _opening(spec, trigger, last, since, trigger.next_after(last), skip)
+    return _up_to(spec, trigger, latest(trigger, spec.next_at, oldest - _INSTANT), skip)
+
+
+def _up_to(spec: Spec, trigger: Trigger, last: datetime, skip: Skipped | None = None) -> Opening:
+    """The due slot and all after it up to `last`, in the name of the newest that no calendar leaves out."""
+    kept = newest_kept(trigger, spec.next_at, last)
+    slot = last if kept is None else kept
+    since = spec.next_at if slot > spec.next_at else None
+    following = trigger.next_after(slot)
+    return _opening(spec, trigger, slot, since, following, Skipped.CALENDAR if kept is None else skip)
 
 
 def _opening(
@@ -100,6 +102,7 @@ def _opening(
         expected=spec.next_at,
         slot_at=slot,
         since=since,
+        combined=() if since is None else newest(trigger, since, slot, spec.skips),
         next_at=following,
         skip=skip,
         note=odd(trigger, slot),

@@ -26,6 +26,10 @@ from mainspring.trigger.rolled import is_skipped
 MOST_SLOTS = 2_000_000
 """Looked at for one schedule: a bounded walk, whatever its trigger."""
 _INSTANT = timedelta(microseconds=1)
+_DROPS = {
+    Skipped.TOO_LATE: "older than its catch_up when a scheduler could fire it",
+    Skipped.BREAKER: "left out by the circuit breaker: `mainspring schedules go-on` runs it",
+}
 
 
 class Kind(StrEnum):
@@ -149,11 +153,11 @@ class _Auditor:
                 self._slots += 1
                 if slot in self._rows:
                     expected.add(slot)
-                    self._judge_dropped(slot, self._rows[slot])
+                    skipped = [row for row in self._rows[slot] if row.disposition is Disposition.SKIPPED]
+                    self._judge_dropped(slot, skipped, span)
                 elif standing := self._marks.standing(slot):
                     # The row may have been run since, and the others that it stood for not.
-                    if not self._left_out_by_calendar(slot, span):
-                        self._dropped(slot, standing)
+                    self._judge_dropped(slot, [standing], span)
                 else:
                     self._judge_absent(slot, span)
         for slot in sorted(self._rows):
@@ -206,17 +210,10 @@ class _Auditor:
         else:
             self._add_next(Kind.MISSED, slot, self._why_absent(slot, span))
 
-    def _judge_dropped(self, slot: datetime, rows: list[Slot]) -> None:
+    def _judge_dropped(self, slot: datetime, rows: list[Slot], span: Span) -> None:
         for row in rows:
-            if row.disposition is Disposition.SKIPPED:
-                self._dropped(slot, row)
-
-    def _dropped(self, slot: datetime, row: Slot) -> None:
-        if row.reason is Skipped.TOO_LATE:
-            self._add_next(Kind.DROPPED, slot, "older than its catch_up when somebody could fire it")
-        elif row.reason is Skipped.BREAKER:
-            said = "left out by the circuit breaker: `mainspring schedules go-on` runs it"
-            self._add_next(Kind.DROPPED, slot, said)
+            if row.reason in DROPPED and row.reason and not self._left_out_by_calendar(slot, span):
+                self._add_next(Kind.DROPPED, slot, _DROPS[row.reason])
 
     def _left_out_by_calendar(self, slot: datetime, span: Span) -> bool:
         trigger = self._triggers.get(span.trigger or "")

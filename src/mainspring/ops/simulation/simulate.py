@@ -136,6 +136,7 @@ def openings(
             one_by_one=herd.one_by_one,
             catch_up=herd.catch_up,
             tripped=bool(lives) and all(life.tripped for life in lives),
+            skips=max((each.skips for each in herd.schedules if isinstance(each, Schedule)), default=0),
             last_at=last_at,
         )
         opening = open_spec(spec, trigger, now)
@@ -196,7 +197,7 @@ class Life:
     def __init__(self, schedule: Planned, duration: timedelta | None = None, breaker: int = BREAKER) -> None:
         self._schedule = schedule
         self._duration, self._breaker = duration, breaker
-        self.tripped = False
+        self._shed_last = False
         """Whether the circuit breaker left out the last slot."""
         self.paused, self.fires_left, self._skips = False, schedule.max_fires, 0
         if isinstance(schedule, Schedule):
@@ -210,6 +211,11 @@ class Life:
         return self.fires_left is not None or self._skips > 0
 
     @property
+    def tripped(self) -> bool:
+        """Whether the circuit breaker leaves out the next slot, if it was missed."""
+        return self._shed_last and bool(self._live)
+
+    @property
     def exhausted(self) -> bool:
         return self.fires_left is not None and self.fires_left <= 0
 
@@ -219,12 +225,14 @@ class Life:
         self._live = [each for each in self._live if each.ends_at > now]
         skip = None if opening.skip is Skipped.BREAKER else opening.skip
         reason = skip or self._standing() or self._missed(slot, now)
-        if reason is None:
-            shed = opening.skip is Skipped.BREAKER or self._shed(slot, now)
-            reason = Skipped.BREAKER if shed else self._overlap(slot, now)
-        self.tripped = reason is Skipped.BREAKER
-        if reason is Skipped.REQUESTED:
-            self._skips -= 1
+        if reason is None and (opening.skip is Skipped.BREAKER or self._shed(slot, now)):
+            reason = Skipped.BREAKER
+        if reason is None and self._skips > len(opening.combined):
+            reason = Skipped.REQUESTED
+        reason = reason or self._overlap(slot, now)
+        self._shed_last = reason is Skipped.BREAKER
+        if reason in (None, Skipped.REQUESTED):
+            self._skips = max(self._skips - 1 - len(opening.combined), 0)
         runs_at = self._fire(slot, now) if reason is None else None
         return Outcome(
             schedule=self._schedule.name,
@@ -238,9 +246,7 @@ class Life:
     def _standing(self) -> Skipped | None:
         if self.paused:
             return Skipped.PAUSED
-        if self.exhausted:
-            return Skipped.EXHAUSTED
-        return Skipped.REQUESTED if self._skips > 0 else None
+        return Skipped.EXHAUSTED if self.exhausted else None
 
     def _missed(self, slot: datetime, now: datetime) -> Skipped | None:
         late, catch_up = now - slot, self._schedule.catch_up
@@ -257,8 +263,16 @@ class Life:
         missed = now - slot > LATE or any(each.caught_up for each in self._live)
         return self._schedule.misfire is Misfire.ALL and missed
 
+    def _newest_missed(self, slot: datetime, now: datetime) -> bool:
+        """Whether this is the newest missed slot, whose job waits for those that are live."""
+        return self._schedule.misfire is Misfire.LATEST and now - slot > LATE
+
     def _overlap(self, slot: datetime, now: datetime) -> Skipped | None:
         if self._catching_up(slot, now):
+            return None
+        if self._newest_missed(slot, now) and not any(
+            each.held and each.starts_at > now for each in self._live
+        ):
             return None
         policy, live = self._schedule.overlap, len(self._live)
         waiting = any(each.starts_at > now for each in self._live)
@@ -277,14 +291,16 @@ class Life:
             return runs_at
         policy, at_once = self._schedule.overlap, 1
         waits = self._catching_up(slot, now) or policy in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL)
+        waits = waits or (self._newest_missed(slot, now) and policy is not Overlap.REPLACE)
         if policy is Overlap.REPLACE and not waits:
             self._live = []
         if policy is Overlap.ALLOW:
             at_once = self._schedule.overlap_limit
-        if waits and len(self._live) >= at_once:
+        held = waits and len(self._live) >= at_once
+        if held:
             runs_at = max(runs_at, self._live[-at_once].ends_at)
-        missed = now - slot > LATE
-        self._live.append(_Live(starts_at=runs_at, ends_at=runs_at + self._duration, caught_up=missed))
+        missed, ends_at = now - slot > LATE, runs_at + self._duration
+        self._live.append(_Live(starts_at=runs_at, ends_at=ends_at, caught_up=missed, held=held))
         return runs_at
 
 
@@ -294,3 +310,5 @@ class _Live(Value, frozen=True, kw_only=True):
     starts_at: datetime
     ends_at: datetime
     caught_up: bool
+    held: bool
+    """Whether it waits for those before it."""

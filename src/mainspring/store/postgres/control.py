@@ -320,6 +320,7 @@ class PostgresControl:
                 ids=[one.schedule.id for one in each],
                 slot_ats=[one.opening.slot_at for one in each],
                 sinces=[one.opening.since for one in each],
+                combineds=[rows.combined(one.opening) for one in each],
                 skips=[one.skip for one in each],
                 notes=[one.opening.note for one in each],
                 missed_after=LATE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _failure = msgspec.json.Decoder(Failure)
 _schedule = msgspec.json.Decoder(Schedule)
+_moments = msgspec.json.Decoder(tuple[datetime, ...])
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 
 
@@ -230,6 +232,7 @@ def spec(row: Record) -> Spec:
         one_by_one=row["catch_up"] != COALESCE,
         catch_up=catch_up_read(row["catch_up"]),
         tripped=row["tripped"],
+        skips=row["skips"],
         last_at=row["last_at"],
     )
 
@@ -244,6 +247,11 @@ def slot_facts(row: Record) -> SlotFacts:
     )
 
 
+def combined(opening: Opening) -> str | None:
+    """The missed slots that an opened one names, as JSON."""
+    return msgspec.json.encode(opening.combined).decode() if opening.combined else None
+
+
 def open_fire(row: Record) -> OpenFire:
     """A row of `fires`."""
     return OpenFire(
@@ -252,6 +260,7 @@ def open_fire(row: Record) -> OpenFire:
             expected=row["slot_at"],
             slot_at=row["slot_at"],
             since=row["since"],
+            combined=() if row["combined"] is None else _moments.decode(row["combined"]),
             next_at=None,
             skip=None if row["skip"] is None else Skipped(row["skip"]),
             note=row["note"],

@@ -49,6 +49,7 @@ class PostgresFiring:
             expecteds=[opening.expected for opening in openings],
             slot_ats=[opening.slot_at for opening in openings],
             sinces=[opening.since for opening in openings],
+            combineds=[rows.combined(opening) for opening in openings],
             next_ats=[opening.next_at for opening in openings],
             skips=[opening.skip for opening in openings],
             notes=[opening.note for opening in openings],
@@ -57,10 +58,13 @@ class PostgresFiring:
         return len(opened)
 
     async def fire(self, *, limit: int, breaker: int = BREAKER, at: Stamp) -> Chunk | None:
-        taken = await self._database.fetch("fire", limit=limit, breaker=breaker, missed_after=LATE, at=at)
-        if not taken:
-            return None
-        [row] = taken
+        while True:
+            taken = await self._database.fetch("fire", limit=limit, breaker=breaker, missed_after=LATE, at=at)
+            if not taken:
+                return None
+            [row] = taken
+            if row["fresh"]:
+                break
         if row["fired"]:
             self._notifier.poke(row["fired"])
         return Chunk(

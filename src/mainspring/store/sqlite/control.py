@@ -28,7 +28,7 @@ from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.limits import known_lines, line_ids
-from mainspring.store.sqlite.rows import listed, maybe_span, micros, moment, span
+from mainspring.store.sqlite.rows import listed, maybe_listed, maybe_span, micros, moment, span
 from mainspring.store.sqlite.schedules import write_slot
 
 T = TypeVar("T")
@@ -176,6 +176,7 @@ def _decided(session: Session, found: Sequence[sqlite3.Row], skip: Skipped | Non
             "spec_id": each.schedule.spec_id,
             "slot_at": micros(each.opening.slot_at),
             "since": micros(each.opening.since),
+            "combined": maybe_listed(map(micros, each.opening.combined)),
             "skip": each.skip,
             "note": each.opening.note,
         }

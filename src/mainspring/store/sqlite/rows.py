@@ -35,6 +35,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 _failure = msgspec.json.Decoder(Failure)
 _schedule = msgspec.json.Decoder(Schedule)
+_ints = msgspec.json.Decoder(tuple[int, ...])
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 _names = msgspec.json.Decoder(tuple[str, ...])
 
@@ -81,6 +82,12 @@ def maybe_moment(value: int | None) -> datetime | None:
 def listed(values: Iterable[object]) -> str:
     """A list for json_each()."""
     return msgspec.json.encode(list(values)).decode()
+
+
+def maybe_listed(values: Iterable[object]) -> str | None:
+    """The same, and NULL for an empty one."""
+    found = listed(values)
+    return None if found == "[]" else found
 
 
 def by_id(values: Mapping[int, object]) -> str:
@@ -292,6 +299,7 @@ def spec(row: sqlite3.Row) -> Spec:
         one_by_one=length(row["catch_up"]) != COALESCE,
         catch_up=catch_up_read(length(row["catch_up"])),
         tripped=bool(row["tripped"]),
+        skips=row["skips"],
         last_at=maybe_moment(row["last_at"]),
     )
 
@@ -315,6 +323,7 @@ def open_fire(row: sqlite3.Row) -> OpenFire:
             expected=slot_at,
             slot_at=slot_at,
             since=maybe_moment(row["since"]),
+            combined=tuple(map(moment, _ints.decode(row["combined"] or "[]"))),
             next_at=None,
             skip=None if row["skip"] is None else Skipped(row["skip"]),
             note=row["note"],

@@ -11,7 +11,7 @@ from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, maybe_moment, micros, moment, span
+from mainspring.store.sqlite.rows import listed, maybe_listed, maybe_moment, micros, moment, span
 from mainspring.trigger.misfire import BREAKER, LATE
 
 
@@ -99,6 +99,7 @@ def _open(session: Session, opening: Opening) -> int:
         spec_id=opening.spec_id,
         slot_at=micros(opening.slot_at),
         since=micros(opening.since),
+        combined=maybe_listed(map(micros, opening.combined)),
         skip=opening.skip,
         note=opening.note,
         previous_at=micros(opening.previous),
@@ -108,8 +109,8 @@ def _open(session: Session, opening: Opening) -> int:
 def _fire(session: Session, fire: sqlite3.Row, limit: int, breaker: int, now: int) -> Chunk:
     herd = session.row("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
     which = {"spec_id": fire["spec_id"], "slot_at": fire["slot_at"]}
-    opened = {**which, "since": fire["since"], "skip": fire["skip"], "note": fire["note"]}
-    opened |= {"previous_at": fire["previous_at"]}
+    opened = {**which, "since": fire["since"], "combined": fire["combined"], "skip": fire["skip"]}
+    opened |= {"note": fire["note"], "previous_at": fire["previous_at"]}
     decided = write_slot(session, opened, fire["last_id"], herd["last_id"], breaker, now)
     if herd["taken"] == limit:
         session.change("forward_fire", **which, herd_end=herd["last_id"])
@@ -138,6 +139,7 @@ def write_slot(
         "write_ledger",
         **part,
         since=opened["since"],
+        combined=opened["combined"],
         skip=opened["skip"],
         note=opened["note"],
         missed_after=span(LATE),
@@ -154,7 +156,7 @@ def write_slot(
     counted = fired
     if len(fired) < len(decided):
         counted = fired + [row["schedule_id"] for row in decided if row["reason"] == Skipped.REQUESTED]
-    session.change("count_down", ids=listed(counted))
+    session.change("count_down", ids=listed(counted), combined=opened["combined"])
     return decided
 
 

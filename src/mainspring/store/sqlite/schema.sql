@@ -166,7 +166,7 @@ CREATE TABLE fires (
     spec_id INTEGER NOT NULL,
     slot_at INTEGER NOT NULL,
     since   INTEGER,
-    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT, previous_at INTEGER,
+    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT, previous_at INTEGER, combined TEXT,
     PRIMARY KEY (spec_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
@@ -349,6 +349,7 @@ CREATE TABLE schedules (
     active_from  INTEGER NOT NULL
 , overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start_within INTEGER, expect_finish_by INTEGER, readable INTEGER CHECK (active_from BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND catch_up BETWEEN 0 AND 316224000000000000 AND offset_by BETWEEN 0 AND 316224000000000000 AND jitter BETWEEN 0 AND 316224000000000000 AND coalesce(expires_after, 0) BETWEEN 0 AND 316224000000000000 AND misfire IN ('latest', 'all', 'skip') AND overlap IN ('skip', 'queue_one', 'queue_all', 'allow', 'replace') AND max_attempts BETWEEN 1 AND 32766 AND overlap_limit >= 0 AND skips >= 0)) STRICT;
 CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
+CREATE INDEX schedules_skips ON schedules (spec_id, skips) WHERE skips > 0;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
 CREATE TABLE sessions (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

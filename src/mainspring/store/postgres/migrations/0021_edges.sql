@@ -94,3 +94,8 @@ END $$;
 ALTER TABLE mainspring.specs ADD COLUMN last_at timestamptz;
 ALTER TABLE mainspring.fires ADD COLUMN previous_at timestamptz;
 ALTER TABLE mainspring.jobs ADD COLUMN previous_at timestamptz;
+
+-- The newest of the missed slots that a fire stands for, as many as a schedule is asked to skip: such a request is for slots,
+-- not for rows. Few schedules have one.
+ALTER TABLE mainspring.fires ADD COLUMN combined jsonb;
+CREATE INDEX schedules_skips ON mainspring.schedules (spec_id, skips) WHERE skips > 0;

@@ -139,20 +139,25 @@ WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.i
 RETURNING j.id;
 
 -- name: due_specs
--- Tripped: the newest decision about every schedule that has it is one of the circuit breaker.
+-- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
+-- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
 SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
        catch_up = interval '365000 days' AND coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval AND NOT EXISTS (
-           SELECT FROM mainspring.schedules s WHERE s.spec_id = specs.id
-               AND (SELECT l.disposition = 1 AND l.reason = 'breaker' FROM mainspring.slots l
-                    WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT TRUE
-       ) AS tripped
+           SELECT FROM mainspring.schedules s WHERE s.spec_id = specs.id AND (
+               (SELECT l.disposition = 1 AND l.reason = 'breaker' FROM mainspring.slots l
+                WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT TRUE
+               -- A look-up, not NOT EXISTS: as a join it may walk all live jobs for each spec.
+               OR (SELECT j.id FROM mainspring.jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL LIMIT 1) IS NULL)
+       ) AS tripped,
+       CASE WHEN coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval
+            THEN coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = specs.id AND s.skips > 0), 0) ELSE 0 END AS skips
 FROM mainspring.specs
 WHERE next_at <= coalesce(:at::timestamptz, now()) AND id <> ALL (:beside::int[])
 ORDER BY next_at
 LIMIT :limit;
 
 -- name: unplanned_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, false AS tripped
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, false AS tripped, 0 AS skips
 FROM mainspring.specs
 WHERE NOT planned AND next_at IS NOT NULL
 ORDER BY id
@@ -175,12 +180,13 @@ WITH moved AS (
     WHERE id = ANY (:spec_ids::bigint[]) AND next_at = (:expecteds::timestamptz[])[width_bucket(id, :spec_ids::bigint[])]
     RETURNING id, (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS slot_at,
                   (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since,
+                  (:combineds::text[])[width_bucket(id, :spec_ids::bigint[])]::jsonb AS combined,
                   (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] AS skip,
                   (:notes::text[])[width_bucket(id, :spec_ids::bigint[])] AS note,
                   (:previous_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS previous_at
 )
-INSERT INTO mainspring.fires (spec_id, slot_at, since, skip, note, previous_at)
-SELECT id, slot_at, since, skip, note, previous_at FROM moved
+INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at)
+SELECT id, slot_at, since, combined, skip, note, previous_at FROM moved
 ON CONFLICT DO NOTHING
 RETURNING spec_id;
 
@@ -189,45 +195,60 @@ RETURNING spec_id;
 -- from the cursor, and the ledger's key makes a second try a no-op. A spec's slots are fired in order,
 -- one at a time, so that two slots of one schedule never decide about overlap at once; of one slot,
 -- several ranges of schedules may be fired at once. The schedules are held FOR SHARE: a pause waits for
--- us, or we see it. A slot that is caught up (misfire = 'all'), and one that comes while such a job is live
--- (caught), is never in the way of another: it waits for those before it, as many as the policy allows at once.
+-- us, or we see it. But what its transaction wrote elsewhere, such as a job, we do not see where our snapshot is
+-- older (stale): then nothing is decided, and the caller asks anew. A slot that is caught up (misfire = 'all'), and one
+-- that comes while such a job is live (caught), is never in the way of another: it waits for those before it, as many as
+-- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already.
 WITH f AS MATERIALIZED (
-    SELECT x.spec_id, x.slot_at, x.since, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.fires x
+    SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.fires x
     -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
     WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.fires o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
     ORDER BY x.slot_at, x.spec_id + 0, x.until_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
-), taken AS MATERIALIZED (
-    SELECT s.*, f.slot_at, f.since, f.skip, f.note, f.previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
+), locked AS MATERIALIZED (
+    SELECT s.*, f.slot_at, f.since, f.combined, f.skip, f.note, f.previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
            coalesce(:at::timestamptz, now()) - f.slot_at > :missed_after::interval AS missed
     FROM f CROSS JOIN LATERAL (
         SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= f.until_id ORDER BY id + 0 LIMIT :limit FOR SHARE
     ) s
+), fresh AS MATERIALIZED (
+    -- The locked rows are the newest, these are as our snapshot has them: every change makes a version rise.
+    SELECT coalesce((SELECT sum(version) FROM locked), 0) = coalesce((
+        SELECT sum(version) FROM mainspring.schedules
+        WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= (SELECT max(id) FROM locked)), 0) AS fresh
+    FROM f
+), taken AS MATERIALIZED (
+    SELECT locked.* FROM locked CROSS JOIN fresh WHERE fresh
 )
 -- part: decide
 , decided AS (
-    SELECT t.*, l.live, l.blocker,
+    SELECT t.*, l.live, l.blocker, l.slot_count,
            l.live > 0 AND CASE WHEN t.overlap IN ('queue_one', 'queue_all') THEN true
-                               WHEN t.misfire <> 'all' THEN false
+                               WHEN t.misfire = 'latest' THEN t.missed AND (t.overlap = 'skip' OR (t.overlap = 'allow' AND l.live >= t.overlap_limit))
+                               WHEN t.misfire = 'skip' THEN false
                                WHEN t.overlap = 'allow' THEN l.held > 0 OR l.live >= t.overlap_limit
                                ELSE t.missed OR l.caught > 0 END AS waits,
            CASE WHEN t.skip <> 'breaker' THEN t.skip
                 WHEN t.paused_at IS NOT NULL OR (t.slot_at > t.last_paused_at AND t.slot_at <= t.last_resumed_at) THEN 'paused'
                 WHEN t.fires_left <= 0 THEN 'exhausted'
-                WHEN t.skips > 0 THEN 'requested'
                 WHEN t.misfire = 'skip' AND t.missed THEN 'misfire'
                 WHEN t.late > t.catch_up THEN 'too_late'
                 WHEN t.skip = 'breaker' OR (t.misfire = 'all' AND t.missed AND t.catch_up = interval '365000 days' AND (l.live >= :breaker OR (
-                         -- Once tripped it stays so for the missed slots, or they would be left out here and there.
+                         -- Once tripped it stays so for the missed slots while a job is live, or they would be left out here and there.
+                         l.live > 0 AND (
                          SELECT p.disposition = 1 AND p.reason = 'breaker' FROM mainspring.slots p
-                         WHERE p.schedule_id = t.id AND p.slot_at < t.slot_at ORDER BY p.slot_at DESC LIMIT 1))) THEN 'breaker'
-                WHEN l.live = 0 OR (t.misfire = 'all' AND (t.missed OR l.caught > 0)) THEN NULL
+                         WHERE p.schedule_id = t.id AND p.slot_at < t.slot_at ORDER BY p.slot_at DESC LIMIT 1)))) THEN 'breaker'
+                WHEN t.skips >= l.slot_count THEN 'requested'
+                WHEN l.live = 0 OR (t.misfire = 'all' AND (t.missed OR l.caught > 0)) OR (t.misfire = 'latest' AND t.missed AND l.held = 0) THEN NULL
                 WHEN t.overlap = 'skip' OR (t.overlap = 'queue_one' AND l.waiting > 0)
                      OR (t.overlap = 'allow' AND l.live >= t.overlap_limit) THEN 'overlap'
            END AS reason
     FROM taken t CROSS JOIN LATERAL (
         SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0 AND j.run_at <> timestamptz '9997-01-01 00:00:00+00') AS waiting, min(j.id) AS blocker,
                count(*) FILTER (WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00') AS held,
-               count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after::interval) AS caught
+               count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after::interval) AS caught,
+               -- How many of its slots it stands for: those that it was not there for, or has decided, are none. NULL where nothing asks.
+               CASE WHEN t.skips > 0
+                    THEN 1 + (SELECT count(*) FROM jsonb_array_elements_text(t.combined) c WHERE c::timestamptz > t.active_from) END AS slot_count
         FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
     ) l
     WHERE t.active_from < t.slot_at
@@ -267,15 +288,17 @@ WITH f AS MATERIALIZED (
     WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
     RETURNING queue_id
 ), counted_down AS (
+    -- A request to skip is for slots, not for rows: each row takes as many as it stands for. Looked up in an object, as a join may be quadratic.
     UPDATE mainspring.schedules
-    SET fires_left = CASE WHEN skips > 0 THEN fires_left ELSE fires_left - 1 END, skips = greatest(skips - 1, 0)
+    SET fires_left = fires_left - CASE WHEN skips >= ((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int THEN 0 ELSE 1 END,
+        skips = greatest(skips - coalesce(((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int, 0), 0)
     WHERE id = ANY (ARRAY(SELECT id FROM herd
-                          WHERE ((job_id IS NOT NULL AND fires_left IS NOT NULL) OR reason = 'requested')
+                          WHERE ((job_id IS NOT NULL AND (fires_left IS NOT NULL OR skips > 0)) OR reason = 'requested')
                             AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
 )
 -- end
 , counted AS (
-    SELECT count(*) AS taken, max(id) AS last_id FROM taken
+    SELECT count(*) AS taken, max(id) AS last_id FROM locked
 ), onward AS MATERIALIZED (
     -- What is left, cut in two where it is worth it: another scheduler takes the other half.
     SELECT f.*, c.last_id AS from_id,
@@ -283,20 +306,20 @@ WITH f AS MATERIALIZED (
                      AND (SELECT count(*) FROM mainspring.fires p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
                 THEN (c.last_id + least(f.until_id, t.top_id)) / 2 END AS middle_id
     FROM f, counted c, LATERAL (SELECT id + 0 AS top_id FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 DESC LIMIT 1) t
-    WHERE c.taken = :limit
+    WHERE c.taken = :limit AND (SELECT fresh FROM fresh)
 ), forward AS (
     -- By key, not a join: planned on an empty table that walks every open fire.
     UPDATE mainspring.fires SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
     WHERE spec_id = (SELECT spec_id FROM onward) AND slot_at = (SELECT slot_at FROM onward) AND until_id = (SELECT until_id FROM onward)
 ), cut AS (
-    INSERT INTO mainspring.fires (spec_id, slot_at, since, skip, note, previous_at, last_id, until_id)
-    SELECT spec_id, slot_at, since, skip, note, previous_at, from_id, middle_id FROM onward WHERE middle_id IS NOT NULL
+    INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at, last_id, until_id)
+    SELECT spec_id, slot_at, since, combined, skip, note, previous_at, from_id, middle_id FROM onward WHERE middle_id IS NOT NULL
 ), done AS (
     DELETE FROM mainspring.fires
     WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND until_id = (SELECT until_id FROM f)
-      AND (SELECT taken FROM counted) < :limit
+      AND (SELECT taken FROM counted) < :limit AND (SELECT fresh FROM fresh)
 )
-SELECT f.slot_at, f.since, coalesce(:at::timestamptz, now()) AS now,
+SELECT (SELECT fresh FROM fresh) AS fresh, f.slot_at, f.since, coalesce(:at::timestamptz, now()) AS now,
        (SELECT count(*) FROM ledger WHERE job_id IS NOT NULL)::int AS fired,
        (SELECT count(*) FROM ledger WHERE job_id IS NULL)::int AS skipped,
        ARRAY(SELECT name FROM herd WHERE reason = 'too_late' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS too_late,
@@ -306,10 +329,10 @@ FROM f;
 -- name: decide_slots
 -- For schedules whose rows the caller has locked, of each one slot: what a fire would write of it.
 WITH taken AS MATERIALIZED (
-    SELECT s.*, f.slot_at, f.since, f.skip, f.note, NULL::timestamptz AS previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
+    SELECT s.*, f.slot_at, f.since, f.combined::jsonb AS combined, f.skip, f.note, NULL::timestamptz AS previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
            coalesce(:at::timestamptz, now()) - f.slot_at > :missed_after::interval AS missed
-    FROM unnest(:ids::bigint[], :slot_ats::timestamptz[], :sinces::timestamptz[], :skips::text[], :notes::text[])
-         AS f (schedule_id, slot_at, since, skip, note)
+    FROM unnest(:ids::bigint[], :slot_ats::timestamptz[], :sinces::timestamptz[], :combineds::text[], :skips::text[], :notes::text[])
+         AS f (schedule_id, slot_at, since, combined, skip, note)
     CROSS JOIN LATERAL (SELECT * FROM mainspring.schedules WHERE id = f.schedule_id OFFSET 0) s
 )
 -- use: decide
@@ -319,7 +342,8 @@ SELECT count(*) FILTER (WHERE job_id IS NOT NULL)::int AS fired FROM ledger;
 -- Those with a slot that is due, and their open fires: one look, for a slot that is opened leaves the one and is in the
 -- other at once.
 SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, false AS tripped, p.next_at <= :now::timestamptz AS due,
-       f.slot_at, f.since, f.skip, f.note, f.last_id, f.until_id
+       coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
+       f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, f.until_id
 FROM mainspring.specs p
 LEFT JOIN LATERAL (SELECT * FROM mainspring.fires WHERE spec_id = p.id OFFSET 0) f ON true
 WHERE p.id = ANY (:ids::bigint[]) AND (p.next_at <= :now::timestamptz OR f.slot_at IS NOT NULL);

@@ -109,3 +109,8 @@ ALTER TABLE workflow_steps ADD COLUMN readable INTEGER CHECK (state BETWEEN 0 AN
 ALTER TABLE specs ADD COLUMN last_at INTEGER;
 ALTER TABLE fires ADD COLUMN previous_at INTEGER;
 ALTER TABLE jobs ADD COLUMN previous_at INTEGER;
+
+-- The newest of the missed slots that a fire stands for, as many as a schedule is asked to skip: such a request is for slots,
+-- not for rows. Few schedules have one.
+ALTER TABLE fires ADD COLUMN combined TEXT;             -- JSON
+CREATE INDEX schedules_skips ON schedules (spec_id, skips) WHERE skips > 0;

@@ -87,20 +87,24 @@ WHERE id IN (
 RETURNING id;
 
 -- name: due_specs
--- Tripped: the newest decision about every schedule that has it is one of the circuit breaker.
+-- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
+-- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
 SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
        catch_up = 31536000000000000 AND :now - next_at > :missed_after AND NOT EXISTS (
-           SELECT 1 FROM schedules s WHERE s.spec_id = specs.id
-               AND (SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
-                    WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT 1
-       ) AS tripped
+           SELECT 1 FROM schedules s WHERE s.spec_id = specs.id AND (
+               (SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
+                WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT 1
+               OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL))
+       ) AS tripped,
+       CASE WHEN :now - next_at > :missed_after
+            THEN coalesce((SELECT max(s.skips) FROM schedules s WHERE s.spec_id = specs.id AND s.skips > 0), 0) ELSE 0 END AS skips
 FROM specs
 WHERE next_at <= :now AND id NOT IN (SELECT value FROM json_each(:beside))
 ORDER BY next_at, id
 LIMIT :limit;
 
 -- name: unplanned_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, 0 AS tripped
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, 0 AS tripped, 0 AS skips
 FROM specs
 WHERE NOT planned AND next_at IS NOT NULL
 ORDER BY id
@@ -117,13 +121,14 @@ UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS 
 WHERE id = :spec_id AND next_at = :expected;
 
 -- name: open_fires
-INSERT INTO fires (spec_id, slot_at, since, skip, note, previous_at) VALUES (:spec_id, :slot_at, :since, :skip, :note, :previous_at)
+INSERT INTO fires (spec_id, slot_at, since, combined, skip, note, previous_at)
+VALUES (:spec_id, :slot_at, :since, :combined, :skip, :note, :previous_at)
 ON CONFLICT DO NOTHING;
 
 -- name: oldest_fire
 -- The oldest of all is the oldest of its spec: a spec's slots are fired in order, so that the second
 -- sees the first one's job when it decides about overlap.
-SELECT spec_id, slot_at, since, skip, note, previous_at, last_id FROM fires ORDER BY slot_at, spec_id LIMIT 1;
+SELECT spec_id, slot_at, since, combined, skip, note, previous_at, last_id FROM fires ORDER BY slot_at, spec_id LIMIT 1;
 
 -- name: herd
 SELECT count(*) AS taken, max(id) AS last_id
@@ -132,9 +137,11 @@ FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER 
 -- name: write_ledger
 -- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap. A slot that is caught
 -- up (misfire = 'all'), and one that comes while such a job is live (caught), is never in the way of another: it waits.
+-- The newest missed slot (misfire = 'latest') waits, too, unless one waits already.
 WITH taken AS MATERIALIZED (
     SELECT s.*, :now - :slot_at > :missed_after AS missed, count(j.id) AS live, min(j.id) AS blocker,
            count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting,
+           count(j.id) FILTER (WHERE j.run_at = 253370764800000000) AS held,
            count(j.id) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) AS caught
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
@@ -143,14 +150,15 @@ WITH taken AS MATERIALIZED (
     SELECT *, CASE WHEN :skip <> 'breaker' THEN :skip
                    WHEN paused_at IS NOT NULL OR (:slot_at > last_paused_at AND :slot_at <= last_resumed_at) THEN 'paused'
                    WHEN fires_left <= 0 THEN 'exhausted'
-                   WHEN skips > 0 THEN 'requested'
                    WHEN misfire = 'skip' AND missed THEN 'misfire'
                    WHEN :now - :slot_at > catch_up THEN 'too_late'
                    WHEN :skip = 'breaker' OR (misfire = 'all' AND missed AND catch_up = 31536000000000000 AND (live >= :breaker OR (
-                            -- Once tripped it stays so for the missed slots, or they would be left out here and there.
+                            -- Once tripped it stays so for the missed slots while a job is live, or they would be left out here and there.
+                            live > 0 AND (
                             SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
-                            WHERE l.schedule_id = taken.id AND l.slot_at < :slot_at ORDER BY l.slot_at DESC LIMIT 1))) THEN 'breaker'
-                   WHEN live = 0 OR (misfire = 'all' AND (missed OR caught > 0)) THEN NULL
+                            WHERE l.schedule_id = taken.id AND l.slot_at < :slot_at ORDER BY l.slot_at DESC LIMIT 1)))) THEN 'breaker'
+                   WHEN skips > 0 AND skips > (SELECT count(*) FROM json_each(:combined) WHERE value > active_from) THEN 'requested'
+                   WHEN live = 0 OR (misfire = 'all' AND (missed OR caught > 0)) OR (misfire = 'latest' AND missed AND held = 0) THEN NULL
                    WHEN overlap = 'skip' OR (overlap = 'queue_one' AND waiting > 0)
                         OR (overlap = 'allow' AND live >= overlap_limit) THEN 'overlap'
               END AS reason
@@ -191,9 +199,10 @@ SELECT h.job_id, h.queue, h.task, h.priority,
        h.slot_at + h.expires_after, :previous_at
 FROM (
     SELECT s.*, l.slot_at, l.job_id,
-           (s.overlap IN ('queue_one', 'queue_all') OR s.misfire = 'all') AND (
+           (s.overlap IN ('queue_one', 'queue_all') OR s.misfire = 'all' OR (s.misfire = 'latest' AND :now - :slot_at > :missed_after)) AND (
                SELECT count(*) > 0 AND CASE
                           WHEN s.overlap IN ('queue_one', 'queue_all') THEN 1
+                          WHEN s.misfire = 'latest' THEN s.overlap = 'skip' OR (s.overlap = 'allow' AND count(*) >= s.overlap_limit)
                           WHEN s.overlap = 'allow' THEN count(*) >= s.overlap_limit OR count(*) FILTER (WHERE j.run_at = 253370764800000000) > 0
                           ELSE :now - :slot_at > :missed_after OR count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) > 0
                       END
@@ -204,8 +213,10 @@ FROM (
 ORDER BY h.id;
 
 -- name: count_down
--- For schedules that fired or were asked to skip; most have nothing to count.
-UPDATE schedules SET fires_left = CASE WHEN skips > 0 THEN fires_left ELSE fires_left - 1 END, skips = max(skips - 1, 0)
+-- For schedules that fired or were asked to skip; most have nothing to count. A request is for slots, not for rows.
+UPDATE schedules
+SET fires_left = CASE WHEN skips > (SELECT count(*) FROM json_each(:combined) WHERE value > active_from) THEN fires_left ELSE fires_left - 1 END,
+    skips = max(skips - 1 - (SELECT count(*) FROM json_each(:combined) WHERE value > active_from), 0)
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (skips > 0 OR fires_left IS NOT NULL);
 
 -- name: forward_fire
@@ -217,7 +228,8 @@ DELETE FROM fires WHERE spec_id = :spec_id AND slot_at = :slot_at;
 -- name: overdue_specs
 -- Those with a slot that is due, and their open fires.
 SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, 0 AS tripped, p.next_at <= :now AS due,
-       f.slot_at, f.since, f.skip, f.note, f.last_id, 9223372036854775807 AS until_id
+       coalesce((SELECT max(s.skips) FROM schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
+       f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, 9223372036854775807 AS until_id
 FROM specs p LEFT JOIN fires f ON f.spec_id = p.id
 WHERE p.id IN (SELECT value FROM json_each(:ids)) AND (p.next_at <= :now OR f.slot_at IS NOT NULL);
 
