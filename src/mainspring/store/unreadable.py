@@ -81,7 +81,7 @@ TABLES: Mapping[str, Table] = {
     "lost_members": Table(key=("id",), moments=("lost_at",), words={"role": tuple(Role)}),
     "jobs": Table(
         key=("id",),
-        moments=("run_at", "enqueued_at", "claimed_at", "slot_at", "due_at", "expires_at"),
+        moments=("run_at", "enqueued_at", "claimed_at", "slot_at", "due_at", "expires_at", "previous_at"),
         numbers=_COUNTS,
         named=("queue", "task"),
         failures="errors",
@@ -93,8 +93,12 @@ TABLES: Mapping[str, Table] = {
         named=("queue", "task"),
         failures="errors",
     ),
-    "specs": Table(key=("id",), moments=("next_at", "following_at"), lengths=("catch_up",)),
-    "fires": Table(key=("spec_id", "slot_at"), moments=("slot_at", "since")),
+    "specs": Table(key=("id",), moments=("next_at", "following_at", "last_at"), lengths=("catch_up",)),
+    "fires": Table(
+        key=("spec_id", "slot_at"),
+        moments=("slot_at", "since", "previous_at"),
+        lists={"combined": "numbers"},
+    ),
     "schedules": Table(
         key=("id",),
         moments=("active_from", "paused_at", "last_paused_at", "last_resumed_at"),
@@ -265,21 +269,35 @@ def _going_on(method: Method) -> Method:
     return call
 
 
+class _Looks:
+    """The looks of one store: one at a time, and after one that found nothing a pause."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.count = 0
+        self.again_at = 0.0
+
+
 async def looked(store: Any, error: Exception) -> bool:
     """After an error: whether rows in the way were looked for, and what was found was set aside and told."""
     if isinstance(error, StoreUnavailable | AnswerLost | SchemaMismatch | StoreFull):
         return False
     if isinstance(error, MainspringError) and type(error) not in (StoreError, Unreadable):
         return False
-    now = asyncio.get_running_loop().time()
-    if now < getattr(store, "_look_again_at", 0.0):
-        return False
-    try:
-        found: list[UnreadableRow] = await store.set_aside()
-    except StoreError:
-        return False  # the first error is the one to tell
-    if not found:
-        store._look_again_at = now + LOOK_AGAIN
+    looks: _Looks = vars(store).setdefault("_looks_for_unreadable", _Looks())
+    before, loop = looks.count, asyncio.get_running_loop()
+    async with looks.turn:
+        if looks.count > before:
+            return True  # another call has looked since this one failed
+        if loop.time() < looks.again_at:
+            return False
+        try:
+            found: list[UnreadableRow] = await store.set_aside()
+        except StoreError:
+            return False  # the first error is the one to tell
+        looks.count += 1
+        if not found:
+            looks.again_at = loop.time() + LOOK_AGAIN  # counted from now: a look may take minutes
     for row in found:
         _log.warning(
             "row %s of %s cannot be read (%s): it was moved, whole, into unreadable_rows, and is left out",

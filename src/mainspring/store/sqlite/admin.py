@@ -46,30 +46,9 @@ class SQLiteAdmin:
 
     async def set_aside(self) -> list[UnreadableRow]:
         await self.verify()
-
-        def work(session: Session) -> list[UnreadableRow]:
-            connection, now = session.connection, session.now(None)
-            connection.create_function("is_text", 1, _is_text, deterministic=True)
-            connection.create_function("holds", 2, holds, deterministic=True)
-            found: list[UnreadableRow] = []
-            for name, table in TABLES.items():
-                columns = {
-                    row["name"]: row["type"] for row in connection.execute(f"PRAGMA table_info({name})")
-                }
-                which, key = _unreadable(table, columns), " || ' ' || ".join(map(_shown, table.key))
-                content = ", ".join(f"'{column}', {_shown(column)}" for column in columns)
-                rows = connection.execute(
-                    "INSERT INTO unreadable_rows (kind, ref, content, at) "
-                    f"SELECT ?, {key}, json_object({content}), ? "
-                    f"FROM {name} WHERE {which} RETURNING kind, ref, at",
-                    (name, now),
-                ).fetchall()
-                if rows:
-                    connection.execute(f"DELETE FROM {name} WHERE {which}")
-                found += [aside(row) for row in rows]
-            return found
-
-        return await self._database.write(work)
+        # Found first, without the write lock: history may be ten million rows long.
+        found = await self._database.search(_search)
+        return await self._database.write(lambda session: _set_aside(session, found)) if found else []
 
     async def identity(self) -> str:
         return await self._database.read(identity)
@@ -123,6 +102,56 @@ def _wal_reset_bug() -> str:
     if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
         return "not affected"
     return "affected, avoided by checkpointing only under the write lock"
+
+
+_Found = dict[str, list[tuple[int, ...]]]
+"""By table, the keys of rows that cannot be read. An empty key is for any of its rows: where keys are texts,
+those may be what cannot be read, and the table is small."""
+
+
+def _search(session: Session) -> _Found:
+    connection, found = _with_functions(session), {}
+    for name, table in TABLES.items():
+        columns = _columns(connection, name)
+        which = _unreadable(table, columns)
+        if all(columns[each] == "INTEGER" for each in table.key):
+            keys = connection.execute(f"SELECT {', '.join(table.key)} FROM {name} WHERE {which}").fetchall()
+        else:
+            keys = connection.execute(f"SELECT 1 FROM {name} WHERE {which} LIMIT 1").fetchall()
+            keys = [()] if keys else []
+        if keys:
+            found[name] = [tuple(key) for key in keys]
+    return found
+
+
+def _set_aside(session: Session, found: _Found) -> list[UnreadableRow]:
+    """Move those that still cannot be read."""
+    connection, now, moved = _with_functions(session), session.now(None), list[UnreadableRow]()
+    for name, keys in found.items():
+        table, columns = TABLES[name], _columns(connection, name)
+        which, ref = _unreadable(table, columns), " || ' ' || ".join(map(_shown, table.key))
+        content = ", ".join(f"'{column}', {_shown(column)}" for column in columns)
+        for key in keys:
+            here = " AND ".join([*(f"{each} = ?" for each in table.key[: len(key)]), f"({which})"])
+            rows = connection.execute(
+                "INSERT INTO unreadable_rows (kind, ref, content, at) "
+                f"SELECT ?, {ref}, json_object({content}), ? FROM {name} WHERE {here} RETURNING kind, ref, at",
+                (name, now, *key),
+            ).fetchall()
+            if rows:
+                connection.execute(f"DELETE FROM {name} WHERE {here}", key)
+            moved += [aside(row) for row in rows]
+    return moved
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> dict[str, str]:
+    return {row["name"]: row["type"] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def _with_functions(session: Session) -> sqlite3.Connection:
+    session.connection.create_function("is_text", 1, _is_text, deterministic=True)
+    session.connection.create_function("holds", 2, holds, deterministic=True)
+    return session.connection
 
 
 def _is_text(value: bytes) -> bool:

@@ -60,6 +60,17 @@ class Database:
         """One snapshot, which has every write that was answered before this call."""
         return await self._reader.run(work, durable=False)
 
+    async def search(self, work: Callable[[Session], T]) -> T:
+        """A read that may take long: of a file on a connection of its own, so that other calls do not wait."""
+        if self.path == MEMORY:
+            return await self.read(work)
+        path = self.path
+        thread = ConnectionThread("mainspring-sqlite-search", lambda: open_reader(path), begin="BEGIN")
+        try:
+            return await thread.run(work, durable=False)
+        finally:
+            await thread.close()
+
     async def is_down(self) -> bool:
         """Whether somebody else keeps the file locked, or its disk fails."""
         return self.path != MEMORY and await asyncio.to_thread(is_out, self.path)
