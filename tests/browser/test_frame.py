@@ -110,7 +110,7 @@ def test_it_can_be_mounted_anywhere(browser: Any, tmp_path: Any) -> None:
                 "[href], [src], form", "all => all.map(e => e.href || e.src || e.action)"
             )
             assert all(each.startswith(server.base) for each in links)
-            # Not `wait_for_function`: it evaluates text in the page, which our content security policy refuses.
+            # Not `wait_for_function`: it evaluates text, which our content security policy refuses.
             tab.page.wait_for_load_state("load")
             assert tab.page.evaluate("window.htmx !== undefined")
             tab.must_be_calm()

@@ -200,7 +200,10 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
 ) -> None:
     """The change decides what was due until then, and a fire of later slots waits for its lock: the job of
     the change is in the way of another, although it is younger than the snapshot of the fire."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
 
     async def story() -> None:
         async with _stores(postgres_url, 2) as (one, two):

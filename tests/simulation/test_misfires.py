@@ -157,7 +157,7 @@ class Weeks:
 
 
 def may(schedule: Schedule, row: Slot, state: JobState | None, *, own: bool, waiting: bool) -> bool:
-    """Whether this is what the policies of the schedule ask for, where the job of another slot was `waiting`."""
+    """Whether the schedule's policies ask for this, where the job of another slot was `waiting`."""
     late, each = row.decided_at - row.slot_at, schedule.misfire is Misfire.ALL
     missed, latest = late > LATE, schedule.misfire is Misfire.LATEST
     match row.reason:

@@ -63,7 +63,12 @@ def moments(soil: Soil) -> list[Plant]:
     lease = {**LEASE, "expires_at": moment, "acquired_at": moment}
     for bad in MOMENTS["postgres" if soil.postgres else "sqlite"]:
         for table, key, base, columns in (
-            ("jobs", "id", {}, ("run_at", "enqueued_at", "claimed_at", "slot_at", "expires_at", "previous_at")),
+            (
+                "jobs",
+                "id",
+                {},
+                ("run_at", "enqueued_at", "claimed_at", "slot_at", "expires_at", "previous_at"),
+            ),
             ("dead_jobs", "id", {}, ("died_at", "enqueued_at")),
             ("members", "id", {}, ("started_at", "lease_until")),
             ("runs", "job_id", {}, ("finished_at", "enqueued_at", "started_at")),

@@ -135,7 +135,8 @@ def _set_aside(session: Session, found: _Found) -> list[UnreadableRow]:
             here = " AND ".join([*(f"{each} = ?" for each in table.key[: len(key)]), f"({which})"])
             rows = connection.execute(
                 "INSERT INTO unreadable_rows (kind, ref, content, at) "
-                f"SELECT ?, {ref}, json_object({content}), ? FROM {name} WHERE {here} RETURNING kind, ref, at",
+                f"SELECT ?, {ref}, json_object({content}), ? FROM {name} "
+                f"WHERE {here} RETURNING kind, ref, at",
                 (name, now, *key),
             ).fetchall()
             if rows:

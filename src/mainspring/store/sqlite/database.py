@@ -61,7 +61,7 @@ class Database:
         return await self._reader.run(work, durable=False)
 
     async def search(self, work: Callable[[Session], T]) -> T:
-        """A read that may take long: of a file on a connection of its own, so that other calls do not wait."""
+        """A read that may take long: of a file, on a connection of its own, so that no other call waits."""
         if self.path == MEMORY:
             return await self.read(work)
         path = self.path
