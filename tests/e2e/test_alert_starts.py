@@ -45,7 +45,7 @@ def site(tmp_path: Path, run: Callable[[Any], Any]) -> Iterator[Site]:
 
 
 def _alerts(site: Site) -> list[Alert]:
-    found: list[Alert] = site.ask(site.store.alerts(AlertFilter(limit=100)))
+    found: list[Alert] = site.ask(site.store.alerts.find(AlertFilter(limit=100)))
     return found
 
 
@@ -98,7 +98,7 @@ def _watched(site: Site) -> None:
 
     def renewed_at() -> Any:
         found = [
-            each for each in site.ask(site.store.leases(at=None)) if each.name == "__alerts" and each.held
+            each for each in site.ask(site.store.leases.all(at=None)) if each.name == "__alerts" and each.held
         ]
         return found[0].expires_at if found else None
 

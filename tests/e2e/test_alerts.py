@@ -135,7 +135,7 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
     until(lambda: len(receiver.pings) > heard, "pings again")
 
     _came_once(receiver, [*wrong, *gone])
-    listed = site.ask(site.store.alerts(AlertFilter(limit=1000)))
+    listed = site.ask(site.store.alerts.find(AlertFilter(limit=1000)))
     assert {f"{each.rule}:{each.subject}" for each in listed} >= {*wrong, *gone}
 
     # Locked between sending and saying so, the store would be told of the same again.
@@ -160,8 +160,8 @@ def _comes(receiver: Receiver, kind: str, keys: Sequence[str], began: float) -> 
 
 
 def _all_is_said(site: Site) -> bool:
-    alerts = site.ask(site.store.alerts(AlertFilter(limit=1000)))
-    notes = [note for alert in alerts for note in site.ask(site.store.alert_notes(alert.id))]
+    alerts = site.ask(site.store.alerts.find(AlertFilter(limit=1000)))
+    notes = [note for alert in alerts for note in site.ask(site.store.alerts.notes(alert.id))]
     return all(note.state is NoteState.SENT for note in notes)
 
 

@@ -47,7 +47,7 @@ class Election:
             return [token for (token,) in connection.execute("SELECT token FROM writes ORDER BY number")]
 
     def lease(self) -> LeaseInfo:
-        [info] = self.site.ask(self.site.store.leases(at=None))
+        [info] = self.site.ask(self.site.store.leases.all(at=None))
         assert isinstance(info, LeaseInfo)
         return info
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -25,6 +24,7 @@ from mainspring.model.fleet import Member, Role
 from mainspring.model.history import DeadFilter, DeadJob, Run
 from mainspring.model.job import Job, NewJob
 from mainspring.serve import CHILD
+from mainspring.store.around import around
 from mainspring.telemetry import Event, Telemetry
 from mainspring.testing.clock import ManualClock
 
@@ -71,7 +71,7 @@ class Faulty:
     """A real store whose calls fail on order: before anything happened, or after it did."""
 
     def __init__(self, store: Any) -> None:
-        self._store = store
+        self._store = around(store, self._call)
         self._faults: dict[str, list[Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]]] = {}
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
@@ -106,18 +106,14 @@ class Faulty:
         self._faults.clear()
 
     def __getattr__(self, name: str) -> Any:
-        real = getattr(self._store, name)
-        if not inspect.iscoroutinefunction(real):
-            return real
+        return getattr(self._store, name)
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append((name, args, kwargs))
-            faults = self._faults.get(name)
-            if faults:
-                return await faults.pop(0)(lambda: real(*args, **kwargs))
-            return await real(*args, **kwargs)
-
-        return call
+    async def _call(self, name: str, method: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        self.calls.append((name, args, named))
+        faults = self._faults.get(name)
+        if faults:
+            return await faults.pop(0)(lambda: method(*args, **named))
+        return await method(*args, **named)
 
 
 class Floor:

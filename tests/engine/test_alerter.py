@@ -24,6 +24,7 @@ from mainspring.model.job import NewJob
 from mainspring.model.message import Message
 from mainspring.model.settlement import Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
+from mainspring.store.around import around
 from mainspring.store.opener import open_store
 from mainspring.targets.notify import LogNotifier, Notifier
 from mainspring.telemetry import AlertTold, AlertUndelivered, PingFailed, Telemetry
@@ -61,17 +62,16 @@ class Distant:
     """A store that may not answer."""
 
     def __init__(self, store: Any) -> None:
-        self._store = store
+        self._store = around(store, self._call)
         self.gone = True
 
     def __getattr__(self, name: str) -> Any:
-        if not self.gone:
-            return getattr(self._store, name)
+        return getattr(self._store, name)
 
-        async def call(*_: Any, **__: Any) -> None:
+    async def _call(self, name: str, method: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if self.gone:
             raise StoreUnavailable("nobody there")
-
-        return call
+        return await method(*args, **named)
 
 
 class Yard:
@@ -181,7 +181,7 @@ def test_a_target_that_never_answers_is_given_up(yard: Yard) -> None:
     yard.ticks(alerter, times=20)
 
     assert [each.again_in for each in yard.events] == [10 * SECOND, 20 * SECOND, None]
-    [note] = yard.run(yard.desk.store.undelivered_notes(limit=10))
+    [note] = yard.run(yard.desk.store.alerts.undelivered_notes(limit=10))
     assert (note.state, note.problem, note.tries) == (NoteState.FAILED, "down", 3)
 
 
@@ -230,8 +230,8 @@ def test_it_is_said_again_only_where_somebody_asks_for_it(yard: Yard) -> None:
     yard.ticks(alerter, times=6, every=5 * MINUTE)
     assert [kind for kind, _ in yard.hook.told()] == ["opened", "repeated", "repeated"]
 
-    [alert] = yard.run(yard.desk.store.standing_alerts())
-    yard.run(yard.desk.store.ack_alert(alert.id, author="ann", at=yard.clock.stamp()))
+    [alert] = yard.run(yard.desk.store.alerts.standing())
+    yard.run(yard.desk.store.alerts.acknowledge(alert.id, author="ann", at=yard.clock.stamp()))
     yard.ticks(alerter, times=6, every=5 * MINUTE)
     assert len(yard.hook.got) == 3
 
@@ -329,7 +329,7 @@ def test_a_target_that_is_no_longer_set_is_told_nothing(yard: Yard) -> None:
     yard.clock.advance(MINUTE)
     yard.ticks(yard.alerter(CONFIG, Hook("other")), times=2)
 
-    [note] = yard.run(yard.desk.store.undelivered_notes(limit=10))
+    [note] = yard.run(yard.desk.store.alerts.undelivered_notes(limit=10))
     assert (note.state, note.problem) == (NoteState.FAILED, "it is no longer set")
 
 
@@ -469,7 +469,7 @@ def test_a_total_outage_is_told_when_it_is_over_once_with_its_length(yard: Yard)
         "nothing ran from 2030-01-01 00:01:35 UTC to 2030-01-01 03:01:40"
     )
     assert "(3h5s)" in message.parts[0].sentence
-    assert yard.run(yard.desk.store.standing_alerts()) == [], "it is over, and nobody is told that it ends"
+    assert yard.run(yard.desk.store.alerts.standing()) == [], "it is over, and nobody is told that it ends"
 
 
 def test_a_task_that_fails_and_is_tried_again_is_told_of_long_before_its_job_dies(yard: Yard) -> None:

@@ -41,7 +41,7 @@ class Bench:
 
     def candidate(self, wait=NOW):
         return Candidate(
-            self._store,
+            self._store.leases,
             "crm",
             ttl=LEASE,
             wait=wait,
@@ -54,7 +54,7 @@ class Bench:
         return await self.candidate().ask()
 
     async def info(self):
-        [info] = await self._store.leases(at=self.clock.stamp())
+        [info] = await self._store.leases.all(at=self.clock.stamp())
         return info
 
     def leasing(self, ttl="1s", wait=None, name="crm"):
@@ -94,7 +94,7 @@ def test_each_holder_is_another_with_a_higher_token(bench, run):
         return first.holding.token, second.holding.token
 
     assert run(scenario()) == (1, 2)
-    ids = [kwargs["holder_id"] for name, _, kwargs in bench.faults.calls if name == "acquire"]
+    ids = [kwargs["holder_id"] for name, _, kwargs in bench.faults.calls if name == "leases.acquire"]
     assert len(set(ids)) == 2
 
 
@@ -128,7 +128,7 @@ def test_who_waits_for_ever_has_it_when_it_ends(bench, other, run, clock):
 
 
 def test_a_store_that_never_answered_is_the_callers_to_know(bench, run):
-    bench.faults.before("acquire")
+    bench.faults.before("leases.acquire")
 
     with pytest.raises(StoreUnavailable):
         run(bench.candidate(wait=None).ask())
@@ -138,14 +138,14 @@ def test_trouble_while_waiting_is_waited_out_and_told(bench, other, run):
     run(bench.granted())
     candidate = other.candidate(wait=None)
     run(candidate.ask())
-    other.faults.before("acquire")
+    other.faults.before("leases.acquire")
 
     assert isinstance(run(candidate.ask()), timedelta)
     assert other.heard.of(StoreTrouble)
 
 
 def test_a_grant_whose_answer_was_lost_is_ours_when_we_ask_again(bench, run):
-    bench.faults.after("acquire")
+    bench.faults.after("leases.acquire")
     candidate = bench.candidate(wait=10 * SECOND)
 
     assert isinstance(run(candidate.ask()), timedelta)
@@ -160,7 +160,7 @@ def test_a_grant_to_one_who_was_cancelled_meanwhile_is_given_back(bench, run):
         await go_on.wait()
 
     async def scenario():
-        bench.faults.during("acquire", hold_back)
+        bench.faults.during("leases.acquire", hold_back)
         asking = asyncio.create_task(bench.granted())
         await asked.wait()
         asking.cancel()
@@ -205,14 +205,14 @@ def test_what_was_lost_is_not_renewed_any_more(bench, run, clock):
     clock.advance(LATE)
     run(keeper.tick())
 
-    assert "renew" not in [name for name, _, _ in bench.faults.calls]
+    assert "leases.renew" not in [name for name, _, _ in bench.faults.calls]
     assert keeper.holding.lost
 
 
 def test_a_renewal_that_fails_is_tried_again_soon_and_is_no_loss_yet(bench, run, clock):
     keeper = run(bench.granted())
     clock.advance(5 * SECOND)
-    bench.faults.before("renew")
+    bench.faults.before("leases.renew")
 
     assert run(keeper.tick()) <= LEASE / 12
     assert not keeper.holding.lost
@@ -223,7 +223,7 @@ def test_a_renewal_that_fails_is_tried_again_soon_and_is_no_loss_yet(bench, run,
 
 def test_errors_until_the_lease_could_have_ended_are_a_loss(bench, run, clock):
     keeper = run(bench.granted())
-    bench.faults.before("renew", times=100)
+    bench.faults.before("leases.renew", times=100)
     passes = 0
     while not keeper.holding.lost:
         clock.advance(max(run(keeper.tick()), SECOND / 10))
@@ -240,7 +240,7 @@ def test_a_renewal_counts_from_when_it_was_sent(bench, run, clock):
     async def slow():
         clock.advance(4 * SECOND)
 
-    bench.faults.during("renew", slow)
+    bench.faults.during("leases.renew", slow)
     run(keeper.tick())
 
     assert keeper.holding.left == LATE - 4 * SECOND
@@ -252,7 +252,7 @@ def test_an_answer_that_comes_too_late_does_not_bring_the_lease_back(bench, run,
     async def slow():
         clock.advance(LATE)
 
-    bench.faults.during("renew", slow)
+    bench.faults.during("leases.renew", slow)
     run(keeper.tick())
 
     assert keeper.holding.lost
@@ -260,7 +260,7 @@ def test_an_answer_that_comes_too_late_does_not_bring_the_lease_back(bench, run,
 
 def test_a_takeover_is_a_loss_at_once(bench, run, clock):
     keeper = run(bench.granted())
-    run(bench.faults.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
+    run(bench.faults.leases.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
     run(keeper.tick())
 
     assert keeper.holding.lost
@@ -269,8 +269,8 @@ def test_a_takeover_is_a_loss_at_once(bench, run, clock):
 
 def test_a_lost_lease_names_its_new_holder(bench, other, run, clock):
     keeper = run(bench.granted())
-    run(bench.faults.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
-    run(bench.faults.acquire("crm", holder_id=9, holder="box-2:77", ttl=SECOND, at=clock.stamp()))
+    run(bench.faults.leases.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
+    run(bench.faults.leases.acquire("crm", holder_id=9, holder="box-2:77", ttl=SECOND, at=clock.stamp()))
     run(keeper.tick())
 
     assert "lost, box-2:77 has it now, since " in str(keeper.holding.loss())
@@ -278,8 +278,8 @@ def test_a_lost_lease_names_its_new_holder(bench, other, run, clock):
 
 def test_a_lease_whose_new_holder_cannot_be_asked_for_is_lost_all_the_same(bench, run, clock):
     keeper = run(bench.granted())
-    run(bench.faults.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
-    bench.faults.before("leases")
+    run(bench.faults.leases.release("crm", holder_id=keeper._lease.holder_id, token=1, at=clock.stamp()))
+    bench.faults.before("leases.all")
     run(keeper.tick())
 
     assert "another holder" in str(keeper.holding.loss())
@@ -287,7 +287,7 @@ def test_a_lease_whose_new_holder_cannot_be_asked_for_is_lost_all_the_same(bench
 
 def test_a_release_that_fails_hurts_nobody(bench, run):
     keeper = run(bench.granted())
-    bench.faults.before("release")
+    bench.faults.before("leases.release")
 
     run(keeper.close())
 
@@ -349,7 +349,7 @@ def test_the_body_is_cancelled_when_another_holder_has_the_lease(live, run):
 
 def test_the_body_is_cancelled_before_a_lease_that_cannot_be_renewed_ends(live, run):
     async def scenario():
-        live.faults.before("renew", times=1000)
+        live.faults.before("leases.renew", times=1000)
         with pytest.raises(LeaseLost) as caught:
             async with live.leasing():
                 try:
@@ -367,7 +367,7 @@ def test_the_body_is_cancelled_in_time_when_the_store_does_not_answer(live, run)
         await asyncio.Event().wait()
 
     async def scenario():
-        live.faults.during("renew", never)
+        live.faults.during("leases.renew", never)
         with pytest.raises(LeaseLost):
             async with live.leasing():
                 await asyncio.sleep(60)
@@ -377,7 +377,7 @@ def test_the_body_is_cancelled_in_time_when_the_store_does_not_answer(live, run)
 
 def test_a_defect_while_renewing_is_a_loss(live, run):
     async def scenario():
-        live.faults.before("renew", RuntimeError("a defect"))
+        live.faults.before("leases.renew", RuntimeError("a defect"))
         with pytest.raises(LeaseLost) as caught:
             async with live.leasing():
                 await asyncio.sleep(60)
@@ -463,18 +463,20 @@ def test_holders_times_by_the_stores_clock_never_overlap(database_url, run):
 
     async def hold(app, turn):
         store = await app.store()
-        asked = await store.acquire(
+        asked = await store.leases.acquire(
             "crm", holder_id=SystemEntropy().worker_id(), holder="h", ttl=BRIEF, at=None
         )
         if not isinstance(asked, Lease):
             return
         end = asked.expires_at
-        if turn % 3 and await store.renew(
+        if turn % 3 and await store.leases.renew(
             "crm", holder_id=asked.holder_id, token=asked.token, ttl=BRIEF, at=None
         ):
-            [info] = await store.leases(at=None)
+            [info] = await store.leases.all(at=None)
             end = info.expires_at
-        if turn % 3 < 2 and await store.release("crm", holder_id=asked.holder_id, token=asked.token, at=None):
+        if turn % 3 < 2 and await store.leases.release(
+            "crm", holder_id=asked.holder_id, token=asked.token, at=None
+        ):
             end = None  # no later than the next one's beginning, or the next would not have been let in
         spells.append((asked.token, asked.acquired_at, end))
 
@@ -518,7 +520,7 @@ def test_a_blocking_body_is_told_of_its_loss_at_the_end(database_url):
     async def take():
         store = await app.store()
         # As if the database's clock had jumped ahead.
-        await store.acquire(
+        await store.leases.acquire(
             "crm", holder_id=99, holder="thief", ttl=SECOND, at=SystemClock().now() + 5 * SECOND
         )
 
@@ -553,6 +555,6 @@ def test_wrong_arguments_are_refused_before_anything_is_opened(name, options):
 
 async def take_away(side):
     """Somebody else takes the lease, as after an end that this side did not notice."""
-    [held] = [kwargs for name, _, kwargs in side.faults.calls if name == "acquire"]
-    await side.faults.release("crm", holder_id=held["holder_id"], token=1, at=None)
-    await side.faults.acquire("crm", holder_id=99, holder="thief", ttl=LEASE, at=None)
+    [held] = [kwargs for name, _, kwargs in side.faults.calls if name == "leases.acquire"]
+    await side.faults.leases.release("crm", holder_id=held["holder_id"], token=1, at=None)
+    await side.faults.leases.acquire("crm", holder_id=99, holder="thief", ttl=LEASE, at=None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from mainspring.clock import Clock
 from mainspring.engine.scheduler import Scheduler
+from mainspring.store.around import around
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.misfire import BREAKER
@@ -43,7 +44,7 @@ class Wire:
     has heard of it, or after it has done it; or the host freezes there, and the call goes out late."""
 
     def __init__(self, store: Any, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self._store, self._clock = around(store, self._call), clock
         self._left, self._way = -1, ""
         self._thaw = asyncio.Event()
         self.stands = asyncio.Event()
@@ -57,25 +58,23 @@ class Wire:
         self._thaw.set()
 
     def __getattr__(self, name: str) -> Any:
-        real = getattr(self._store, name)
+        return getattr(self._store, name)
 
-        async def call(*args: Any, **given: Any) -> Any:
-            self._left -= 1
-            way = self._way if self._left == 0 else ""
-            if way == "before":
-                raise Died(f"before {name}")
-            if way == "freeze":
-                self.stands.set()
-                await self._thaw.wait()
-                self.stands.clear()
-                if "at" in given:  # the database reads its clock when the call arrives, not when it was meant
-                    given["at"] = self._clock.stamp()
-            answer = await real(*args, **given)
-            if way == "after":
-                raise Died(f"after {name}")
-            return answer
-
-        return call
+    async def _call(self, name: str, method: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        self._left -= 1
+        way = self._way if self._left == 0 else ""
+        if way == "before":
+            raise Died(f"before {name}")
+        if way == "freeze":
+            self.stands.set()
+            await self._thaw.wait()
+            self.stands.clear()
+            if "at" in named:  # the database reads its clock when the call arrives, not when it was meant
+                named["at"] = self._clock.stamp()
+        answer = await method(*args, **named)
+        if way == "after":
+            raise Died(f"after {name}")
+        return answer
 
 
 class Host:

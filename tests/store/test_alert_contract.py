@@ -39,10 +39,10 @@ class Book:
         return self.change(AlertChange(alert_id=alert.id, move=move, notes=notes, **fields))
 
     def change(self, *changes):
-        return self.run("change_alerts", changes)
+        return self.run("change", changes)
 
     def standing(self):
-        return self.desk.run(self.desk.store.standing_alerts())
+        return self.desk.run(self.desk.store.alerts.standing())
 
     def due(self):
         return self.run("due_notes", limit=100)
@@ -54,13 +54,15 @@ class Book:
         return self.run("end_notes", NoteEnd(note_ids=tuple(n.id for n in notes), batch=batch, **fields))
 
     def notes(self, alert):
-        return self.desk.run(self.desk.store.alert_notes(alert.id))
+        return self.desk.run(self.desk.store.alerts.notes(alert.id))
 
     def all(self, **which):
-        return [each.subject for each in self.desk.run(self.desk.store.alerts(AlertFilter(**which)))]
+        return [each.subject for each in self.desk.run(self.desk.store.alerts.find(AlertFilter(**which)))]
 
     def run(self, method, *args, **kwargs):
-        return self.desk.run(getattr(self.desk.store, method)(*args, **kwargs, at=self.desk.clock.stamp()))
+        return self.desk.run(
+            getattr(self.desk.store.alerts, method)(*args, **kwargs, at=self.desk.clock.stamp())
+        )
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def test_it_closes_after_it_was_not_seen_and_may_then_open_anew(desk, book):
     assert book.move(alert, AlertMove.CLOSED, book.note(NoteKind.RECOVERED)) == 1
     assert book.move(alert, AlertMove.CLOSED, book.note(NoteKind.RECOVERED)) == 0
     assert (book.standing(), [each.kind for each in book.due()]) == ([], ["recovered"])
-    assert desk.run(desk.store.alert(alert.id)).closed_at == desk.now
+    assert desk.run(desk.store.alerts.get(alert.id)).closed_at == desk.now
     assert book.open().id > alert.id
     assert (book.all(open=True), book.all(open=False), book.all(rule=Rule.MISSED)) == (["t"], ["t"], [])
 
@@ -160,7 +162,7 @@ def test_a_note_that_failed_is_tried_again_and_given_up(desk, book):
     book.begin(note)
     assert book.end(note, problem="no", again_in=10 * SECOND) == 1
     assert book.due() == []
-    [waiting] = desk.run(desk.store.undelivered_notes(limit=5))
+    [waiting] = desk.run(desk.store.alerts.undelivered_notes(limit=5))
     assert (waiting.state, waiting.problem, waiting.batch) == (NoteState.WAITING, "no", "b")
 
     desk.advance(10 * SECOND)
@@ -174,9 +176,9 @@ def test_a_note_that_failed_is_tried_again_and_given_up(desk, book):
 def test_somebody_knows_of_an_open_alert_once(desk, book):
     alert = book.open()
 
-    assert book.run("ack_alert", alert.id, author="ann") is True
-    assert book.run("ack_alert", alert.id, author="bob") is False
-    assert book.run("ack_alert", 10**9, author="ann") is False
+    assert book.run("acknowledge", alert.id, author="ann") is True
+    assert book.run("acknowledge", alert.id, author="bob") is False
+    assert book.run("acknowledge", 10**9, author="ann") is False
     [acked] = book.standing()
     assert (acked.acked_by, acked.acked_at) == ("ann", desk.now)
 
@@ -186,8 +188,8 @@ def test_pages_go_back_from_the_newest(desk, book):
 
     assert book.all() == ["b", "a"]
     assert (book.all(limit=1), book.all(before=second.id), book.all(subject="a")) == (["b"], ["a"], ["a"])
-    assert desk.run(desk.store.alert(first.id)) == first
-    assert desk.run(desk.store.alert(10**9)) is None
+    assert desk.run(desk.store.alerts.get(first.id)) == first
+    assert desk.run(desk.store.alerts.get(10**9)) is None
 
 
 def test_what_was_closed_long_ago_is_dropped_with_its_notes(desk, book):
@@ -198,12 +200,12 @@ def test_what_was_closed_long_ago_is_dropped_with_its_notes(desk, book):
     desk.join(1)
     desk.lose(1)
     desk.advance(DAY)
-    assert book.run("prune_alerts", keep=DAY + MINUTE) == 0
+    assert book.run("prune", keep=DAY + MINUTE) == 0
 
     desk.advance(HOUR)
-    assert book.run("prune_alerts", keep=DAY) == 1
+    assert book.run("prune", keep=DAY) == 1
     assert (book.notes(alert), book.standing()) == ([], [standing])
-    assert desk.run(desk.store.alert(alert.id)) is None
+    assert desk.run(desk.store.alerts.get(alert.id)) is None
     assert book.due() == []
 
 
@@ -214,7 +216,7 @@ def test_two_who_keep_alerts_at_once_write_each_move_once(desk, book, run):
 
     async def both():
         at = desk.clock.stamp()
-        return await asyncio.gather(*(desk.store.change_alerts([closing], at=at) for _ in range(2)))
+        return await asyncio.gather(*(desk.store.alerts.change([closing], at=at) for _ in range(2)))
 
     assert sorted(run(both())) == [0, 1]
     assert len(book.due()) == 1

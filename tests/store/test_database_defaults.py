@@ -103,7 +103,7 @@ def test_what_waits_for_another_does_not_fail(store: Any, run: Any) -> None:
         await store.insert(
             [NewJob(task=f"task-{number % 3}", payload=b"{}", queue=f"q-{number % 2}")], at=None
         )
-        await store.acquire("one", holder_id=number + 1, holder="x", ttl=TTL, at=None)
+        await store.leases.acquire("one", holder_id=number + 1, holder="x", ttl=TTL, at=None)
 
     async def at_once() -> list[object]:
         return list(await asyncio.gather(*(put(number) for number in range(40)), return_exceptions=True))

@@ -28,10 +28,12 @@ class Counter:
         return self._run("release", lease.name, **(named(lease) | fields))
 
     def all(self):
-        return self._run("leases")
+        return self._run("all")
 
     def _run(self, method, *args, **kwargs):
-        return self.desk.run(getattr(self.desk.store, method)(*args, **kwargs, at=self.desk.clock.stamp()))
+        return self.desk.run(
+            getattr(self.desk.store.leases, method)(*args, **kwargs, at=self.desk.clock.stamp())
+        )
 
 
 def named(lease):
@@ -207,7 +209,7 @@ def test_a_renewal_that_comes_after_the_release_does_not_bring_it_back(counter, 
     desk.advance(SECOND)
     counter.release(lease)
 
-    late = desk.store.renew("crm", **named(lease), ttl=LEASE, at=began)
+    late = desk.store.leases.renew("crm", **named(lease), ttl=LEASE, at=began)
 
     assert not desk.run(late)
     assert not counter.all()[0].held
@@ -263,14 +265,14 @@ def test_of_many_who_ask_at_once_one_is_granted(database_url, run, clock):
             tokens = []
             for turn in range(10):
                 asked = [
-                    store.acquire("crm", holder_id=1 + turn * 10 + n, holder="h", ttl=LEASE, at=None)
+                    store.leases.acquire("crm", holder_id=1 + turn * 10 + n, holder="h", ttl=LEASE, at=None)
                     for n, store in enumerate(stores)
                 ]
                 answers = await asyncio.gather(*asked)
                 [lease] = [each for each in answers if isinstance(each, Lease)]
                 assert all(each.remaining > 0 * SECOND for each in answers if isinstance(each, Held))
                 tokens.append(lease.token)
-                await stores[0].release("crm", **named(lease), at=None)
+                await stores[0].leases.release("crm", **named(lease), at=None)
             return tokens
         finally:
             await asyncio.gather(*(store.close() for store in stores))

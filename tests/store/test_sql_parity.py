@@ -1,174 +1,81 @@
-"""Both dialects must name the same statements, file by file, but for the few below and their reasons."""
+"""What the dialects say in their own words, and that each statement is needed."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 
 import pytest
 
-from mainspring.store.sqlfile import load, numbered
+from mainspring.store import statements
+from mainspring.store.statements import load, numbered
 from tests.support.schema import STORES
 
-#: Statements that only PostgreSQL needs, by file.
-ONLY_POSTGRES = {
-    "names.sql": {
-        # Queues and tasks are numbers there; SQLite keeps their names in the row.
-        "add_queues",
-        "queues",
-        "add_tasks",
-        "tasks",
-        "all_names",
-        # In SQLite's jobs.sql, for it has no names.sql.
-        "add_lanes",
-    },
-    "jobs.sql": {
-        # A lost answer is resolved by asking; a call into SQLite has no answer to lose.
-        "known_ids",
-        "key_holders",
-        # One is inserted without arrays; SQLite binds rows one by one anyway.
-        "insert_due_job",
-        "insert_job",
-        # SQLite notes the run as for every other verdict.
-        "settle_discarded",
-        # History is partitioned there; SQLite deletes by day.
-        "add_partitions",
-        "drop_partitions",
-        # SQLite's settle_started answers it.
-        "parents_of",
-        # Rows that are copied in cannot look it up themselves.
-        "root_traces",
-    },
-    "schedules.sql": {
-        # One transaction writes at a time in SQLite, so it has no locks to order.
-        "lock_schedules",
-        "hold_specs",
-        "moment",
-        # SQLite's statements for a fire decide for one schedule as well.
-        "decide_slots",
-    },
-    "limits.sql": {
-        # One transaction writes at a time in SQLite: a pass, a pause and a claim cannot meet.
-        "lock_gates",
-        "lock_lanes",
-        "claims_under_way",
-        "server_now",
-    },
-    "events.sql": {
-        # One transaction writes at a time in SQLite: those who send and those who begin to wait cannot meet.
-        "add_events",
-        "meet_events",
-    },
-    "requests.sql": {
-        # The row is there before its answer, for others wait for it; in SQLite they wait for the file.
-        "answer_request",
-    },
-    "acts.sql": {
-        # One transaction writes at a time in SQLite: nobody appends meanwhile.
-        "lock_head",
-    },
-    "pages.sql": {
-        # Indices for finished jobs of a task, a schedule or a rare verdict: worth it where there are many.
-        "ended_of_task",
-        "ended_of_schedule",
-        "ended_unusually",
-        # Too many jobs to be counted; SQLite counts them.
-        "jobs_size",
-        "head_depth",
-        "sampled_depth",
-    },
-    "health.sql": {
-        # A server has sessions, snapshots, partitions and statistics of its tables; a file has a size.
-        "table_health",
-        "partition_health",
-        "server_health",
-        "snapshot_health",
-    },
-    "admin.sql": {
-        # Sessions of a server, and its notifications.
-        "notify",
-        "session",
-        "is_standby",
-        "end_session",
-        "end_marked",
-        # BEGIN IMMEDIATE is SQLite's lock.
-        "lock_migrations",
-    },
-}
-#: Statements that only SQLite needs: without writable CTEs, one of PostgreSQL's statements is several.
-ONLY_SQLITE = {
-    "fleet.sql": {"lost_claims", "lost_jobs", "note_lost", "give_back_jobs", "bury_jobs"},
-    "alerts.sql": {"note_gap"},
-    "jobs.sql": {
-        "add_lanes",
-        "claim_lanes",
-        "standing_claims",
-        "note_run",
-        "remove_jobs",
-        "note_expired",
-        "note_edit",
-        "prune_runs",
-        "prune_logs",
-        "prune_slots",
-    },
-    "schedules.sql": {
-        "move_spec",
-        "oldest_fire",
-        "herd",
-        "write_ledger",
-        "names_of",
-        "replaced_jobs",
-        "count_down",
-        "forward_fire",
-        "close_fire",
-    },
-    "requests.sql": {"request"},
-    "workflows.sql": {"bury_root", "prune_workflow_steps", "prune_acts", "bump_ids"},
-    "health.sql": {"file_health", "quick_check"},
-    # PRAGMAs in place of notifications and settings.
-    "admin.sql": {"data_version", "journal_mode"},
-    # Which file a caller's connection is on, and a setting of it; PostgreSQL's says what it lacks.
-    "effects.sql": {"database_list", "no_autocheckpoint"},
-}
+SQL = STORES / "sql"
 
 
-def files(dialect: str) -> set[str]:
-    return {path.name for path in (STORES / dialect / "sql").glob("*.sql")}
+def names(folder: str) -> set[str]:
+    return {name for path in (SQL / folder).glob("*.sql") for name, _ in statements._file(path.read_text())}
 
 
-def statements(dialect: str, filename: str) -> set[str]:
-    if filename not in files(dialect):
-        return set()
-    return set(load(f"mainspring.store.{dialect}", filename))
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("( ", "(").replace(" )", ")")
 
 
-@pytest.mark.parametrize("filename", sorted(files("postgres") | files("sqlite")))
-def test_dialects_name_the_same_statements(filename):
-    postgres, sqlite = statements("postgres", filename), statements("sqlite", filename)
+def test_a_statement_that_both_dialects_can_share_is_shared():
+    own = {folder: dict(load(folder)) for folder in ("sqlite", "postgres")}
+    twice = (names("sqlite") & names("postgres")) - names("shared")
 
-    assert postgres - sqlite == ONLY_POSTGRES.get(filename, set())
-    assert sqlite - postgres == ONLY_SQLITE.get(filename, set())
+    same = [
+        name
+        for name in sorted(twice)
+        if squeezed(
+            statements._spelled(own["postgres"][name].replace(statements._POSTGRES_NOW, ":now"), "sqlite")
+        )
+        == squeezed(own["sqlite"][name])
+    ]
 
-
-def test_dialects_have_the_same_files():
-    assert files("postgres") - files("sqlite") == {"names.sql"}
-    assert files("sqlite") - files("postgres") == set()
+    assert same == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
-def test_every_statement_is_used_by_its_adapter(dialect):
-    shared = (*STORES.glob("*.py"), *(STORES / "workflows").glob("*.py"))  # written once, for both
-    source = "".join(
-        path.read_text(encoding="utf-8") for path in (*Path(STORES / dialect).glob("*.py"), *shared)
-    )
-    named = {name for filename in files(dialect) for name in statements(dialect, filename)}
+def test_an_override_says_something_else_than_what_it_overrides(dialect):
+    shared = {
+        name: statements._spelled(text, dialect)
+        for path in (SQL / "shared").glob("*.sql")
+        for name, text in statements._file(path.read_text())
+    }
+    overridden = {
+        name: text for name, text in load(dialect).items() if name in shared.keys() & names(dialect)
+    }
 
-    unused = {name for name in named if f'"{name}"' not in source}
+    assert [name for name, text in overridden.items() if squeezed(text) == squeezed(shared[name])] == []
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_every_statement_is_used(dialect):
+    once = (*STORES.glob("*.py"), *(STORES / "workflows").glob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in (*(STORES / dialect).glob("*.py"), *once))
+
+    unused = {name for name in load(dialect) if f'"{name}"' not in source}
 
     # Asked for by a name put together: f"add_{table}".
     assert unused - {"add_queues", "add_tasks"} == set()
 
 
 def test_parameters_are_bound_by_name_and_never_put_into_the_text():
-    text, names = numbered("SELECT :a::int, :b, :a")
+    text, parameters = numbered("SELECT :a::int, :b, :a")
 
-    assert (text, names) == ("SELECT $1::int, $2, $1", ("a", "b"))
+    assert (text, parameters) == ("SELECT $1::int, $2, $1", ("a", "b"))
+
+
+def test_what_is_shared_is_spelled_as_each_dialect_reads_it():
+    shared = (
+        "SELECT greatest(a, :now) FROM mainspring.t WHERE id = ANY (:ids::bigint[]) "
+        'AND b IS NOT DISTINCT FROM :b::text ORDER BY c COLLATE "C" FOR UPDATE SKIP LOCKED'
+    )
+
+    assert statements._spelled(shared, "sqlite") == (
+        "SELECT max(a, :now) FROM t WHERE id IN (SELECT value FROM json_each(:ids)) AND b IS :b ORDER BY c"
+    )
+    assert "coalesce(:at::timestamptz, now())" in statements._spelled(shared, "postgres")
+    assert ":now" not in statements._spelled(shared, "postgres")

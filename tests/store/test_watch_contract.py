@@ -410,7 +410,7 @@ def test_a_task_that_went_well_at_last_and_rests_is_not_retrying(desk, look):
 @pytest.fixture
 def mark(desk):
     def marked(restart=MINUTE, outage=2 * MINUTE):
-        return desk.run(desk.store.mark_watch(restart=restart, outage=outage, at=desk.clock.stamp()))
+        return desk.run(desk.store.alerts.mark_watch(restart=restart, outage=outage, at=desk.clock.stamp()))
 
     return marked
 
@@ -438,7 +438,7 @@ def test_a_time_in_which_nobody_watched_and_nothing_was_counted_is_on_record(des
     assert look().gaps == (Gap(began_at=began, ended_at=desk.now),)
     desk.advance(HOUR)
     assert look().gaps == ()
-    desk.run(desk.store.prune_alerts(keep=MINUTE, at=desk.clock.stamp()))
+    desk.run(desk.store.alerts.prune(keep=MINUTE, at=desk.clock.stamp()))
 
 
 def test_where_something_was_counted_meanwhile_only_the_alerter_was_away(desk, look, mark):

@@ -262,7 +262,7 @@ class Showcase:
             version="0.4.2",
             lease=SECOND,
         )
-        lease = self.desk.store.acquire(
+        lease = self.desk.store.leases.acquire(
             self._spice("sync-crm"),
             holder_id=7,
             holder=self._spice("batch-1:4120"),

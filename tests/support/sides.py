@@ -12,6 +12,7 @@ from mainspring.engine.settler import Settler
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Claim
 from mainspring.model.workflow import Definition, Kind, Step, StepState, WorkflowState
+from mainspring.store.around import around
 from mainspring.store.ports import Store
 from mainspring.telemetry import Event, SettlementRefused, Telemetry
 from tests.support.cells import BAD, OPEN, JobKey, Key
@@ -26,25 +27,23 @@ class Flaky:
     what was asked, or after it has done so twice."""
 
     def __init__(self, store: Store, dice: Random, often: float) -> None:
-        self._store, self._dice, self._often = store, dice, often
+        self._store, self._dice, self._often = around(store, self._call), dice, often
         self.told: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:
-        real = getattr(self._store, name)
+        return getattr(self._store, name)
 
-        async def call(*args: Any, **given: Any) -> Any:
-            if self._dice.random() >= self._often:
-                return await real(*args, **given)
-            way = self._dice.choice(["before", "after", "twice"])
-            self.told[f"{way} {name}"] += 1
-            if way == "before":
-                raise StoreUnavailable("on order")
-            await real(*args, **given)
-            if way == "twice":
-                await real(*args, **given)
-            raise AnswerLost(name)
-
-        return call
+    async def _call(self, name: str, method: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if self._dice.random() >= self._often:
+            return await method(*args, **named)
+        way = self._dice.choice(["before", "after", "twice"])
+        self.told[f"{way} {name}"] += 1
+        if way == "before":
+            raise StoreUnavailable("on order")
+        await method(*args, **named)
+        if way == "twice":
+            await method(*args, **named)
+        raise AnswerLost(name)
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:

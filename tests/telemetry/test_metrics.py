@@ -22,7 +22,7 @@ from mainspring.model.workflow import WorkflowState
 from mainspring.monitor import catalogue
 from mainspring.monitor.metrics import Metrics
 from mainspring.monitor.survey import Survey
-from mainspring.store.timed import timed
+from mainspring.store.around import timed
 from mainspring.telemetry import (
     ClaimsLost,
     Event,

@@ -1,4 +1,4 @@
-"""What of a store reads and what changes it: every call is one or the other, and somebody has said which."""
+"""What of a store reads and what changes it: every call is one or the other. Nouns mark what reads."""
 
 from __future__ import annotations
 
@@ -42,9 +42,6 @@ CHANGES = {
     "leave",
     "reap",
     "mourn",
-    "acquire",
-    "renew",
-    "release",
     "note_progress",
     "sweep_progress",
     "drop_results",
@@ -65,15 +62,9 @@ CHANGES = {
     "open_session",
     "close_sessions",
     "append_acts",
-    "change_alerts",
-    "begin_notes",
-    "end_notes",
-    "ack_alert",
-    "prune_alerts",
     "migrate",
     "change_identity",
     "begin",
-    "mark_watch",
     "set_aside",
 }
 

@@ -20,7 +20,7 @@ async def open_alert(app: Mainspring) -> None:
     )
     note = NewNote(kind=NoteKind.OPENED, target="k", shown="https://h/***", due_at=now)
     change = AlertChange(uid=1, trouble=trouble, move=AlertMove.OPENED, notes=(note,))
-    assert await store.change_alerts([change], at=now) == 1
+    assert await store.alerts.change([change], at=now) == 1
 
 
 def test_an_alert_is_listed_shown_and_acknowledged_once(house: House) -> None:

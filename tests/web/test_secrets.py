@@ -156,7 +156,7 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
         id=8, role=Role.WORKER, name=text("member"), queues=("q",), tasks=("t",), version=text("version")
     )
     await store.join(member, lease=LEASE, at=stamp)
-    await store.acquire("duty", holder_id=8, holder=text("holder"), ttl=LEASE, at=stamp)
+    await store.leases.acquire("duty", holder_id=8, holder=text("holder"), ttl=LEASE, at=stamp)
     await store.send_event(Event(name="mine", payload=b'{"password": "c4n4ry-event"}', job_id=4), at=stamp)
     past = NewBackfill(schedule="nightly", start=NOW - LEASE, end=NOW, slots=(), author=text("author"))
     await store.add_backfill(past, at=stamp)
@@ -217,10 +217,12 @@ async def alerts(house: House, canaries: Canaries) -> None:
     )
     told = NewNote(kind=NoteKind.OPENED, target="digest", shown=text("target of an alert"), due_at=NOW)
     change = AlertChange(trouble=trouble, move=AlertMove.OPENED, notes=(told,), uid=1)
-    assert await store.change_alerts([change], at=stamp)
-    due = [each.id for each in await store.due_notes(limit=10, at=stamp)]
-    assert await store.begin_notes(due, batch="b", lasts=LEASE, at=stamp)
-    assert await store.end_notes(NoteEnd(note_ids=tuple(due), batch="b", problem=text("problem")), at=stamp)
+    assert await store.alerts.change([change], at=stamp)
+    due = [each.id for each in await store.alerts.due_notes(limit=10, at=stamp)]
+    assert await store.alerts.begin_notes(due, batch="b", lasts=LEASE, at=stamp)
+    assert await store.alerts.end_notes(
+        NoteEnd(note_ids=tuple(due), batch="b", problem=text("problem")), at=stamp
+    )
 
 
 class Paths:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
@@ -17,7 +16,7 @@ from mainspring.lifecycle.alerting import Addressee, Judge
 from mainspring.lifecycle.progress import hindrance
 from mainspring.lifecycle.troubles import troubles, watched
 from mainspring.model.lease import Lease
-from mainspring.store.ports import AlertStore, LeaseStore, WatchStore
+from mainspring.store.ports import Store
 from mainspring.targets.notify import LOG, Notifier
 from mainspring.telemetry import Telemetry
 
@@ -27,10 +26,6 @@ PRUNE_EVERY = timedelta(hours=1)
 SHORTEST_TTL = timedelta(seconds=5)
 
 
-class WatchedStore(WatchStore, AlertStore, LeaseStore, Protocol):
-    """What an alerter asks of a store."""
-
-
 class Alerter:
     """One pass: hold the duty, look, compare with what is on record, write, send."""
 
@@ -38,7 +33,7 @@ class Alerter:
 
     def __init__(
         self,
-        store: WatchedStore,
+        store: Store,
         config: AlertsConfig,
         notifiers: Sequence[Notifier],
         *,
@@ -81,22 +76,22 @@ class Alerter:
 
     async def _hold(self) -> bool:
         """Take or keep the duty. It is only so that not everybody looks: each note is taken on its own."""
-        answer = await self._store.acquire(
+        answer = await self._store.leases.acquire(
             DUTY, holder_id=self._holder_id, holder=self._who, ttl=self._ttl, at=self._clock.stamp()
         )
         return isinstance(answer, Lease)
 
     async def _look(self) -> None:
         config = self._config
-        since = await self._store.mark_watch(
+        since = await self._store.alerts.mark_watch(
             restart=config.restart_within, outage=config.outage_after, at=self._clock.stamp()
         )
         facts = await self._store.watch(watched(config), at=self._clock.stamp())
         found = troubles(facts, config)
-        standing = await self._store.standing_alerts()
+        standing = await self._store.alerts.standing()
         changes = self._judge.changes(standing, found, facts.now, watched_since=since, cut=facts.cut)
         if changes:
-            await self._store.change_alerts(changes, at=self._clock.stamp())
+            await self._store.alerts.change(changes, at=self._clock.stamp())
         sending = self._courier.run(self._hold)
         if self._pinger is None:
             await sending
@@ -108,4 +103,4 @@ class Alerter:
         now = self._clock.monotonic()
         if self._pruned_at is None or now - self._pruned_at >= PRUNE_EVERY.total_seconds():
             self._pruned_at = now
-            await self._store.prune_alerts(keep=self._keep, at=self._clock.stamp())
+            await self._store.alerts.prune(keep=self._keep, at=self._clock.stamp())

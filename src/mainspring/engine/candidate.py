@@ -13,7 +13,7 @@ from mainspring.engine.keeper import END_WITHIN, SURE, Keeper
 from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, LeaseHeld, StoreUnavailable
 from mainspring.model.lease import Held, Lease
-from mainspring.store.ports import LeaseStore
+from mainspring.store.leases import Leases
 from mainspring.telemetry import StoreTrouble, Telemetry
 from mainspring.waiting import NOW
 
@@ -26,7 +26,7 @@ class Candidate:
 
     def __init__(
         self,
-        store: LeaseStore,
+        leases: Leases,
         name: str,
         *,
         ttl: timedelta,
@@ -35,7 +35,7 @@ class Candidate:
         entropy: Entropy,
         telemetry: Telemetry,
     ) -> None:
-        self._store = store
+        self._leases = leases
         self._name = name
         self._ttl = ttl
         self._clock = clock
@@ -69,7 +69,7 @@ class Candidate:
     async def _answer(self) -> Lease | Held:
         label = f"{socket.gethostname()}:{os.getpid()}"
         asking = asyncio.ensure_future(
-            self._store.acquire(
+            self._leases.acquire(
                 self._name, holder_id=self._id, holder=label, ttl=self._ttl, at=self._clock.stamp()
             )
         )
@@ -93,7 +93,7 @@ class Candidate:
 
     def _keeper(self, lease: Lease, sent_at: float) -> Keeper:
         return Keeper(
-            self._store,
+            self._leases,
             lease,
             self._ttl,
             sent_at=sent_at,

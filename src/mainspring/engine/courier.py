@@ -13,7 +13,7 @@ from mainspring.lifecycle.alert_text import part
 from mainspring.lifecycle.alerting import Delivery, deliveries, next_try
 from mainspring.model.alert import NoteEnd
 from mainspring.model.message import Message
-from mainspring.store.ports import AlertStore
+from mainspring.store.ports import Store
 from mainspring.targets.notify import Notifier
 from mainspring.telemetry import AlertUndelivered, Telemetry
 
@@ -27,7 +27,7 @@ class Courier:
 
     def __init__(
         self,
-        store: AlertStore,
+        store: Store,
         notifiers: Sequence[Notifier],
         config: AlertsConfig,
         clock: Clock,
@@ -41,7 +41,7 @@ class Courier:
 
     async def run(self, may_go_on: Callable[[], Awaitable[bool]]) -> None:
         """All that is due, targets side by side; `may_go_on` is asked before each message."""
-        due = await self._store.due_notes(limit=MOST, at=self._clock.stamp())
+        due = await self._store.alerts.due_notes(limit=MOST, at=self._clock.stamp())
         routes: dict[str, list[Delivery]] = {}
         for each in deliveries(due, self._config):
             routes.setdefault(each.target, []).append(each)
@@ -56,7 +56,7 @@ class Courier:
 
     async def _deliver(self, notifier: Notifier | None, delivery: Delivery) -> bool:
         """Whether its target took it."""
-        taken = await self._store.begin_notes(
+        taken = await self._store.alerts.begin_notes(
             [note.id for note in delivery.notes],
             batch=delivery.batch,
             lasts=2 * self._config.timeout + timedelta(seconds=5),
@@ -73,7 +73,7 @@ class Courier:
             shown = notes[0].shown
             self._telemetry.emit(AlertUndelivered(target=shown, reason=problem, again_in=again_in))
         end = NoteEnd(note_ids=tuple(taken), batch=delivery.batch, problem=problem, again_in=again_in)
-        await self._store.end_notes(end, at=self._clock.stamp())
+        await self._store.alerts.end_notes(end, at=self._clock.stamp())
         return problem is None
 
 

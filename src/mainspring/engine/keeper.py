@@ -11,7 +11,7 @@ from mainspring.engine.answer import answer
 from mainspring.entropy import Entropy
 from mainspring.errors import LeaseLost, StoreError
 from mainspring.model.lease import Lease
-from mainspring.store.ports import LeaseStore
+from mainspring.store.leases import Leases
 from mainspring.telemetry import StoreRecovered, StoreTrouble, Telemetry
 from mainspring.waiting import NOW, until
 
@@ -60,7 +60,7 @@ class Keeper:
 
     def __init__(
         self,
-        store: LeaseStore,
+        leases: Leases,
         lease: Lease,
         ttl: timedelta,
         *,
@@ -72,7 +72,7 @@ class Keeper:
         self.holding = Holding(lease, ttl, clock, sent_at=sent_at)
         self.trouble: BaseException | None = None
         """What the last renewal met, if it failed."""
-        self._store = store
+        self._leases = leases
         self._lease = lease
         self._ttl = ttl
         self._clock = clock
@@ -95,7 +95,7 @@ class Keeper:
         if left <= NOW:
             return NOW
         sent_at = self._clock.monotonic()
-        renewal = self._store.renew(
+        renewal = self._leases.renew(
             self._lease.name,
             holder_id=self._lease.holder_id,
             token=self._lease.token,
@@ -124,7 +124,7 @@ class Keeper:
         answer, it runs out by itself."""
         self.stop()
         await self._end_task()
-        release = self._store.release(
+        release = self._leases.release(
             self._lease.name,
             holder_id=self._lease.holder_id,
             token=self._lease.token,
@@ -162,7 +162,7 @@ class Keeper:
         """Why it is not ours any more: who has it now, if the store says so."""
         try:
             found = await answer(
-                self._store.leases(at=self._clock.stamp()), within=END_WITHIN, to="a question for the holder"
+                self._leases.all(at=self._clock.stamp()), within=END_WITHIN, to="a question for the holder"
             )
         except StoreError:
             return "it had ended, or another holder has it"

@@ -52,7 +52,7 @@ def leasing(home: Home, name: str, *, ttl: Duration, wait: Duration | None, port
 
     async def candidate() -> Candidate:
         return Candidate(
-            await home.store(),
+            (await home.store()).leases,
             name,
             ttl=lasts,
             wait=patience,

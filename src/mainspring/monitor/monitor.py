@@ -17,8 +17,8 @@ from mainspring.monitor.health import Verdict, alive, ready
 from mainspring.monitor.notifier import Notifier
 from mainspring.monitor.server import Page, ProbeServer, listen
 from mainspring.monitor.survey import Survey
+from mainspring.store.around import timed
 from mainspring.store.ports import Store
-from mainspring.store.timed import timed
 from mainspring.telemetry import Event, ProcessStarted, ProcessStopping
 from mainspring.waiting import until
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.errors import UsageError
-from mainspring.store import sqlfile
+from mainspring.store import statements
 from mainspring.store.migrations import migrations
 from mainspring.store.ports import Store
 
-_PACKAGES = {"sqlite": "mainspring.store.sqlite", "postgresql": "mainspring.store.postgres"}
+_DIALECTS: Mapping[str, statements.Dialect] = {"sqlite": "sqlite", "postgresql": "postgres"}
 _NAMED = 5
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]+)")
 
@@ -21,7 +21,7 @@ def steps(dialect: str) -> list[dict[str, object]]:
     """Every migration of the dialect, oldest first."""
     return [
         {"version": step.version, "name": step.name, "checksum": step.checksum, "sql": step.sql}
-        for step in migrations(_PACKAGES[dialect])
+        for step in migrations(f"mainspring.store.{_DIALECTS[dialect]}")
     ]
 
 
@@ -48,10 +48,9 @@ async def renew_identity(store: Store, clock: Clock, entropy: Entropy, *, force:
 
 
 def _statements(dialect: str) -> Iterator[str]:
-    package = _PACKAGES[dialect]
-    named = sqlfile.load(package, "admin.sql", "jobs.sql")
+    named = statements.load(_DIALECTS[dialect])
     yield f"{named['begin_migrations']};"
-    for step in migrations(package):
+    for step in migrations(f"mainspring.store.{_DIALECTS[dialect]}"):
         yield f"\n-- {step.name}\n{step.sql.rstrip()}\n"
         facts = {
             "version": str(step.version),

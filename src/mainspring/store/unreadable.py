@@ -223,8 +223,8 @@ def quoted(words: Sequence[object]) -> str:
 
 
 READS = (
-    *("held", "due_specs", "unplanned_specs", "next_due", "standing_alerts", "due_notes", "alerts", "alert"),
-    *("alert_notes", "undelivered_notes", "steps", "event", "awaited", "leases", "running", "coming"),
+    *("held", "due_specs", "unplanned_specs", "next_due"),
+    *("steps", "event", "awaited", "running", "coming"),
     *(
         "lately_failed",
         "health",

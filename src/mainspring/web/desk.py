@@ -12,8 +12,8 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.ops.commands import Commands
 from mainspring.ops.queries import Queries
 from mainspring.ops.queues import Queues
+from mainspring.store.around import timed
 from mainspring.store.ports import Store
-from mainspring.store.timed import timed
 from mainspring.telemetry import StoreRecovered, StoreTrouble
 from mainspring.waiting import NOW
 

@@ -54,7 +54,7 @@ async def _workers(desk: Desk) -> View:
     # A lease that is renewed is no news.
     found = await (await desk.queries()).members()
     views = [{**member_view(each), "lease_until": None} for each in found]
-    leases = await (await desk.store()).leases(at=desk.clock.stamp())
+    leases = await (await desk.store()).leases.all(at=desk.clock.stamp())
     return {"items": views, "leases": [{**lease_view(each), "expires_at": None} for each in leases]}
 
 

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from mainspring.store.around import Method, around
 from mainspring.store.ports import Store
+from mainspring.store.reads import only_reads
 
 # fmt: off
 READS = frozenset({
@@ -15,11 +17,11 @@ READS = frozenset({
     "run_logs", "dead", "count_dead", "dead_groups", "step", "steps", "event", "awaited",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
     "next_due", "backfills", "backfill", "backfill_jobs", "calendars",
-    "members", "depth", "leases", "gates", "gates_of", "queue_pauses",
+    "members", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
     "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
-    "watch", "alerts", "alert", "alert_notes", "undelivered_notes", "standing_alerts", "due_notes",
-    "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health", "damage",
+    "watch",     "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health",
+    "damage",
     "slot_facts", "running", "coming", "lately_failed", "dead_names", "is_down", "whereabouts",
 })
 # fmt: on
@@ -29,26 +31,24 @@ class Witness:
     """Everything a store answers, and `changing` is awaited before the first call that may change it."""
 
     def __init__(self, store: Store, changing: Callable[[Store], Awaitable[None]]) -> None:
-        self._store, self._changing = store, changing
+        self._plain, self._changing = store, changing
+        self._store = around(store, self._call)
         self._begun = False
         self._beginning = asyncio.Lock()
         self.calls: list[str] = []
         """What changed it, by name, each once."""
 
     def __getattr__(self, name: str) -> Any:
-        call = getattr(self._store, name)
-        if name in READS:
-            return call
+        return getattr(self._store, name)
 
-        async def witnessed(*args: object, **named: object) -> object:
+    async def _call(self, name: str, method: Method, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if name not in READS and not only_reads(method):
             await self._begin(name)
-            return await call(*args, **named)
-
-        return witnessed
+        return await method(*args, **named)
 
     async def migrate(self) -> list[str]:
         """There is no log to say it in before: it is said of what was done."""
-        applied = await self._store.migrate()
+        applied = await self._plain.migrate()
         if applied:
             await self._begin("migrate")
         return applied
@@ -58,5 +58,5 @@ class Witness:
             if name not in self.calls:
                 self.calls.append(name)
             if not self._begun:
-                await self._changing(self._store)
+                await self._changing(self._plain)
                 self._begun = True

@@ -17,7 +17,7 @@ from mainspring.model.message import Message, MessagePart
 from mainspring.model.trouble import Rule, Severity
 from mainspring.model.value import Value
 from mainspring.ops.views import View, iso
-from mainspring.store.ports import AlertStore
+from mainspring.store.ports import Store
 from mainspring.targets.notify import Notifier, notifiers
 
 UNDELIVERED = 20
@@ -86,28 +86,28 @@ class AlertShown(Value, frozen=True, kw_only=True):
 class Alerts:
     """Questions and orders about the alerts of one store."""
 
-    def __init__(self, store: AlertStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     async def all(self, which: AlertFilter) -> list[Alert]:
         """Newest first."""
-        return await self._store.alerts(which)
+        return await self._store.alerts.find(which)
 
     async def show(self, alert_id: int) -> AlertShown:
         """One alert; NotFound when there is none, or nobody was to be told of it yet."""
-        alert = await self._store.alert(alert_id)
+        alert = await self._store.alerts.get(alert_id)
         if alert is None or alert.opened_at is None:
             raise NotFound("alert", alert_id)
-        return AlertShown(alert=alert, notes=tuple(await self._store.alert_notes(alert_id)))
+        return AlertShown(alert=alert, notes=tuple(await self._store.alerts.notes(alert_id)))
 
     async def ack(self, alert_id: int, *, author: str) -> bool:
         """Say that somebody knows: it is not repeated. False when it is over, or was acknowledged."""
         await self.show(alert_id)
-        return await self._store.ack_alert(alert_id, author=author, at=self._clock.stamp())
+        return await self._store.alerts.acknowledge(alert_id, author=author, at=self._clock.stamp())
 
     async def undelivered(self) -> list[Note]:
         """The newest notes that a target did not take at its last try."""
-        return await self._store.undelivered_notes(limit=UNDELIVERED)
+        return await self._store.alerts.undelivered_notes(limit=UNDELIVERED)
 
 
 def rules(config: AlertsConfig) -> list[RuleInfo]:

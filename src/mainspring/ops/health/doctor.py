@@ -190,8 +190,8 @@ def _unreadable(health: StoreHealth) -> Check:
 
 
 async def _alerts(store: Store) -> Check:
-    standing = [each for each in await store.standing_alerts() if each.opened_at is not None]
-    undelivered = await store.undelivered_notes(limit=DEAD_COUNTED)
+    standing = [each for each in await store.alerts.standing() if each.opened_at is not None]
+    undelivered = await store.alerts.undelivered_notes(limit=DEAD_COUNTED)
     if undelivered:
         last = undelivered[0]
         return warn("alerts", f"{last.shown} did not take what it was sent: {last.problem}")

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mainspring.errors import UsageError
-from mainspring.store.sqlfile import numbered
+from mainspring.store.statements import numbered
 
 T = TypeVar("T")
 

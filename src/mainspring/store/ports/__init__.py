@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.alerts import Alerts
+from mainspring.store.leases import Leases
 from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
-from mainspring.store.ports.alerts import AlertStore
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
-from mainspring.store.ports.fleet import FleetStore, LeaseStore
+from mainspring.store.ports.fleet import FleetStore
 from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
@@ -39,7 +40,6 @@ __all__ = [
     "AccessStore",
     "ActStore",
     "Admin",
-    "AlertStore",
     "BackfillStore",
     "Borrower",
     "CalendarStore",
@@ -53,7 +53,6 @@ __all__ = [
     "HealthStore",
     "HistoryStore",
     "JobQueue",
-    "LeaseStore",
     "LimitStore",
     "Loan",
     "PageStore",
@@ -79,7 +78,6 @@ class Store(
     LimitStore,
     CalendarStore,
     FleetStore,
-    LeaseStore,
     ReportStore,
     RequestStore,
     WorkflowStore,
@@ -91,7 +89,6 @@ class Store(
     ActStore,
     WatchStore,
     PageStore,
-    AlertStore,
     StatStore,
     HealthStore,
     Admin,
@@ -99,3 +96,6 @@ class Store(
     Protocol,
 ):
     """Everything an adapter provides."""
+
+    leases: Leases
+    alerts: Alerts

@@ -1,4 +1,4 @@
-"""Processes and their leases, and leases of user code."""
+"""Processes and their leases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from mainspring.model.fleet import Beat, Member, Reaped, Watch
-from mainspring.model.lease import Held, Lease, LeaseInfo
 from mainspring.store.ports.stamp import Stamp
 
 
@@ -53,24 +52,3 @@ class FleetStore(Protocol):
         """Put on record, as dead, members that hold claims but have no row, so that the next `reap`
         gives their claims back. There should be none: this is the net under a clean leave that was
         not. Answers how many there were."""
-
-
-class LeaseStore(Protocol):
-    """Leases of user code. Every write is durable on return."""
-
-    async def acquire(
-        self, name: str, *, holder_id: int, holder: str, ttl: timedelta, at: Stamp
-    ) -> Lease | Held:
-        """Take the lease of this name until now + ttl, if nobody else holds it, with a token one above
-        the last. A holder that asks again while it has the lease is answered the same token: for after
-        an answer was lost."""
-
-    async def renew(self, name: str, *, holder_id: int, token: int, ttl: timedelta, at: Stamp) -> bool:
-        """Hold it until now + ttl; False, and nothing changes, if it has ended or is another's."""
-
-    async def release(self, name: str, *, holder_id: int, token: int, at: Stamp) -> bool:
-        """End it now, so that another may have it; False, and nothing changes, if it has ended or is
-        another's. The token is kept."""
-
-    async def leases(self, *, at: Stamp) -> list[LeaseInfo]:
-        """Every name that was ever leased, by name, held or not."""

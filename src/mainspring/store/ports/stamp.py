@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from mainspring.store.database import Stamp
 
-Stamp = datetime | None
-"""The clock's; None means that the database's own clock decides."""
+__all__ = ["Stamp"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -13,7 +13,7 @@ from contextlib import (
     suppress,
 )
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -30,7 +30,7 @@ from mainspring.errors import (
 from mainspring.model.value import Value
 from mainspring.store.postgres.lives import Lives
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
-from mainspring.store.postgres.repeating import IDEMPOTENT, READING, TRIES, reading
+from mainspring.store.postgres.repeating import IDEMPOTENT, READING, TRIES
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
 from mainspring.store.postgres.steering import DURABLE, ISOLATION, RELAXED, STEERING, TOLD
 from mainspring.store.postgres.troubles import (
@@ -44,41 +44,18 @@ from mainspring.store.postgres.troubles import (
     released,
     translated,
 )
-from mainspring.store.sqlfile import load, numbered
+from mainspring.store.statements import load, numbered, reading
 
 if TYPE_CHECKING:
     Record = asyncpg.Record
     Connection = PoolConnectionProxy[asyncpg.Record]
     Pool = asyncpg.Pool[asyncpg.Record]
 
-FILES = (
-    "names.sql",
-    "jobs.sql",
-    "fleet.sql",
-    "schedules.sql",
-    "backfills.sql",
-    "limits.sql",
-    "calendars.sql",
-    "leases.sql",
-    "reports.sql",
-    "workflows.sql",
-    "effects.sql",
-    "events.sql",
-    "requests.sql",
-    "history.sql",
-    "glance.sql",
-    "access.sql",
-    "acts.sql",
-    "watching.sql",
-    "pages.sql",
-    "alerts.sql",
-    "stats.sql",
-    "health.sql",
-    "admin.sql",
-)
-TEXTS = load("mainspring.store.postgres", *FILES)
+TEXTS = load("postgres")
 SQL = {name: numbered(text) for name, text in TEXTS.items()}
 REPEATABLE = reading(TEXTS) | IDEMPOTENT
+
+T = TypeVar("T")
 
 CONNECT_WITHIN = timedelta(seconds=5)
 PROBE_WITHIN = timedelta(seconds=1)
@@ -122,6 +99,8 @@ class Database:
         self._refusal: Callable[[], MainspringError] = functools.partial(
             StoreUnavailable, "the store has been closed"
         )
+        self.on_hint: Callable[[int, bool], None] = _unheard
+        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = _nothing_moved
         forks.tell(self)
 
     def inherit(self) -> None:
@@ -258,13 +237,42 @@ class Database:
         return steered(connection, mark, RELAXED if relaxed else DURABLE)
 
     @asynccontextmanager
-    async def transaction(self, what: str, *, life: int | None = None) -> AsyncIterator[Transaction]:
+    async def transaction(
+        self, what: str, *, life: int | None = None, durable: bool = True
+    ) -> AsyncIterator[Transaction]:
         """Several statements that happen together or not at all."""
         async with (
-            self._connection(relaxed=False, life=life) as connection,
-            self._committed(what, connection, relaxed=False),
+            self._connection(relaxed=not durable, life=life) as connection,
+            self._committed(what, connection, relaxed=not durable),
         ):
             yield Transaction(self, connection)
+
+    async def within(
+        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+    ) -> T:
+        """The same as a callback; workers are hinted once it has been committed."""
+        try:
+            return await self._within(what, work, durable)
+        except PartitionMoved:
+            # Nothing of it has happened, and it is sure to see the new partition now.
+            return await self._within(what, work, durable)
+
+    async def left_out(self, error: Exception) -> bool:
+        """Whether rows that cannot be read were in the way, and have been moved out of it."""
+        return await self.on_unreadable(error)
+
+    async def _within(
+        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool
+    ) -> T:
+        async with self.transaction(what, durable=durable) as transaction:
+            answer = await work(transaction)
+        if transaction.hinted:
+            self.hint(transaction.hinted, earlier=transaction.earlier)
+        return answer
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Say that so many jobs may be due, and whether before jobs that were claimed already."""
+        self.on_hint(jobs, earlier)
 
     @asynccontextmanager
     async def nesting(self, what: str) -> AsyncIterator[Transaction]:
@@ -476,10 +484,23 @@ class Transaction:
     def __init__(self, database: Database, connection: Connection) -> None:
         self._database = database
         self._connection = connection
+        self.hinted = 0
+        self.earlier = False
 
     async def fetch(self, statement: str, **params: object) -> list[Record]:
         """Run one statement and answer its rows."""
         return await self._database.run_on(self._connection, statement, params)
+
+    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
+        """Run one statement for all these sets of parameters: each name is bound to the array of its
+        values."""
+        if sets:
+            await self.fetch(statement, **params, **{name: [each[name] for each in sets] for name in sets[0]})
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Say that so many jobs may be due once it has been committed."""
+        self.hinted += jobs
+        self.earlier |= earlier
 
     async def ask(self, sql: str, args: Sequence[object]) -> list[Record]:
         """Run one statement that was made for the moment, and answer its rows."""
@@ -496,6 +517,15 @@ class Transaction:
         await self._connection.copy_records_to_table(
             table, schema_name="mainspring", columns=columns, records=records
         )
+
+
+def _unheard(jobs: int, earlier: bool) -> None:
+    """Where no worker is to be hinted."""
+
+
+async def _nothing_moved(error: Exception) -> bool:
+    """Where no rows can be moved out of the way."""
+    return False
 
 
 async def _connect(*args: Any, **options: Any) -> asyncpg.Connection[Record]:

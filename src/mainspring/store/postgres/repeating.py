@@ -7,9 +7,6 @@ when it is done twice. Of a transaction nothing remains unless its COMMIT had be
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 TRIES = 3
 """Of what may be repeated: when a server has gone, every session that was at hand is dead."""
 IDEMPOTENT = frozenset(
@@ -35,14 +32,3 @@ IDEMPOTENT = frozenset(
 """They write, but a second time changes nothing that counts, and answers as the first would have."""
 READING = frozenset({"verify"})
 """Transactions that write nothing."""
-_WRITES = re.compile(
-    r"\b(insert\s+into|update\s+(only\s+)?mainspring|delete\s+from|merge\s+into|truncate|create|alter|drop|lock\s+table"
-    r"|nextval|setval|notify|pg_notify|pg_terminate_backend|pg_cancel_backend|pg_(try_)?advisory\w*|set_config"
-    r"|for\s+(no\s+key\s+|key\s+)?(update|share)|mainspring\.\w+\s*\()\b|mainspring\.\w+\s*\(",
-    re.IGNORECASE,
-)
-
-
-def reading(texts: Mapping[str, str]) -> frozenset[str]:
-    """Those that only read: they neither write, lock nor call a function of ours."""
-    return frozenset(name for name, text in texts.items() if not _WRITES.search(text))

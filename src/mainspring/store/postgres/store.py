@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from mainspring.clock import Clock
 from mainspring.config.pooling import address
@@ -11,7 +12,6 @@ from mainspring.store.ports import Waker
 from mainspring.store.postgres.access import PostgresAccess
 from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
-from mainspring.store.postgres.alerts import PostgresAlerts
 from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
@@ -23,7 +23,6 @@ from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.jobs import PostgresJobs
-from mainspring.store.postgres.leases import PostgresLeases
 from mainspring.store.postgres.limits import PostgresLimits
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresEffects
@@ -36,7 +35,8 @@ from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
-from mainspring.store.unreadable import reads_go_on
+from mainspring.store.store import Nouns
+from mainspring.store.unreadable import looked, reads_go_on
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
@@ -52,7 +52,6 @@ class PostgresStore(
     PostgresLimits,
     PostgresCalendars,
     PostgresFleet,
-    PostgresLeases,
     PostgresReports,
     PostgresEffects,
     PostgresEvents,
@@ -61,10 +60,10 @@ class PostgresStore(
     PostgresActs,
     PostgresWatch,
     PostgresPages,
-    PostgresAlerts,
     PostgresStats,
     PostgresHealth,
     PostgresAdmin,
+    Nouns,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
 
@@ -74,7 +73,17 @@ class PostgresStore(
         database = Database(address(url), timeout=timeout, size=size)
         names, lines = Names(database), Lines(database)
         notifier = Notifier(database)
-        PostgresJobs.__init__(self, database, names, lines, notifier, Hints(clock, enabled=hints), clock)
+        places = Hints(clock, enabled=hints)
+
+        def hint(jobs: int, earlier: bool) -> None:
+            if earlier:
+                places.put_back()
+            notifier.poke(jobs)
+
+        database.on_hint = hint
+        PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
+        Nouns.__init__(self, database)
+        database.on_unreadable = partial(looked, self)
         self._database, self._names, self._notifier = database, names, notifier
         self._appending = Appending(database)
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
+from typing import cast
 from urllib.parse import quote
 
 from mainspring import forks
@@ -14,36 +15,15 @@ from mainspring.clock import Clock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable, shown
 from mainspring.store.migrations import migrations
 from mainspring.store.ports import Stamp
-from mainspring.store.sqlfile import load
-from mainspring.store.sqlite.rows import micros
+from mainspring.store.sqlite.rows import bound, micros
+from mainspring.store.statements import load, reading, takes_now
 from mainspring.waiting import NOW, nap
 
 PACKAGE = "mainspring.store.sqlite"
-FILES = (
-    "jobs.sql",
-    "fleet.sql",
-    "schedules.sql",
-    "backfills.sql",
-    "limits.sql",
-    "calendars.sql",
-    "leases.sql",
-    "reports.sql",
-    "workflows.sql",
-    "effects.sql",
-    "events.sql",
-    "requests.sql",
-    "history.sql",
-    "glance.sql",
-    "access.sql",
-    "acts.sql",
-    "watching.sql",
-    "pages.sql",
-    "alerts.sql",
-    "stats.sql",
-    "health.sql",
-    "admin.sql",
-)
-SQL = load(PACKAGE, *FILES)
+SQL = load("sqlite")
+READING = reading(SQL)
+"""Statements that the reading thread can run."""
+_TIMED = frozenset(name for name, text in SQL.items() if takes_now(text))
 MIGRATIONS = migrations(PACKAGE)
 
 MEMORY = ":memory:"
@@ -122,6 +102,38 @@ class Session:
     def hint(self) -> None:
         """Say that jobs may be due once this transaction has committed."""
         self.hinted = True
+
+
+class Transaction:
+    """The seam's transaction on a session. Its methods never wait, so that the writer's thread can run what
+    awaits them. A session may serve several, one after the other, that are committed together."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._now: int | None = None
+
+    async def fetch(self, statement: str, **params: object) -> list[sqlite3.Row]:
+        return self._session.rows(statement, **self._bound(statement, params))
+
+    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
+        if sets:
+            common = self._bound(statement, params)
+            self._session.each(
+                statement, [common | {name: bound(value) for name, value in each.items()} for each in sets]
+            )
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        self._session.hint()  # workers on a file look at everything anyway
+
+    def _bound(self, statement: str, params: dict[str, object]) -> dict[str, object]:
+        """The parameters as SQLite keeps them, with the moment of the transaction where it is asked for."""
+        at = cast("Stamp", params.pop("at", None))
+        found = {name: bound(value) for name, value in params.items()}
+        if statement in _TIMED and "now" not in found:
+            if self._now is None:
+                self._now = self._session.now(at)
+            found["now"] = self._now
+        return found
 
 
 def wal(path: str) -> str:

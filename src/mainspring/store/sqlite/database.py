@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+import sqlite3
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.store.sqlite.connection import MEMORY, Checkpoints, Session, is_out, open_reader, open_writer
+from mainspring.store.sqlite.connection import (
+    MEMORY,
+    READING,
+    Checkpoints,
+    Session,
+    Transaction,
+    is_out,
+    open_reader,
+    open_writer,
+)
 from mainspring.store.sqlite.thread import ConnectionThread
+from mainspring.waiting import at_once
 
 T = TypeVar("T")
 
@@ -17,6 +28,11 @@ def identity(session: Session) -> str:
     """The database's random id."""
     found: str = session.row("identity")["id"]
     return found
+
+
+async def unheard(error: Exception) -> bool:
+    """Where no rows can be moved out of the way."""
+    return False
 
 
 class Database:
@@ -29,6 +45,8 @@ class Database:
         self.turn = asyncio.Lock()
         """Of a handler to have a transaction. The file has one write lock, and whoever waits for it looks
         now and then: of hundreds some would never find it free, nor would our own writes between them."""
+        self._hints = 0
+        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = unheard
         # IMMEDIATE takes the write lock at once: a transaction that began as a reader could not
         # wait for it, and would fail as soon as another process had written.
         self._writer = ConnectionThread(
@@ -49,7 +67,7 @@ class Database:
     def hints(self) -> int:
         """Rises whenever this store may have made jobs due, and when what it knew of others' writes has gone
         with a connection."""
-        return self._writer.hints + self._reader.opened
+        return self._writer.hints + self._reader.opened + self._hints
 
     async def write(self, work: Callable[[Session], T], *, durable: bool = True) -> T:
         """One transaction, on the disk before this returns; not `durable` means that a crash of
@@ -59,6 +77,36 @@ class Database:
     async def read(self, work: Callable[[Session], T]) -> T:
         """One snapshot, which has every write that was answered before this call."""
         return await self._reader.run(work, durable=False)
+
+    async def fetch(self, statement: str, **params: object) -> list[sqlite3.Row]:
+        """One statement; what reads is asked beside whoever writes."""
+        return await self._alone(statement, params, durable=True)
+
+    async def relaxed(self, statement: str, **params: object) -> list[sqlite3.Row]:
+        """The same for what a crash of the machine may undo."""
+        return await self._alone(statement, params, durable=False)
+
+    async def _alone(self, statement: str, params: dict[str, object], *, durable: bool) -> list[sqlite3.Row]:
+        def work(session: Session) -> list[sqlite3.Row]:
+            return at_once(Transaction(session).fetch(statement, **params))
+
+        if statement in READING:
+            return await self.read(work)
+        return await self.write(work, durable=durable)
+
+    async def within(
+        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+    ) -> T:
+        """A transaction of several; it runs on the writer's thread, so it may await nothing else."""
+        return await self.write(lambda session: at_once(work(Transaction(session))), durable=durable)
+
+    async def left_out(self, error: Exception) -> bool:
+        """Whether rows that cannot be read were in the way, and have been moved out of it."""
+        return await self.on_unreadable(error)
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Say that jobs may be due."""
+        self._hints += 1
 
     async def search(self, work: Callable[[Session], T]) -> T:
         """A read that may take long: of a file, on a connection of its own, so that no other call waits."""

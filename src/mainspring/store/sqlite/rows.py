@@ -49,6 +49,17 @@ def micros(value: datetime | None) -> int | None:
     return None if value is None else (value - EPOCH) // MICROSECOND
 
 
+def bound(value: object) -> object:
+    """A parameter as the database keeps it."""
+    if isinstance(value, datetime):
+        return micros(value)
+    if isinstance(value, timedelta):
+        return span(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return listed(value)
+    return value
+
+
 def span(value: timedelta) -> int:
     """A length of time as the database keeps it."""
     return value // MICROSECOND

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.access import SQLiteAccess
 from mainspring.store.sqlite.acts import SQLiteActs
 from mainspring.store.sqlite.admin import SQLiteAdmin
-from mainspring.store.sqlite.alerts import SQLiteAlerts
 from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
@@ -20,7 +20,6 @@ from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
-from mainspring.store.sqlite.leases import SQLiteLeases
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.pages import SQLitePages
@@ -31,7 +30,8 @@ from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
-from mainspring.store.unreadable import reads_go_on
+from mainspring.store.store import Nouns
+from mainspring.store.unreadable import looked, reads_go_on
 
 
 @reads_go_on
@@ -44,7 +44,6 @@ class SQLiteStore(
     SQLiteLimits,
     SQLiteCalendars,
     SQLiteFleet,
-    SQLiteLeases,
     SQLiteReports,
     SQLiteRequests,
     SQLiteWorkflows,
@@ -55,16 +54,18 @@ class SQLiteStore(
     SQLiteActs,
     SQLiteWatch,
     SQLitePages,
-    SQLiteAlerts,
     SQLiteStats,
     SQLiteHealth,
     SQLiteAdmin,
+    Nouns,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
 
     def __init__(self, path: str, clock: Clock) -> None:
         database = Database(path, clock)
         SQLiteWorkflows.__init__(self, database)
+        Nouns.__init__(self, database)
+        database.on_unreadable = partial(looked, self)
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return SQLiteWaker(self._database, on_hint)

@@ -100,7 +100,7 @@ async def list_members(desk: AtDesk) -> Response:
 @leases.get("", **answers(shapes.Leases))
 async def list_leases(desk: AtDesk) -> Response:
     """Every name that was ever leased, by name, held or not."""
-    found = await (await desk.store()).leases(at=desk.clock.stamp())
+    found = await (await desk.store()).leases.all(at=desk.clock.stamp())
     return json({"items": [lease_view(each) for each in found]})
 
 

@@ -42,7 +42,7 @@ async def _all(desk: Desk) -> dict[str, Any]:
         "lost": [each for each in reversed(members) if not each.alive],
         "hands": hands,
         "coming": await store.coming(limit=COMING),
-        "leases": await store.leases(at=desk.clock.stamp()),
+        "leases": await store.leases.all(at=desk.clock.stamp()),
         "versions": sorted({each.version for each in alive}),
         "zones": sorted({each.tzdata for each in alive if each.tzdata}),
     }

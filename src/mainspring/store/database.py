@@ -1,0 +1,63 @@
+"""The seam between what is written once and the two dialects: named statements in transactions.
+
+A transaction is a callback, so that SQLite can run it on its one writer thread without waiting. In it, only
+the transaction's own methods may be awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+Stamp = datetime | None
+"""The moment of a call: the clock's. None means that the database's own clock decides."""
+
+
+class Row(Protocol):
+    """What a statement answers. Times, flags, lists and JSON are as the dialect keeps them: `rows` reads
+    them."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+class Transaction(Protocol):
+    """Statements that happen together or not at all. `at` stands for `:now`: the stamp, or else the moment at
+    which the transaction began, by the database's clock."""
+
+    async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
+        """Run one statement and answer its rows."""
+
+    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
+        """Run a statement for each of these sets of parameters, which all have the same names; none, when
+        there are none. On PostgreSQL each name is bound to the array of its values."""
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Say that so many jobs may be due once the transaction has committed; `earlier` where some of them
+        may be due before jobs that were claimed already."""
+
+
+class Database(Protocol):
+    """Where statements run. A statement alone is a transaction of its own."""
+
+    async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
+        """Run one statement and answer its rows. What it wrote is durable on return."""
+
+    async def relaxed(self, statement: str, **params: object) -> Sequence[Row]:
+        """The same for what may be lost if the server, or the machine of an SQLite file, crashes."""
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """As of a transaction, after a statement alone."""
+
+    async def within(
+        self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]], *, durable: bool = True
+    ) -> T:
+        """Do the work with a `Transaction`, as a whole or not at all; on return it is as durable as `fetch`
+        or, unless `durable`, as `relaxed`. It may be done again from its beginning, when nothing of it has
+        happened."""
+
+    async def left_out(self, error: Exception) -> bool:
+        """Whether rows that cannot be read were in the way of a call that ended with this error, and have
+        been moved out of it."""

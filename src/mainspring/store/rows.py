@@ -1,0 +1,93 @@
+"""Rows into values: one mapping for both dialects.
+
+PostgreSQL answers moments, lengths of time and lists as such; SQLite keeps microseconds and JSON. What a
+column holds is said by the field of the value that it fills.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from mainspring.store.database import Row
+
+T = TypeVar("T", bound=msgspec.Struct)
+Read = Callable[[Any], Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AS_THEY_ARE = (int, str, float, bytes, Any)
+
+
+def moment(value: Any) -> datetime:
+    """A moment: of SQLite, microseconds since 1970."""
+    return value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
+
+
+def length(value: Any) -> timedelta:
+    """A length of time: of SQLite, microseconds."""
+    return value if isinstance(value, timedelta) else timedelta(microseconds=value)
+
+
+def maybe_moment(value: Any) -> datetime | None:
+    """A moment that may be missing."""
+    return None if value is None else moment(value)
+
+
+def maybe_length(value: Any) -> timedelta | None:
+    """A length of time that may be missing."""
+    return None if value is None else length(value)
+
+
+def reader(
+    kind: type[T], *, given: Iterable[str] = (), **columns: Callable[[Row], object]
+) -> Callable[..., T]:
+    """What makes a value of a row that has a column for each field. Fields that are `given` are passed by
+    whoever reads; those named in `columns` are worked out from the row."""
+    hints = typing.get_type_hints(kind)
+    taken = {*given, *columns}
+    plain = tuple((name, _read(hints[name])) for name in kind.__struct_fields__ if name not in taken)
+    worked_out = tuple(columns.items())
+
+    def read(row: Row, **known: object) -> T:
+        fields: dict[str, object] = {}
+        for name, convert in plain:
+            value = row[name]
+            fields[name] = value if convert is None else convert(value)
+        for name, work_out in worked_out:
+            fields[name] = work_out(row)
+        return kind(**fields, **known)
+
+    return read
+
+
+def _read(hint: Any) -> Read | None:
+    """How a column becomes a field of this type; None where it is one."""
+    if get_origin(hint) in (Union, types.UnionType):
+        [inner] = [each for each in get_args(hint) if each is not types.NoneType]
+        convert = _read(inner)
+        return None if convert is None else lambda value: None if value is None else convert(value)
+    if hint in _AS_THEY_ARE:
+        return None
+    if hint is datetime:
+        return moment
+    if hint is timedelta:
+        return length
+    if hint is bool or (isinstance(hint, type) and issubclass(hint, Enum)):
+        return typing.cast("Read", hint)
+    return _decoded(hint)
+
+
+def _decoded(hint: Any) -> Read:
+    """A list of PostgreSQL's, or JSON."""
+    decode = msgspec.json.Decoder(hint).decode
+
+    def convert(value: Any) -> Any:
+        return decode(value) if isinstance(value, str | bytes) else tuple(value)
+
+    return convert

@@ -1,0 +1,58 @@
+-- name: now
+SELECT coalesce(:at::timestamptz, now()) AS now;
+
+-- name: begin_migrations
+CREATE SCHEMA IF NOT EXISTS mainspring;
+CREATE TABLE IF NOT EXISTS mainspring.migrations (
+    version    int         NOT NULL PRIMARY KEY,
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: lock_migrations
+SELECT pg_advisory_xact_lock(5278430121);
+
+-- name: migrations_exist
+SELECT to_regclass('mainspring.migrations') IS NOT NULL AS yes;
+
+-- name: record_migration
+INSERT INTO mainspring.migrations (version, name, checksum) VALUES (:version, :name, :checksum);
+
+-- name: notify
+SELECT pg_notify('mainspring', '');
+
+-- name: identity
+SELECT id::text AS id FROM mainspring.database_identity;
+
+-- name: change_identity
+UPDATE mainspring.database_identity i SET id = :id::text::uuid
+FROM (SELECT id FROM mainspring.database_identity FOR UPDATE) AS old
+WHERE :force::boolean
+   OR NOT EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until > coalesce(:at::timestamptz, now()))
+RETURNING old.id::text AS id;
+
+-- name: facts
+SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS synchronous_commit,
+       current_setting('fsync') AS fsync, current_database() AS database, current_user AS "user";
+
+-- name: session
+SELECT pid, backend_start, now() AS began, current_setting('plan_cache_mode') AS plans,
+       pg_postmaster_start_time() AS server_started, datid AS database
+FROM pg_stat_activity WHERE pid = pg_backend_pid();
+
+-- name: is_standby
+SELECT pg_is_in_recovery();
+
+-- name: end_session
+-- A session we lost may still be at work: it must be gone before its work can be judged. Its start
+-- is part of its name, for process ids come round again.
+SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
+FROM pg_stat_activity
+WHERE pid = :pid AND backend_start = :started AND (:began::timestamptz IS NULL OR xact_start = :began);
+
+-- name: end_marked
+-- The same behind a pooler, where a session is ours for one transaction only: it is known by what it runs.
+SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND starts_with(query, :mark);

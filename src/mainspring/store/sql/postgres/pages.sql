@@ -1,0 +1,199 @@
+-- Pages look at a bounded number of rows in the order of one index; what they look for is sought among those. The last
+-- row they look at comes along, whatever it is (`place`): the next page goes on there.
+
+-- name: live_page
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY id DESC) AS place,
+           (:states::text[] IS NULL OR state = ANY (:states)) AND (:task_id::int IS NULL OR task_id = :task_id)
+           AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:since::timestamptz IS NULL OR enqueued_at >= :since) AND (:until::timestamptz IS NULL OR enqueued_at < :until) AS fits
+    FROM (
+        SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+        FROM mainspring.jobs WHERE id < :before ORDER BY id DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit;
+
+-- name: live_of_schedule
+-- All of them: schedules have few at a time.
+WITH own AS MATERIALIZED (
+    SELECT id FROM mainspring.jobs WHERE schedule_id = :schedule_id LIMIT :look
+)
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM own WHERE id < :before ORDER BY id DESC LIMIT :look)) ORDER BY id DESC;
+
+-- name: live_by_id
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id DESC;
+
+-- name: running_ids
+-- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each lane, so
+-- those that run are found there; `full` tells of a lane that goes on beyond what was looked at. What a member last said
+-- that it holds makes up for those who stand behind many that nobody serves.
+WITH lane AS MATERIALIZED (
+    SELECT l.queue_id, l.priority, greatest(200, 10000 / greatest((SELECT count(*) FROM mainspring.lanes), 1)) AS most
+    FROM mainspring.lanes l WHERE :queue_id::int IS NULL OR l.queue_id = :queue_id
+), head AS MATERIALIZED (
+    SELECT j.id, j.worker_id, j.place = lane.most AS last FROM lane CROSS JOIN LATERAL (
+        SELECT id, worker_id, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
+            SELECT j.id, j.worker_id, j.run_at, j.id + 0 AS newest FROM mainspring.jobs j
+            WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority AND j.run_at <= coalesce(:at::timestamptz, now())
+            ORDER BY j.run_at, newest LIMIT lane.most
+        ) first
+    ) j
+), parked AS MATERIALIZED (
+    SELECT j.id FROM lane CROSS JOIN LATERAL (
+        SELECT j.id FROM mainspring.jobs j
+        WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority AND j.run_at = timestamptz '9997-01-01 00:00:00+00'
+          AND j.id + 0 < :before
+        ORDER BY j.run_at DESC, j.id + 0 DESC LIMIT :limit
+    ) j
+)
+SELECT array_agg(id) AS ids, (SELECT coalesce(bool_or(last), false) FROM head) AS is_full FROM (
+    SELECT id FROM head WHERE worker_id <> 0
+    UNION SELECT id FROM parked
+    UNION SELECT unnest(holding) FROM mainspring.members WHERE NOT dead
+) running;
+
+-- name: dead_page
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY id DESC) AS place,
+           (:task_id::int IS NULL OR task_id = :task_id) AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:schedule_id::bigint IS NULL OR schedule_id = :schedule_id)
+           AND (:since::timestamptz IS NULL OR died_at >= :since) AND (:until::timestamptz IS NULL OR died_at < :until) AS fits
+    FROM (SELECT * FROM mainspring.dead_jobs WHERE id < :before ORDER BY id DESC LIMIT :look) looked
+) numbered
+WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit;
+
+-- Of history only the days that count are looked at: the bounds inside are those of days, which are partitions.
+
+-- name: ended_page
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:task_id::int IS NULL OR task_id = :task_id)
+           AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT * FROM mainspring.runs
+        WHERE job_id < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY job_id DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
+
+-- name: ended_of_task
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE task_id = :task_id AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
+
+-- name: ended_of_schedule
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:task_id::int IS NULL OR task_id = :task_id)
+           AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE schedule_id = :schedule_id AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
+
+-- name: ended_unusually
+-- Of one verdict that is not success.
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           (:task_id::int IS NULL OR task_id = :task_id) AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE verdict <> 0 AND verdict = :verdict AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
+
+-- name: schedules_page
+-- Which they are is found first, for the newest slot of each is looked up in every day's ledger.
+WITH page AS MATERIALIZED (
+    SELECT name, fits, place FROM (
+        SELECT name, row_number() OVER (ORDER BY name) AS place,
+               (:text::text IS NULL OR strpos(lower(name), lower(:text)) > 0
+                OR task_id IN (SELECT t.id FROM mainspring.tasks t WHERE strpos(lower(t.name), lower(:text)) > 0))
+               AND (:task_id::int IS NULL OR task_id = :task_id) AND (:queue_id::int IS NULL OR queue_id = :queue_id)
+               AND CASE :only::text
+                   WHEN 'paused' THEN paused_at IS NOT NULL
+                   WHEN 'edited' THEN edited
+                   WHEN 'overdue' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now()) - :late::interval)
+                   WHEN 'ended' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at IS NULL)
+                   ELSE true END AS fits
+        FROM (SELECT name, task_id, queue_id, spec_id, paused_at, edited FROM mainspring.schedules
+              WHERE name > :after ORDER BY name LIMIT :look) looked
+    ) numbered
+    WHERE fits OR place = :look ORDER BY name LIMIT :limit
+)
+SELECT s.*, s.name AS schedule, p.trigger, p.next_at, s.name IN (SELECT name FROM page WHERE fits) AS fits, s.name IN (SELECT name FROM page WHERE place = :look) AS is_last,
+       l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
+FROM mainspring.schedules s
+CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id LIMIT 1) p
+LEFT JOIN LATERAL (SELECT * FROM mainspring.slots WHERE schedule_id = s.id ORDER BY slot_at DESC LIMIT 1) l ON true
+WHERE s.name = ANY (ARRAY(SELECT name FROM page)) ORDER BY s.name;
+
+-- name: schedule_counts
+SELECT count(*)::int AS total, (count(*) FILTER (WHERE paused_at IS NOT NULL))::int AS paused, (count(*) FILTER (WHERE edited))::int AS edited,
+       (count(*) FILTER (WHERE spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now()) - :late::interval)))::int AS overdue,
+       (count(*) FILTER (WHERE spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at IS NULL)))::int AS ended,
+       (SELECT min(p.next_at) FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now())) AS oldest_due_at
+FROM (SELECT spec_id, paused_at, edited FROM mainspring.schedules ORDER BY name LIMIT :look) looked;
+
+-- name: head_depth
+-- The head of each lane, and whether it goes on beyond that: of what is due, and of what is not.
+WITH head AS MATERIALIZED (
+    SELECT l.queue_id, j.task_id, j.worker_id, j.run_at, j.place > :most AS last FROM mainspring.lanes l CROSS JOIN LATERAL (
+        SELECT task_id, worker_id, run_at, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
+            SELECT task_id, worker_id, run_at, id + 0 AS newest FROM mainspring.jobs
+            WHERE queue_id = l.queue_id AND priority = l.priority AND run_at <= coalesce(:at::timestamptz, now())
+            ORDER BY run_at, newest LIMIT :most + 1
+        ) first
+    ) j
+), later AS MATERIALIZED (
+    SELECT l.queue_id, j.task_id, j.run_at, j.place > :most AS last FROM mainspring.lanes l CROSS JOIN LATERAL (
+        SELECT task_id, run_at, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
+            SELECT task_id, run_at, id + 0 AS newest FROM mainspring.jobs
+            WHERE queue_id = l.queue_id AND priority = l.priority AND run_at > coalesce(:at::timestamptz, now())
+            ORDER BY run_at, newest LIMIT :most + 1
+        ) first
+    ) j
+)
+SELECT queue_id, task_id, count(*) FILTER (WHERE worker_id = 0)::int AS ready, 0 AS delayed, count(*) FILTER (WHERE worker_id <> 0)::int AS running,
+       min(run_at) FILTER (WHERE worker_id = 0) AS oldest_ready_at, queue_id IN (SELECT h.queue_id FROM head h WHERE h.last) AS about, true AS due
+FROM head GROUP BY queue_id, task_id
+UNION ALL
+SELECT queue_id, task_id, 0, count(*) FILTER (WHERE run_at <> timestamptz '9997-01-01 00:00:00+00')::int,
+       count(*) FILTER (WHERE run_at = timestamptz '9997-01-01 00:00:00+00')::int, NULL,
+       queue_id IN (SELECT l.queue_id FROM later l WHERE l.last), false
+FROM later GROUP BY queue_id, task_id;
+
+-- name: sampled_depth
+-- Of some pages of the table, wherever they lie, and what part of all that is: what there is too much of to be counted.
+SELECT queue_id, task_id,
+       (count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) * 100 / :percent::float8)::int AS ready,
+       (count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00') * 100 / :percent)::int AS delayed,
+       (count(*) FILTER (WHERE worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00') * 100 / :percent)::int AS running
+FROM mainspring.jobs TABLESAMPLE SYSTEM (:percent) GROUP BY queue_id, task_id;
+
+-- name: jobs_size
+SELECT pg_relation_size('mainspring.jobs') / current_setting('block_size')::int AS pages;

@@ -1,0 +1,51 @@
+-- name: note_progress
+-- Fenced, as everything a worker writes about a job. The ids come sorted: see jobs.sql.
+INSERT INTO mainspring.progress (job_id, fence, fraction, note, at)
+SELECT id, fence, (:fractions::float8[])[width_bucket(id, :job_ids::bigint[])], (:notes::text[])[width_bucket(id, :job_ids::bigint[])],
+       coalesce(:at::timestamptz, now())
+FROM mainspring.jobs
+WHERE id = ANY (:job_ids::bigint[]) AND worker_id = (:worker_ids::bigint[])[width_bucket(id, :job_ids::bigint[])]
+  AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
+ON CONFLICT (job_id) DO UPDATE SET fence = excluded.fence, fraction = excluded.fraction, note = excluded.note, at = excluded.at;
+
+-- name: progress
+-- Only of the claim that stands: what an earlier run said is no longer so.
+SELECT p.fraction, p.note, p.at FROM mainspring.progress p
+WHERE p.job_id = :job_id
+  AND p.fence = (SELECT j.fence FROM mainspring.jobs j WHERE j.id = :job_id AND j.worker_id <> 0);
+
+-- name: sweep_progress
+-- The limit keeps the inner one a look-up by key. A row that is written meanwhile is new, and stays.
+DELETE FROM mainspring.progress WHERE at < :before AND job_id = ANY (ARRAY(
+    SELECT p.job_id FROM mainspring.progress p
+    LEFT JOIN LATERAL (
+        SELECT true AS is_so FROM mainspring.jobs j WHERE j.id = p.job_id AND j.fence = p.fence AND j.worker_id <> 0 LIMIT 1
+    ) live ON true
+    WHERE p.at < :before AND live.is_so IS NULL
+    LIMIT :limit
+))
+RETURNING job_id;
+
+-- name: note_logs
+INSERT INTO mainspring.run_logs (job_id, finished_at, worker_id, fence, text)
+SELECT n.job_id, coalesce(:at::timestamptz, now()), n.worker_id, n.fence, n.text
+FROM unnest(:job_ids::bigint[], :worker_ids::bigint[], :fences::int[], :texts::text[]) AS n (job_id, worker_id, fence, text);
+
+-- name: drop_results
+-- Found by the days' own indexes of what is left, then looked up by job.
+UPDATE mainspring.runs SET result = ''::bytea
+WHERE result <> ''::bytea AND finished_at < :before AND job_id = ANY (ARRAY(
+    SELECT job_id FROM mainspring.runs WHERE result <> ''::bytea AND finished_at < :before ORDER BY finished_at LIMIT :limit
+))
+RETURNING job_id;
+
+-- name: endings
+-- The last word wins, as in job_states.
+SELECT DISTINCT ON (id) id, verdict, result, error, reason FROM (
+    SELECT id, 2::smallint AS verdict, NULL::bytea AS result, errors -> -1 AS error, reason, 1 AS place, died_at AS finished_at
+    FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
+    UNION ALL
+    SELECT job_id, verdict, result, NULL, NULL, 2, finished_at
+    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5)
+) known
+ORDER BY id, place, finished_at DESC;

@@ -1,0 +1,379 @@
+-- name: standing_schedules
+-- By name alone and without a lock: so a start looks at each schedule that code declares, and most are as declared.
+-- In no order: asked for one by id, a plan made on an empty table walks every schedule.
+SELECT s.*, p.trigger, p.next_at
+FROM mainspring.schedules s CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id OFFSET 0) p
+WHERE s.name = ANY (:names::text[]);
+
+-- name: lock_schedules
+-- By id, as a fire does: two that lock many rows in different orders would wait for each other.
+SELECT id FROM mainspring.schedules
+WHERE id = ANY (ARRAY(SELECT id FROM mainspring.schedules WHERE name = ANY (:names::text[]))) ORDER BY id FOR UPDATE;
+
+-- name: put_specs
+-- In one order, for others may be at the same; those that are there are not touched.
+INSERT INTO mainspring.specs (trigger, catch_up, next_at, following_at, planned)
+SELECT trigger, catch_up, next_at, following_at, true
+FROM unnest(:triggers::text[], :spec_catch_ups::interval[], :next_ats::timestamptz[], :following_ats::timestamptz[])
+     AS new (trigger, catch_up, next_at, following_at)
+WHERE (SELECT p.id FROM mainspring.specs p WHERE p.trigger = new.trigger AND p.catch_up = new.catch_up) IS NULL
+ORDER BY trigger, catch_up
+ON CONFLICT (trigger, catch_up) DO NOTHING;
+
+-- name: add_schedules
+-- In the order of their names. One that another process makes meanwhile is waited for, and then left to be compared.
+INSERT INTO mainspring.schedules (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
+                                  overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                                  expires_after, expect_start_within, expect_finish_by)
+SELECT name, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = new.trigger AND p.catch_up = new.spec_catch_up),
+       task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
+       max_fires, max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), line_id, expires_after, expect_start_within,
+       expect_finish_by
+FROM unnest(:names::text[], :triggers::text[], :spec_catch_ups::interval[], :task_ids::int[], :queue_ids::int[],
+            :priorities::smallint[], :max_attemptss::smallint[], :payloads::bytea[], :misfires::text[], :catch_ups::interval[],
+            :overlaps::text[], :overlap_limits::int[], :offset_bys::interval[], :jitters::interval[], :max_firess::int[],
+            :line_ids::int[], :expires_afters::interval[], :expect_start_withins::interval[], :expect_finish_bys::interval[])
+     AS new (name, trigger, spec_catch_up, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
+             overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by)
+ORDER BY name
+ON CONFLICT (name) DO NOTHING
+RETURNING name;
+
+-- name: change_schedules
+-- Their rows are locked already, and what was due until now has been decided.
+UPDATE mainspring.schedules s
+SET spec_id = new.spec_id, task_id = new.task_id, queue_id = new.queue_id, priority = new.priority,
+    max_attempts = new.max_attempts, payload = new.payload, misfire = new.misfire, catch_up = new.catch_up,
+    overlap = new.overlap, overlap_limit = new.overlap_limit, offset_by = new.offset_by, jitter = new.jitter,
+    max_fires = new.max_fires, line_id = CASE WHEN new.keep_line THEN s.line_id ELSE new.line_id END,
+    expires_after = new.expires_after, expect_start_within = new.expect_start_within, expect_finish_by = new.expect_finish_by,
+    fires_left = CASE WHEN s.max_fires IS NOT DISTINCT FROM new.max_fires THEN s.fires_left ELSE new.max_fires END,
+    edited = :by_hand::bool, version = s.version + 1,
+    active_from = :at::timestamptz
+FROM (
+    SELECT id, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = each.trigger AND p.catch_up = each.spec_catch_up) AS spec_id,
+           task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
+           max_fires, line_id, expires_after, expect_start_within, expect_finish_by, keep_line
+    FROM unnest(:ids::bigint[], :triggers::text[], :spec_catch_ups::interval[], :task_ids::int[], :queue_ids::int[],
+                :priorities::smallint[], :max_attemptss::smallint[], :payloads::bytea[], :misfires::text[], :catch_ups::interval[],
+                :overlaps::text[], :overlap_limits::int[], :offset_bys::interval[], :jitters::interval[], :max_firess::int[],
+                :line_ids::int[], :expires_afters::interval[], :expect_start_withins::interval[], :expect_finish_bys::interval[],
+                :keep_lines::bool[])
+         AS each (id, trigger, spec_catch_up, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
+                  overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by,
+                  keep_line)
+) new
+WHERE s.id = ANY (:ids::bigint[]) AND s.id = new.id;
+
+-- name: add_versions
+-- The schedules as they now stand, in the same transaction as the change.
+INSERT INTO mainspring.schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
+SELECT schedule_id, version, name, change, coalesce(:at::timestamptz, now()), :author, :note, definition
+FROM unnest(:schedule_ids::bigint[], :versions::int[], :names::text[], :changes::text[], :definitions::text[])
+     AS each (schedule_id, version, name, change, definition);
+
+-- name: pause_schedules
+UPDATE mainspring.schedules
+SET paused_at = :at::timestamptz, paused_by = :author, pause_note = :note, version = version + 1
+WHERE name = ANY (:names::text[]) AND paused_at IS NULL
+RETURNING name;
+
+-- name: resume_schedules
+-- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
+UPDATE mainspring.schedules
+SET last_paused_at = paused_at, last_resumed_at = :at::timestamptz,
+    paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
+WHERE name = ANY (:names::text[]) AND paused_at IS NOT NULL
+RETURNING name;
+
+-- name: hand_back_schedules
+UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name = ANY (:names::text[]) AND edited RETURNING name;
+
+-- name: trigger_schedule
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
+SELECT nextval('mainspring.job_ids'), queue_id, task_id, priority,
+       CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
+       coalesce(:at::timestamptz, now()), max_attempts, payload, id, line_id,
+       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END,
+       coalesce(:at::timestamptz, now()) + expires_after
+FROM mainspring.schedules WHERE name = :name
+RETURNING id;
+
+-- name: release_held
+-- The oldest first, and as many as may be live at once: their ids have the order of their slots. Not before its own
+-- place in the window: what it waited for may have ended early. Held is asked again, for another scheduler may have
+-- released it while we waited for its row. It is asked in words that no index answers: planned while the queue is
+-- empty, any index will do, and a herd would be compared each with each.
+UPDATE mainspring.jobs j
+SET run_at = CASE WHEN j.line_id IS NULL THEN greatest(coalesce(:at::timestamptz, now()),
+                      j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0'))
+                  ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN j.line_id IS NOT NULL THEN greatest(coalesce(:at::timestamptz, now()),
+                      j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0')) END
+WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
+    SELECT oldest.id FROM (
+        SELECT DISTINCT schedule_id FROM mainspring.jobs
+        WHERE run_at = timestamptz '9999-01-01 00:00:00+00' AND schedule_id IS NOT NULL
+    ) waiting
+    CROSS JOIN LATERAL (
+        SELECT coalesce((SELECT s.overlap_limit FROM mainspring.schedules s WHERE s.id = waiting.schedule_id AND s.overlap = 'allow'), 1) AS allowed
+    ) may
+    -- Look-ups for each, not joins: planned while the queue is empty, a join walks all live jobs for each held one.
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS live FROM (
+            SELECT FROM mainspring.jobs live
+            WHERE live.schedule_id = waiting.schedule_id AND live.backfill_id IS NULL AND live.run_at <> timestamptz '9999-01-01 00:00:00+00' LIMIT may.allowed
+        ) counted
+    ) now_live
+    CROSS JOIN LATERAL (
+        SELECT held.id FROM mainspring.jobs held
+        WHERE held.run_at = timestamptz '9999-01-01 00:00:00+00' AND held.schedule_id = waiting.schedule_id ORDER BY held.id LIMIT may.allowed - now_live.live
+    ) oldest
+))
+RETURNING j.id;
+
+-- name: due_specs
+-- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
+-- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
+       catch_up = interval '365000 days' AND coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval AND NOT EXISTS (
+           SELECT FROM mainspring.schedules s WHERE s.spec_id = specs.id AND (
+               (SELECT l.disposition = 1 AND l.reason = 'breaker' FROM mainspring.slots l
+                WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT TRUE
+               -- A look-up, not NOT EXISTS: as a join it may walk all live jobs for each spec.
+               OR (SELECT j.id FROM mainspring.jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL LIMIT 1) IS NULL)
+       ) AS tripped,
+       CASE WHEN coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval
+            THEN coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = specs.id AND s.skips > 0), 0) ELSE 0 END AS skips
+FROM mainspring.specs
+WHERE next_at <= coalesce(:at::timestamptz, now()) AND id <> ALL (:beside::int[])
+ORDER BY next_at
+LIMIT :limit;
+
+-- name: unplanned_specs
+SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, false AS tripped, 0 AS skips
+FROM mainspring.specs
+WHERE NOT planned AND next_at IS NOT NULL
+ORDER BY id
+LIMIT :limit;
+
+-- name: plan_specs
+-- Sorted ids and width_bucket instead of a join, as in jobs.sql and for the same reason.
+UPDATE mainspring.specs
+SET following_at = (:following_ats::timestamptz[])[width_bucket(id, :ids::bigint[])], planned = true
+WHERE id = ANY (:ids::bigint[]) AND next_at = (:next_ats::timestamptz[])[width_bucket(id, :ids::bigint[])] AND NOT planned;
+
+-- name: open_fires
+-- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
+WITH moved AS (
+    UPDATE mainspring.specs
+    SET next_at = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])], following_at = NULL,
+        last_at = CASE WHEN (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] IS DISTINCT FROM 'calendar'
+                       THEN (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] ELSE last_at END,
+        planned = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] IS NULL
+    WHERE id = ANY (:spec_ids::bigint[]) AND next_at = (:expecteds::timestamptz[])[width_bucket(id, :spec_ids::bigint[])]
+    RETURNING id, (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS slot_at,
+                  (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since,
+                  (:combineds::text[])[width_bucket(id, :spec_ids::bigint[])]::jsonb AS combined,
+                  (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] AS skip,
+                  (:notes::text[])[width_bucket(id, :spec_ids::bigint[])] AS note,
+                  (:previous_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS previous_at
+)
+INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at)
+SELECT id, slot_at, since, combined, skip, note, previous_at FROM moved
+ON CONFLICT DO NOTHING
+RETURNING spec_id;
+
+-- name: fire
+-- Ledger rows, jobs and the fire's cursor in one statement: killed anywhere, any scheduler goes on
+-- from the cursor, and the ledger's key makes a second try a no-op. A spec's slots are fired in order,
+-- one at a time, so that two slots of one schedule never decide about overlap at once; of one slot,
+-- several ranges of schedules may be fired at once. The schedules are held FOR SHARE: a pause waits for
+-- us, or we see it. But what its transaction wrote elsewhere, such as a job, we do not see where our snapshot is
+-- older (stale): then nothing is decided, and the caller asks anew. A slot that is caught up (misfire = 'all'), and one
+-- that comes while such a job is live (caught), is never in the way of another: it waits for those before it, as many as
+-- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already.
+WITH f AS MATERIALIZED (
+    SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.fires x
+    -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
+    WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.fires o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
+    ORDER BY x.slot_at, x.spec_id + 0, x.until_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
+), locked AS MATERIALIZED (
+    SELECT s.*, f.slot_at, f.since, f.combined, f.skip, f.note, f.previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
+           coalesce(:at::timestamptz, now()) - f.slot_at > :missed_after::interval AS missed
+    FROM f CROSS JOIN LATERAL (
+        SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= f.until_id ORDER BY id + 0 LIMIT :limit FOR SHARE
+    ) s
+), fresh AS MATERIALIZED (
+    -- The locked rows are the newest, these are as our snapshot has them: every change makes a version rise.
+    SELECT coalesce((SELECT sum(version) FROM locked), 0) = coalesce((
+        SELECT sum(version) FROM mainspring.schedules
+        WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= (SELECT max(id) FROM locked)), 0) AS fresh
+    FROM f
+), taken AS MATERIALIZED (
+    SELECT locked.* FROM locked CROSS JOIN fresh WHERE fresh
+)
+-- part: decide
+, decided AS (
+    SELECT t.*, l.live, l.blocker, l.slot_count,
+           l.live > 0 AND CASE WHEN t.overlap IN ('queue_one', 'queue_all') THEN true
+                               WHEN t.misfire = 'latest' THEN t.missed AND (t.overlap = 'skip' OR (t.overlap = 'allow' AND l.live >= t.overlap_limit))
+                               WHEN t.misfire = 'skip' THEN false
+                               WHEN t.overlap = 'allow' THEN l.held > 0 OR l.live >= t.overlap_limit
+                               ELSE t.missed OR l.caught > 0 END AS waits,
+           CASE WHEN t.skip <> 'breaker' THEN t.skip
+                WHEN t.paused_at IS NOT NULL OR (t.slot_at > t.last_paused_at AND t.slot_at <= t.last_resumed_at) THEN 'paused'
+                WHEN t.fires_left <= 0 THEN 'exhausted'
+                WHEN t.misfire = 'skip' AND t.missed THEN 'misfire'
+                WHEN t.late > t.catch_up THEN 'too_late'
+                WHEN t.skip = 'breaker' OR (t.misfire = 'all' AND t.missed AND t.catch_up = interval '365000 days' AND (l.live >= :breaker OR (
+                         -- Once tripped it stays so for the missed slots while a job is live, or they would be left out here and there.
+                         l.live > 0 AND (
+                         SELECT p.disposition = 1 AND p.reason = 'breaker' FROM mainspring.slots p
+                         WHERE p.schedule_id = t.id AND p.slot_at < t.slot_at ORDER BY p.slot_at DESC LIMIT 1)))) THEN 'breaker'
+                WHEN t.skips >= l.slot_count THEN 'requested'
+                WHEN l.live = 0 OR (t.misfire = 'all' AND (t.missed OR l.caught > 0)) OR (t.misfire = 'latest' AND t.missed AND l.held = 0) THEN NULL
+                WHEN t.overlap = 'skip' OR (t.overlap = 'queue_one' AND l.waiting > 0)
+                     OR (t.overlap = 'allow' AND l.live >= t.overlap_limit) THEN 'overlap'
+           END AS reason
+    FROM taken t CROSS JOIN LATERAL (
+        SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0 AND j.run_at <> timestamptz '9997-01-01 00:00:00+00') AS waiting, min(j.id) AS blocker,
+               count(*) FILTER (WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00') AS held,
+               count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after::interval) AS caught,
+               -- How many of its slots it stands for: those that it was not there for, or has decided, are none. NULL where nothing asks.
+               CASE WHEN t.skips > 0
+                    THEN 1 + (SELECT count(*) FROM jsonb_array_elements_text(t.combined) c WHERE c::timestamptz > t.active_from) END AS slot_count
+        FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
+    ) l
+    WHERE t.active_from < t.slot_at
+), herd AS MATERIALIZED (
+    SELECT *, CASE WHEN reason IS NULL THEN nextval('mainspring.job_ids') END AS job_id FROM decided
+), ledger AS (
+    INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
+    SELECT id, slot_at, coalesce(:at::timestamptz, now()), CASE WHEN since IS NOT NULL THEN greatest(since, active_from + interval '1 microsecond') END,
+           job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, reason, CASE WHEN reason = 'overlap' THEN blocker END, note
+    FROM herd
+    ON CONFLICT DO NOTHING
+    RETURNING schedule_id, job_id
+), replaced AS (
+    DELETE FROM mainspring.jobs
+    WHERE backfill_id IS NULL AND schedule_id = ANY (ARRAY(SELECT id FROM herd WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0 AND NOT waits
+                                   AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
+    RETURNING *
+), noted AS (
+    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
+                                 task_id, fence, priority, max_attempts, failures, crashes, verdict, payload)
+    SELECT id, coalesce(:at::timestamptz, now()), CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, run_at, worker_id,
+           schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 5, payload
+    FROM replaced
+), fired AS (
+    INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at,
+                                 line_id, due_at, expires_at, previous_at)
+    SELECT h.job_id, h.queue_id, h.task_id, h.priority,
+           CASE WHEN h.waits THEN timestamptz '9999-01-01 00:00:00+00'
+                WHEN h.line_id IS NOT NULL THEN timestamptz '9998-01-01 00:00:00+00'
+                ELSE h.slot_at + h.offset_by + h.jitter * random() END,
+           coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at, h.line_id,
+           CASE WHEN h.line_id IS NOT NULL AND NOT h.waits
+                THEN h.slot_at + h.offset_by + h.jitter * random() END,
+           h.slot_at + h.expires_after, h.previous_at
+    FROM herd h
+    -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
+    WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
+    RETURNING queue_id
+), counted_down AS (
+    -- A request to skip is for slots, not for rows: each row takes as many as it stands for. Looked up in an object, as a join may be quadratic.
+    UPDATE mainspring.schedules
+    SET fires_left = fires_left - CASE WHEN skips >= ((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int THEN 0 ELSE 1 END,
+        skips = greatest(skips - coalesce(((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int, 0), 0)
+    WHERE id = ANY (ARRAY(SELECT id FROM herd
+                          WHERE ((job_id IS NOT NULL AND (fires_left IS NOT NULL OR skips > 0)) OR reason = 'requested')
+                            AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
+)
+-- end
+, counted AS (
+    SELECT count(*) AS taken, max(id) AS last_id FROM locked
+), onward AS MATERIALIZED (
+    -- What is left, cut in two where it is worth it: another scheduler takes the other half.
+    SELECT f.*, c.last_id AS from_id,
+           CASE WHEN least(f.until_id, t.top_id) - c.last_id > 2 * :limit
+                     AND (SELECT count(*) FROM mainspring.fires p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
+                THEN (c.last_id + least(f.until_id, t.top_id)) / 2 END AS middle_id
+    FROM f, counted c, LATERAL (SELECT id + 0 AS top_id FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 DESC LIMIT 1) t
+    WHERE c.taken = :limit AND (SELECT fresh FROM fresh)
+), forward AS (
+    -- By key, not a join: planned on an empty table that walks every open fire.
+    UPDATE mainspring.fires SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
+    WHERE spec_id = (SELECT spec_id FROM onward) AND slot_at = (SELECT slot_at FROM onward) AND until_id = (SELECT until_id FROM onward)
+), cut AS (
+    INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at, last_id, until_id)
+    SELECT spec_id, slot_at, since, combined, skip, note, previous_at, from_id, middle_id FROM onward WHERE middle_id IS NOT NULL
+), done AS (
+    DELETE FROM mainspring.fires
+    WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND until_id = (SELECT until_id FROM f)
+      AND (SELECT taken FROM counted) < :limit AND (SELECT fresh FROM fresh)
+)
+SELECT (SELECT fresh FROM fresh) AS fresh, f.slot_at, f.since, coalesce(:at::timestamptz, now()) AS now,
+       (SELECT count(*) FROM ledger WHERE job_id IS NOT NULL)::int AS fired,
+       (SELECT count(*) FROM ledger WHERE job_id IS NULL)::int AS skipped,
+       ARRAY(SELECT name FROM herd WHERE reason = 'too_late' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS too_late,
+       ARRAY(SELECT name FROM herd WHERE reason = 'breaker' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS breaker
+FROM f;
+
+-- name: decide_slots
+-- For schedules whose rows the caller has locked, of each one slot: what a fire would write of it.
+WITH taken AS MATERIALIZED (
+    SELECT s.*, f.slot_at, f.since, f.combined::jsonb AS combined, f.skip, f.note, NULL::timestamptz AS previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
+           coalesce(:at::timestamptz, now()) - f.slot_at > :missed_after::interval AS missed
+    FROM unnest(:ids::bigint[], :slot_ats::timestamptz[], :sinces::timestamptz[], :combineds::text[], :skips::text[], :notes::text[])
+         AS f (schedule_id, slot_at, since, combined, skip, note)
+    CROSS JOIN LATERAL (SELECT * FROM mainspring.schedules WHERE id = f.schedule_id OFFSET 0) s
+)
+-- use: decide
+SELECT count(*) FILTER (WHERE job_id IS NOT NULL)::int AS fired FROM ledger;
+
+-- name: overdue_specs
+-- Those with a slot that is due, and their open fires: one look, for a slot that is opened leaves the one and is in the
+-- other at once.
+SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, false AS tripped, p.next_at <= :now::timestamptz AS due,
+       coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
+       f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, f.until_id
+FROM mainspring.specs p
+LEFT JOIN LATERAL (SELECT * FROM mainspring.fires WHERE spec_id = p.id OFFSET 0) f ON true
+WHERE p.id = ANY (:ids::bigint[]) AND (p.next_at <= :now::timestamptz OR f.slot_at IS NOT NULL);
+
+-- name: move_active
+UPDATE mainspring.schedules SET active_from = (:moments::timestamptz[])[width_bucket(id, :ids::bigint[])]
+WHERE id = ANY (:ids::bigint[]);
+
+-- name: hold_specs
+-- Until the caller's transaction has ended nobody opens a slot of theirs: it would be fired without the schedules that
+-- the caller is about to bring.
+SELECT id FROM mainspring.specs
+WHERE id = ANY (ARRAY(
+    SELECT (SELECT p.id FROM mainspring.specs p WHERE p.trigger = each.trigger AND p.catch_up = each.catch_up)
+    FROM unnest(:triggers::text[], :spec_catch_ups::interval[]) AS each (trigger, catch_up)
+))
+ORDER BY id FOR SHARE;
+
+-- name: moment
+-- Not now(), when the transaction began: it may have waited for a fire since then.
+SELECT coalesce(:at::timestamptz, clock_timestamp()) AS now;
+
+-- name: next_due
+-- A fire that another scheduler has in hand may soon be cut in two, or that scheduler may die: it is looked at again.
+SELECT least(
+    (SELECT greatest(next_at - coalesce(:at::timestamptz, now()), interval '0')
+     FROM mainspring.specs
+     WHERE next_at IS NOT NULL AND id <> ALL (:beside::int[])
+     ORDER BY next_at
+     LIMIT 1),
+    CASE WHEN EXISTS (SELECT 1 FROM mainspring.fires) THEN interval '10 milliseconds' END) AS wait;
+
+-- name: slot_facts
+-- A slot of the instant at which the schedule was changed is the old version's.
+SELECT l.since, coalesce(l.disposition = 2, false) AS backfilled, coalesce(
+    (SELECT v.definition FROM mainspring.schedule_versions v
+     WHERE v.schedule_id = :schedule_id AND v.changed_at < :slot_at ORDER BY v.version DESC LIMIT 1),
+    (SELECT v.definition FROM mainspring.schedule_versions v WHERE v.schedule_id = :schedule_id ORDER BY v.version LIMIT 1)) AS definition
+FROM (SELECT 1) AS one LEFT JOIN mainspring.slots l ON l.schedule_id = :schedule_id AND l.slot_at = :slot_at;

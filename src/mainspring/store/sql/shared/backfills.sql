@@ -1,0 +1,24 @@
+-- name: add_backfill
+INSERT INTO mainspring.backfills (schedule, start_at, end_at, author, max_active, reverse, reprocess, created_at)
+VALUES (:schedule, :start_at, :end_at, :author, :max_active, :reverse, :reprocess, :now)
+RETURNING id;
+
+-- name: active_backfills
+SELECT id FROM mainspring.backfills WHERE ended_at IS NULL ORDER BY id LIMIT :limit;
+
+-- name: pending_slots
+SELECT b.place, b.schedule_id, b.slot_at, b.version, b.seen_job_id,
+       (SELECT v.definition FROM mainspring.schedule_versions v
+        WHERE v.schedule_id = b.schedule_id AND v.version = b.version) AS definition
+FROM mainspring.backfill_slots b
+WHERE b.backfill_id = :backfill_id AND NOT b.done
+ORDER BY b.place LIMIT :limit;
+
+-- name: end_backfill
+UPDATE mainspring.backfills SET ended_at = :now, cancelled_by = :cancelled_by
+WHERE id = :id AND ended_at IS NULL
+RETURNING id;
+
+-- name: backfill_jobs
+SELECT slot_at, job_id, seen_job_id FROM mainspring.backfill_slots
+WHERE schedule_id = ANY (:schedule_ids::bigint[]) AND slot_at >= :start AND job_id IS NOT NULL;

@@ -1,0 +1,90 @@
+-- name: put_definition
+-- A definition that differs in anything is a new version of its name.
+INSERT INTO mainspring.definitions (name, version, digest, definition, created_at)
+SELECT :name::text, coalesce(max(d.version), 0) + 1, :digest::bytea, :definition::text, :now
+FROM mainspring.definitions d WHERE d.name = :name
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: definition_id
+SELECT id FROM mainspring.definitions WHERE name = :name AND digest = :digest;
+
+-- name: definitions
+SELECT id, version, definition FROM mainspring.definitions WHERE id = ANY (:ids::int[]);
+
+-- name: any_endings
+SELECT EXISTS (SELECT 1 FROM mainspring.endings) AS there;
+
+-- name: workflows_by_id
+SELECT w.*, (SELECT d.version FROM mainspring.definitions d WHERE d.id = w.definition_id) AS version
+FROM mainspring.workflows w WHERE w.id = ANY (:ids::bigint[]) ORDER BY w.id;
+
+-- name: lock_workflow
+-- Nothing to lock: only one transaction writes at a time.
+SELECT id FROM mainspring.workflows WHERE id = :id FOR UPDATE;
+
+-- name: steps_by_id
+SELECT * FROM mainspring.workflow_steps WHERE id = ANY (:ids::bigint[]);
+
+-- name: items_of
+SELECT * FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND place = :place AND item IS NOT NULL ORDER BY item;
+
+-- name: live_steps
+SELECT * FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND state = 1;
+
+-- name: add_act
+INSERT INTO mainspring.workflow_acts (workflow_id, at, act, author, note)
+VALUES (:workflow_id, :now, :act, :author, :note);
+
+-- name: pause_workflow
+UPDATE mainspring.workflows SET paused_at = :now
+WHERE id = :id AND state = 0 AND stopping IS NULL AND paused_at IS NULL RETURNING id;
+
+-- name: resume_workflow
+UPDATE mainspring.workflows SET paused_at = NULL WHERE id = :id AND paused_at IS NOT NULL RETURNING id;
+
+-- name: stop_workflow
+UPDATE mainspring.workflows SET stopping = :stopping, paused_at = NULL
+WHERE id = :id AND state = 0 AND (stopping IS NULL OR stopping <> 'killed') RETURNING id;
+
+-- name: steps_of
+-- Of every node, and of items up to a bound.
+SELECT * FROM mainspring.workflow_steps
+WHERE workflow_id = :workflow_id AND (:place::int IS NULL OR place = :place) AND (item IS NULL OR (item >= :first AND item < :first + :most))
+ORDER BY place, item NULLS FIRST;
+
+-- name: step_counts
+-- How the items of each map stand.
+SELECT place, state, count(*)::int AS steps FROM mainspring.workflow_steps
+WHERE workflow_id = :workflow_id AND item IS NOT NULL GROUP BY place, state ORDER BY place, state;
+
+-- name: list_workflows
+SELECT w.*, (SELECT d.version FROM mainspring.definitions d WHERE d.id = w.definition_id) AS version
+FROM mainspring.workflows w
+WHERE (:name::text IS NULL OR w.name = :name) AND (:state::smallint IS NULL OR w.state = :state)
+  AND w.id < coalesce(:before::bigint, 9223372036854775807)
+ORDER BY w.id DESC LIMIT :limit;
+
+-- name: revivable
+-- Jobs of which it is on record what they were given.
+SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
+UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict = 5 AND payload IS NOT NULL;
+
+-- name: renumber_step
+UPDATE mainspring.workflow_steps SET id = :new_id WHERE id = :id;
+
+-- name: put_step_ids
+UPDATE mainspring.workflows SET step_ids = :step_ids::bigint[] WHERE id = :id;
+
+-- name: last_fences
+-- How often each job was claimed, so that a job that is made anew goes on counting.
+SELECT job_id, max(fence) AS fence FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) GROUP BY job_id;
+
+-- name: forget_checkpoints
+DELETE FROM mainspring.steps WHERE job_id = ANY (:job_ids::bigint[]);
+
+-- name: drop_items
+DELETE FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND place = ANY (:places::int[]) AND item IS NOT NULL;
+
+-- name: old_workflows
+SELECT id FROM mainspring.workflows WHERE ended_at < :before::timestamptz ORDER BY ended_at LIMIT :limit;

@@ -1,0 +1,15 @@
+"""A store: an attribute for each noun."""
+
+from __future__ import annotations
+
+from mainspring.store.alerts import Alerts
+from mainspring.store.database import Database
+from mainspring.store.leases import Leases
+
+
+class Nouns:
+    """What is written once, over the seam of either dialect."""
+
+    def __init__(self, database: Database) -> None:
+        self.leases = Leases(database)
+        self.alerts = Alerts(database)
