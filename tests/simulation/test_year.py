@@ -66,11 +66,15 @@ class Year:
         self.store, self.clock, self.dice = store, clock, random.Random(seed)
         self.hosts: list[Host] = []
         self.outages: list[tuple[datetime, datetime]] = []
+        self.scheduled_at = clock.now()
+        """When a scheduler last had its turn."""
         self.triggers: dict[str, list[tuple[datetime, Trigger | None]]] = {}
         """Every version, and from when on it was in force; none while the schedule is deleted."""
         self.numbers: dict[str, list[tuple[datetime, int]]] = {}
         """The argument of every version's jobs."""
         self.changes = 0
+        self.acts: list[str] = []
+        """What operators are still to do."""
         self.paused: set[str] = set()
         self.told: Counter[str] = Counter()
         self.in_hand: list[tuple[datetime, Claim]] = []
@@ -134,7 +138,7 @@ class Year:
             self.clock.advance(wait + self.dice.choice([timedelta(), SECOND]) * self.dice.random())
             await self.work()
             await self.schedule()
-            if self.dice.random() < 0.02:
+            if self.dice.random() < 0.05:
                 await self.operate()
         for host in self.hosts:
             if host.is_frozen:
@@ -143,7 +147,7 @@ class Year:
 
     async def outage(self) -> None:
         """Nobody ticks, for minutes or for days; workers go on, and operators pause and resume."""
-        began = self.clock.now()
+        began = self.scheduled_at  # what came since then, beside an operator, waits for its end as well
         for _ in range(3):
             self.clock.advance(self.dice.choice([10 * MINUTE, 4 * HOUR, 2 * DAY]) * self.dice.random())
             if self.dice.random() < 0.3:
@@ -187,6 +191,7 @@ class Year:
         healthy = self.new_host()
         while (wait := await healthy.tick()) is not None and wait <= CATCH_UP_PAUSE:
             self.clock.advance(wait)
+        self.scheduled_at = self.clock.now()
 
     async def operate(self) -> None:
         """Somebody pauses, resumes, asks to skip, changes or deletes a schedule; mostly within a second of a
@@ -195,7 +200,10 @@ class Year:
             wait = await self.store.next_due(at=self.clock.stamp())
             beside = self.dice.choice([-0.9, -0.001, 0, 0.000001, 0.4, 0.9]) * SECOND
             self.clock.advance(max(timedelta(), (wait or HOUR) + beside))
-        what = self.dice.choice(["pause", "resume", "change", "change", "skip", "delete"])
+        if not self.acts:  # in any order, and each of them however short the time is
+            self.acts = ["pause", "resume", "change", "change", "skip", "delete"]
+            self.dice.shuffle(self.acts)
+        what = self.acts.pop()
         self.told[what] += 1
         name = self.dice.choice(list(SCHEDULES))
         if what == "pause":
