@@ -12,14 +12,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import pytest
 
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
 from tests.e2e.target import labour, work
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import PostgresServer, synced
 from tests.support.processes import Effect, Process, Site, until
 from tests.support.proxy import Proxy
 
@@ -128,7 +127,7 @@ def test_handlers_are_stopped_before_the_lease_ends_when_the_server_hangs(
     until(lambda: len(site.effects.of("start")) == 2, "2 starts")
     lease_until = site.after_a_beat(worker).lease_until
     # A claim may be undone by a crash of the server, and the handlers would take it for their first again.
-    site.ask(_synced(site.url))
+    site.ask(synced(site.url))
 
     with _paused(server):
         began = Moment()
@@ -180,7 +179,7 @@ def _handlers_go_on(
     members = {site.after_a_beat(each).id for each in workers}
     assert {site.job(job_id).worker_id for job_id in ids} == members
     if site.url.startswith("postgresql:"):
-        site.ask(_synced(site.url))  # or a crash of the server might undo the claims
+        site.ask(synced(site.url))  # or a crash of the server might undo the claims
     assert not site.effects.of("end"), "the machine is too slow for this"
 
     with outage:
@@ -207,7 +206,7 @@ def test_a_worker_that_dies_in_an_outage_is_found_out_a_lease_after_it(
     ids = site.put([work.job(20, 0.1)] * 2)
     until(lambda: len(site.effects.of("start")) == 2, "2 starts")
     site.after_a_beat(victim)
-    site.ask(_synced(site.url))
+    site.ask(synced(site.url))
     [lost] = [each.job for each in site.effects.of("start", by=victim)]
 
     with _gone(server, "fast"):
@@ -279,14 +278,6 @@ def test_what_looks_like_an_outage_to_one_worker_alone_costs_a_second_run_and_no
     assert site.effects.of("cancelled") == []
     assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
     assert len(site.effects.of("end", by=other)) == 1
-
-
-async def _synced(url: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute("CHECKPOINT")
-    finally:
-        await connection.close()
 
 
 async def _insert_soon(site: Site, job: NewJob) -> list[int]:

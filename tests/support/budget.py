@@ -1,12 +1,14 @@
-"""Bounds on work, measured in processor time, for a busy machine is no bug, and in memory."""
+"""Bounds on work, measured in calls or in processor time, for a busy machine is no bug, and in memory."""
 
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
+from typing import Any
 
 
 @contextmanager
@@ -20,6 +22,24 @@ def within_cpu(seconds: float) -> Iterator[None]:
     finally:
         gc.enable()
     assert spent < seconds, f"{spent * 1000:.0f} ms"
+
+
+@contextmanager
+def within_calls(most: int) -> Iterator[None]:
+    """Fail if the body calls and returns more often: the same figure on every machine, however busy."""
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+    assert calls <= most, f"{calls:,} calls"
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncpg
+
 SUPERUSER = "mainspring"
 OLDEST = 14
 _STARTS_WITHIN = 60.0
@@ -390,6 +392,15 @@ class PostgresServer:
         if user is not None:
             start |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         return start
+
+
+async def synced(url: str) -> None:
+    """Let a crash of the server undo nothing of what was committed up to now."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("CHECKPOINT")
+    finally:
+        await connection.close()
 
 
 def _unprivileged_user() -> pwd.struct_passwd | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from mainspring.trigger.local import LocalClock
 from mainspring.trigger.rolled import Roll, Rolled, is_skipped
 from mainspring.trigger.rrule import RRule
 from mainspring.trigger.zones import zone
+from tests.support.budget import within_calls
 
 DAY = timedelta(days=1)
 ZONES = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Jerusalem", "America/Havana", "Africa/Cairo"]
@@ -207,8 +207,7 @@ def test_a_year_of_holidays_costs_no_walk_over_its_slots() -> None:
     closed = from_dates("closed", [date(2026, 1, 1) + n * DAY for n in range(350)])
     trigger = Rolled(Cron("* * * * *", "Europe/Berlin"), closed, Roll.NEXT, "Europe/Berlin")
 
-    began = time.process_time()
-    slot = trigger.next_after(utc(2026, 1, 1))
+    with within_calls(400_000):
+        slot = trigger.next_after(utc(2026, 1, 1))
 
     assert slot == utc(2026, 12, 16, 23)
-    assert time.process_time() - began < 0.5
