@@ -21,8 +21,9 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import REPEATABLE, SQL, TEXTS
-from mainspring.store.postgres.repeating import IDEMPOTENT, reading
+from mainspring.store.postgres.repeating import IDEMPOTENT
 from mainspring.store.sqlite import thread
+from mainspring.store.statements import reading
 
 app = Mainspring("sqlite://:memory:")
 FOR_SECONDS = 4.0
@@ -128,7 +129,7 @@ def test_an_effect_that_cannot_be_looked_up_is_told(opened: Any, breaking: Any, 
     ttl = timedelta(seconds=15)
 
     with pytest.raises(AnswerLost):
-        run(opened.acquire("one", holder_id=1, holder="x", ttl=ttl, at=None))
+        run(opened.leases.acquire("one", holder_id=1, holder="x", ttl=ttl, at=None))
 
 
 @pytest.mark.parametrize(

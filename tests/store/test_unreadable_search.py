@@ -70,10 +70,10 @@ def test_what_is_found_is_moved_and_nothing_else(database_url: str, run: Any, cl
         now = "2030-01-01 00:00:00+00" if soil.postgres else 1_893_456_000_000_000
         lease = {"token": 1, "holder_id": 1, "holder": "x", "acquired_at": now}
         soil.plant("jobs", "id", {}, previous_at=early)
-        soil.plant("leases.all", None, lease, name="good", expires_at=now)
-        soil.plant("leases.all", None, lease, name="bad", expires_at=early)
+        soil.plant("leases", None, lease, name="good", expires_at=now)
+        soil.plant("leases", None, lease, name="bad", expires_at=early)
         moved = run(store.set_aside())
-        assert sorted((row.table, row.key) for row in moved) == [("jobs", "900001"), ("leases.all", "bad")]
+        assert sorted((row.table, row.key) for row in moved) == [("jobs", "900001"), ("leases", "bad")]
         assert [name for (name,) in soil.rows("SELECT name FROM leases")] == ["good"]
         assert [job_id for (job_id,) in soil.rows("SELECT id FROM jobs")] == fine
         assert run(store.set_aside()) == []
