@@ -440,3 +440,49 @@ def test_leaving_clean_forgets_the_member_and_otherwise_leaves_it_to_the_reaper(
         await untidy.finish()
 
     run(story())
+
+
+def test_a_process_that_has_left_does_not_join_again(floor: Floor, run: Any) -> None:
+    async def story() -> None:
+        await floor.join()
+        await floor.heart.leave(clean=True)
+        await floor.heart.tick()
+
+        assert await floor.store.members(at=floor.clock.stamp()) == []
+
+    run(story())
+
+
+@pytest.mark.parametrize("call", ["join", "beat"])
+def test_a_leave_that_comes_during_a_call_has_the_last_word(floor: Floor, run: Any, call: str) -> None:
+    async def story() -> None:
+        if call == "beat":
+            await floor.join()
+        leaving: list[asyncio.Task[None]] = []
+
+        async def leave() -> None:
+            leaving.append(asyncio.create_task(floor.heart.leave(clean=True)))
+            await asyncio.sleep(0)
+
+        floor.store.during(call, leave)
+        await floor.heart.tick()
+        await leaving[0]
+
+        assert await floor.store.members(at=floor.clock.stamp()) == []
+        assert floor.worker.membership.id is None
+
+    run(story())
+
+
+def test_a_leave_that_failed_is_not_taken_for_done(floor: Floor, run: Any) -> None:
+    async def story() -> None:
+        await floor.join()
+        floor.store.before("leave", times=2)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await floor.heart.leave(clean=True)
+        await floor.heart.leave(clean=True)
+
+        assert await floor.store.members(at=floor.clock.stamp()) == []
+
+    run(story())

@@ -67,6 +67,10 @@ class Heart:
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
+        self._leaving = False
+        self._turn = asyncio.Lock()
+        self._unended: int | None = None
+        """The lease that the store has not yet said it ended."""
 
     @property
     def retry_within(self) -> timedelta:
@@ -74,19 +78,31 @@ class Heart:
         return self._every / 4
 
     async def tick(self) -> timedelta:
-        if self._membership.id is None:
+        if self._leaving:
+            pass  # a process that leaves must not join again
+        elif self._membership.id is None:
             await self._join()
         else:
             await self._beat(self._membership.id)
         return self._every * (0.9 + 0.1 * self._entropy.fraction())
 
     async def leave(self, *, clean: bool) -> None:
-        """End the lease, so that what is left under it is given back at once."""
-        if self._membership.id is not None:
-            member_id, self._membership.id = self._membership.id, None
-            await self._fleet().leave(member_id, clean=clean, at=self._clock.stamp())
+        """End the lease for good, so that what is left under it is given back at once. A second call waits
+        for the first, and tries again where the first had no answer."""
+        self._leaving = True
+        async with self._turn:
+            if self._membership.id is not None:
+                self._unended, self._membership.id = self._membership.id, None
+            if self._unended is not None:
+                await self._fleet().leave(self._unended, clean=clean, at=self._clock.stamp())
+                self._unended = None
 
     async def _join(self) -> None:
+        async with self._turn:  # a process that leaves ends the lease that it is just being given, too
+            if not self._leaving:
+                await self._join_now()
+
+    async def _join_now(self) -> None:
         member = msgspec.structs.replace(self._member, id=self._entropy.worker_id())
         sent_at = self._clock.monotonic()
         join = self._fleet().join(member, lease=self._lease, at=self._clock.stamp())
@@ -110,6 +126,8 @@ class Heart:
             self._suspend_if_due()
             self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
             raise
+        if self._leaving:
+            return
         if not beat.alive:
             self._membership.lost()
             self._listener.ended(expired=True)
