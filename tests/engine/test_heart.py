@@ -326,6 +326,28 @@ def test_it_stops_in_time_when_nobody_says_whether_the_store_is_down(new_floor: 
     run(story())
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_the_last_beat_before_the_end_is_tried_twice_where_the_store_takes_calls(
+    floor: Floor, run: Any, lost: int
+) -> None:
+    ended = _patient(floor)
+
+    async def story() -> None:
+        await _running(floor)
+        floor.clock.advance(10 * SECOND)  # two seconds are left until the handlers have to be stopped
+        floor.store.before("beat", times=lost)
+        with contextlib.nullcontext() if lost == 1 else pytest.raises(StoreUnavailable):
+            await floor.heart.tick()
+        assert floor.worker.membership.active is (lost == 1)
+        floor.crew.release_all()
+        await floor.finish()
+
+        assert [event.expired for event in floor.heard.of(LeaseEnded)] == [False] * (lost - 1)
+
+    run(story())
+    assert ended == ["cancelled"]
+
+
 def test_one_lost_beat_stops_nothing(floor: Floor, run: Any) -> None:
     _patient(floor)
 
@@ -354,7 +376,7 @@ def test_it_resumes_under_the_same_lease_when_the_store_answers_in_time(floor: F
         await _running(floor)
         same = floor.id
         floor.clock.advance(11 * SECOND)
-        floor.store.before("beat")
+        floor.store.before("beat", times=2)
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         assert not floor.worker.membership.active
@@ -378,7 +400,7 @@ def test_it_takes_a_new_lease_when_the_store_answers_too_late(floor: Floor, run:
         await floor.join()
         old = floor.id
         floor.clock.advance(11 * SECOND)
-        floor.store.before("beat")
+        floor.store.before("beat", times=2)
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         floor.clock.advance(LEASE)
@@ -405,7 +427,8 @@ def test_a_store_that_hangs_and_will_not_be_cancelled_does_not_keep_the_heart_pa
                 await gate.wait()
             await gate.wait()  # as a session that is given time to be cancelled
 
-        floor.store.during("beat", hang)
+        for _ in range(2):
+            floor.store.during("beat", hang)
         async with asyncio.timeout(5):
             with pytest.raises(StoreUnavailable):
                 floor.clock.advance(SECOND * 0.78)

@@ -17,7 +17,7 @@ from mainspring.clock import Clock
 from mainspring.engine.membership import Membership
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
-from mainspring.model.fleet import Member
+from mainspring.model.fleet import Beat, Member
 from mainspring.store.ports import FleetStore
 from mainspring.telemetry import LeaseOutlasted, LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 
@@ -112,20 +112,20 @@ class Heart:
         self._listener.joined()
 
     async def _beat(self, member_id: int) -> None:
-        sent_at = self._clock.monotonic()
-        left = self._membership.left()
         claims = self._listener.holding()
-        asked = self._fleet().beat(
-            member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
-        )
         try:
-            within = left if left > 0 else self._every.total_seconds()
-            beat = await _answer(asked, within=within, to="a heartbeat")
+            sent_at, beat = await self._renew(member_id, claims)
         except Exception as error:
-            await self._outlast_if_down()
-            self._suspend_if_due()
-            self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
-            raise
+            answers = await self._answers_others()
+            if not answers or self._membership.left() <= 0 or not self._ends_soon:
+                self._missed(error)
+                raise
+            # The store takes calls, and before the next regular try the handlers would have to be stopped.
+            try:
+                sent_at, beat = await self._renew(member_id, claims)
+            except Exception as again:
+                self._missed(again)
+                raise
         if self._leaving:
             return
         if not beat.alive:
@@ -142,24 +142,42 @@ class Heart:
         if resumed:
             self._listener.joined()
 
-    async def _outlast_if_down(self) -> None:
-        # While the store takes calls from nobody, nobody can take over what we hold; and once it does again,
-        # every member has the time of a lease to renew before a reaper judges it.
+    async def _renew(self, member_id: int, claims: Sequence[tuple[int, int]]) -> tuple[float, Beat]:
+        """Ask the store to renew the lease; answer when it was asked and what it said."""
+        sent_at, left = self._clock.monotonic(), self._membership.left()
+        asked = self._fleet().beat(
+            member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
+        )
+        every = self._every.total_seconds()
+        # Time must be left to learn whether the store itself is down.
+        within = left - every / 2 if left > every else left if left > 0 else every
+        return sent_at, await _answer(asked, within=within, to="a heartbeat")
+
+    async def _answers_others(self) -> bool:
+        """Whether the store is known to take calls, although it did not take ours. While it takes calls from
+        nobody, nobody can take over what we hold; and once it does again, every member has the time of a
+        lease to renew before a reaper judges it: then the lease counts from now."""
         asked_at = self._clock.monotonic()
         lease, left = self._lease.total_seconds(), self._membership.left()
-        within = max(min(self.retry_within.total_seconds(), left), lease / 20)
+        within = max(min(self._every.total_seconds() / 2, left), lease / 20)
         try:
             is_down = await _answer(self._fleet().is_down(), within=within, to="whether the store is down")
         except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is told
-            return
+            return False
         if is_down and self._membership.outlasts(asked_at):
             self._telemetry.emit(LeaseOutlasted(role=self._member.role, name=self._member.name))
+        return not is_down
 
-    def _suspend_if_due(self) -> None:
+    @property
+    def _ends_soon(self) -> bool:
+        return self._membership.left() <= self._every.total_seconds() / 2
+
+    def _missed(self, error: Exception) -> None:
         # A lease we cannot renew is going to end: stop before it does, while it is still ours.
-        if not self._membership.suspended and self._membership.left() <= self._every.total_seconds() / 2:
+        if not self._membership.suspended and self._ends_soon:
             self._membership.suspended = True
             self._listener.ended(expired=False)
+        self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
 
 
 async def _answer(call: Coroutine[Any, Any, T], *, within: float, to: str) -> T:
