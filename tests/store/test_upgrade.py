@@ -102,5 +102,6 @@ def test_an_old_schedule_goes_on_after_the_migrations(old_store: Any, run: Any, 
 
     assert applied[0].startswith("0002")
     assert (schedule.name, schedule.overlap, schedule.paused_at) == ("s", Overlap.SKIP, None)
+    assert schedule.catch_up is None, "a day was the default; the default has no bound"
     assert (spec.id, spec.trigger, spec.next_at, spec.catch_up) == (2, "kept", NEXT, None)
     assert chunk.fired == 1

@@ -4,9 +4,14 @@ CREATE TABLE mainspring.database_identity (
     id  uuid NOT NULL DEFAULT gen_random_uuid()
 );
 INSERT INTO mainspring.database_identity DEFAULT VALUES;
--- A schedule without a catch_up has no bound. A day was the default; who asked for a day says so with the next deploy.
-UPDATE mainspring.schedules SET catch_up = interval '365000 days' WHERE catch_up = interval '1 day';
-UPDATE mainspring.specs SET catch_up = interval '365000 days' WHERE catch_up = interval '1 day';
+-- A schedule without a catch_up has no bound. A day was the default; code that asked for a day says so with the next deploy. A schedule
+-- that was made or edited at run time has no next deploy: its day stays, and so does that of those that share its row of specs.
+UPDATE mainspring.specs SET catch_up = interval '365000 days'
+WHERE catch_up = interval '1 day'
+  AND NOT EXISTS (SELECT 1 FROM mainspring.schedules WHERE schedules.spec_id = specs.id AND schedules.edited);
+UPDATE mainspring.schedules SET catch_up = interval '365000 days'
+WHERE catch_up = interval '1 day' AND NOT edited
+  AND (misfire <> 'all' OR spec_id IN (SELECT id FROM mainspring.specs WHERE catch_up = interval '365000 days'));
 
 -- How long a member's lease lasts. After an outage every member has that long again to renew it.
 ALTER TABLE mainspring.members ADD COLUMN lease interval NOT NULL DEFAULT '15 seconds';

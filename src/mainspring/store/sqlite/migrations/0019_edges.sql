@@ -6,9 +6,14 @@ CREATE TABLE database_identity (
 INSERT INTO database_identity (id)
 SELECT substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-8' || substr(h, 18, 3) || '-' || substr(h, 21, 12)
 FROM (SELECT lower(hex(randomblob(16))) AS h);
--- A schedule without a catch_up has no bound. A day was the default; who asked for a day says so with the next deploy.
-UPDATE schedules SET catch_up = 31536000000000000 WHERE catch_up = 86400000000;
-UPDATE specs SET catch_up = 31536000000000000 WHERE catch_up = 86400000000;
+-- A schedule without a catch_up has no bound. A day was the default; code that asked for a day says so with the next deploy. A schedule
+-- that was made or edited at run time has no next deploy: its day stays, and so does that of those that share its row of specs.
+UPDATE specs SET catch_up = 31536000000000000
+WHERE catch_up = 86400000000
+  AND NOT EXISTS (SELECT 1 FROM schedules WHERE schedules.spec_id = specs.id AND schedules.edited = 1);
+UPDATE schedules SET catch_up = 31536000000000000
+WHERE catch_up = 86400000000 AND edited = 0
+  AND (misfire <> 'all' OR spec_id IN (SELECT id FROM specs WHERE catch_up = 31536000000000000));
 
 -- How long a member's lease lasts. After an outage every member has that long again to renew it.
 ALTER TABLE members ADD COLUMN lease INTEGER NOT NULL DEFAULT 15000000;
