@@ -24,7 +24,7 @@ from mainspring.cli.top_orders import Order, obey
 from mainspring.cli.top_panes import plain
 from mainspring.cli.top_screen import TopScreen
 from mainspring.errors import UsageError
-from mainspring.model.act import ActFilter
+from mainspring.model.audit_log import AuditFilter
 from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.report import ProgressNote
@@ -286,7 +286,7 @@ class TestScreen:
         assert desk.job(3).state is JobState.READY
         assert desk.the_schedule("weekly").paused_at is None
         assert [each.author for each in desk.versions("weekly")][-1] == "bob"
-        acts = desk.run(Acts(desk.store, desk.clock).find(ActFilter()))
+        acts = desk.run(Acts(desk.store, desk.clock).find(AuditFilter()))
         assert {each.outcome for each in acts} == {"done"}
         people = {(each.entry.actor, json.loads(each.entry.details)["asked"]["author"]) for each in acts}
         assert people == {(login_name(), "bob")}

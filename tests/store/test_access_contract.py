@@ -29,20 +29,20 @@ def add(desk: Desk, secret: str = "s", **fields: Any) -> Token:
             **fields,
         }
     )
-    return desk.run(desk.store.add_token(new, at=desk.now))
+    return desk.run(desk.store.access.add_token(new, at=desk.now))
 
 
 def look(desk: Desk, secret: str = "s") -> Token | None:
-    return desk.run(desk.store.token(digest(secret), at=desk.now))
+    return desk.run(desk.store.access.token(digest(secret), at=desk.now))
 
 
 def sign_in(desk: Desk, cookie: str = "c", **fields: Any) -> Session:
     new = NewSession(**{"digest": digest(cookie), "name": "ada", "role": AccessRole.ADMIN, **fields})
-    return desk.run(desk.store.open_session(new, longest=DAY, at=desk.now))
+    return desk.run(desk.store.access.open_session(new, longest=DAY, at=desk.now))
 
 
 def session(desk: Desk, cookie: str = "c") -> Session | None:
-    return desk.run(desk.store.session(digest(cookie), **LIMITS, at=desk.now))
+    return desk.run(desk.store.access.session(digest(cookie), **LIMITS, at=desk.now))
 
 
 def test_a_token_is_found_by_its_digest_with_all_that_was_said_of_it(desk):
@@ -62,9 +62,9 @@ def test_a_token_ends_when_it_expires_and_stays_on_record(desk):
     desk.advance(HOUR)
 
     assert look(desk) is None
-    [kept] = desk.run(desk.store.tokens(at=desk.now))
+    [kept] = desk.run(desk.store.access.tokens(at=desk.now))
     assert not kept.alive
-    assert desk.run(desk.store.revoke_token(kept.id, at=desk.now)) is False
+    assert desk.run(desk.store.access.revoke_token(kept.id, at=desk.now)) is False
 
 
 def test_that_a_token_was_used_is_noted_at_most_once_a_minute(desk):
@@ -72,7 +72,7 @@ def test_that_a_token_was_used_is_noted_at_most_once_a_minute(desk):
     seen = []
     for _ in range(3):
         look(desk)
-        [kept] = desk.run(desk.store.tokens(at=desk.now))
+        [kept] = desk.run(desk.store.access.tokens(at=desk.now))
         seen.append(kept.last_used_at)
         desk.advance(40 * SECOND)
 
@@ -85,13 +85,13 @@ def test_revoking_ends_a_token_and_the_sessions_opened_with_it_at_once(desk):
     sign_in(desk, "mine", token_id=token.id)
     sign_in(desk, "theirs", token_id=other.id)
 
-    assert desk.run(desk.store.revoke_token(token.id, at=desk.now)) is True
+    assert desk.run(desk.store.access.revoke_token(token.id, at=desk.now)) is True
 
     assert look(desk) is None
     assert session(desk, "mine") is None
     assert session(desk, "theirs") is not None
-    assert desk.run(desk.store.revoke_token(token.id, at=desk.now)) is False
-    newest, oldest = desk.run(desk.store.tokens(at=desk.now))
+    assert desk.run(desk.store.access.revoke_token(token.id, at=desk.now)) is False
+    newest, oldest = desk.run(desk.store.access.tokens(at=desk.now))
     assert (newest.id, newest.alive) == (other.id, True)
     assert (oldest.id, oldest.alive, oldest.revoked_at) == (token.id, False, desk.now)
 
@@ -113,7 +113,7 @@ def test_a_session_ends_when_it_is_idle(desk):
     desk.advance(HOUR)
 
     assert session(desk) is None
-    assert desk.run(desk.store.sessions(**LIMITS, at=desk.now)) == []
+    assert desk.run(desk.store.access.sessions(**LIMITS, at=desk.now)) == []
 
 
 def test_a_session_ends_when_it_is_old_however_busy(desk):
@@ -133,19 +133,19 @@ def test_a_session_ends_when_its_token_expires(desk):
     desk.advance(MINUTE)
 
     assert session(desk) is None
-    assert desk.run(desk.store.sessions(**LIMITS, at=desk.now)) == []
+    assert desk.run(desk.store.access.sessions(**LIMITS, at=desk.now)) == []
 
 
 def test_sessions_are_closed_one_by_one_or_by_name(desk):
     first, second = sign_in(desk, "1"), sign_in(desk, "2")
     third = sign_in(desk, "3", name="bob")
 
-    assert desk.run(desk.store.close_sessions(session_id=first.id, at=desk.now)) == 1
+    assert desk.run(desk.store.access.close_sessions(session_id=first.id, at=desk.now)) == 1
     assert session(desk, "1") is None
-    assert desk.run(desk.store.sessions(**LIMITS, at=desk.now)) == [third, second]
-    assert desk.run(desk.store.close_sessions(name="ada", at=desk.now)) == 1
-    assert desk.run(desk.store.sessions(**LIMITS, at=desk.now)) == [third]
-    assert desk.run(desk.store.close_sessions(name="nobody", at=desk.now)) == 0
+    assert desk.run(desk.store.access.sessions(**LIMITS, at=desk.now)) == [third, second]
+    assert desk.run(desk.store.access.close_sessions(name="ada", at=desk.now)) == 1
+    assert desk.run(desk.store.access.sessions(**LIMITS, at=desk.now)) == [third]
+    assert desk.run(desk.store.access.close_sessions(name="nobody", at=desk.now)) == 0
 
 
 def test_old_sessions_are_forgotten_by_the_next_one(desk):
@@ -153,7 +153,7 @@ def test_old_sessions_are_forgotten_by_the_next_one(desk):
     desk.advance(DAY + SECOND)
     sign_in(desk, "new")
 
-    kept = desk.run(desk.store.sessions(idle=100 * DAY, longest=100 * DAY, at=desk.now))
+    kept = desk.run(desk.store.access.sessions(idle=100 * DAY, longest=100 * DAY, at=desk.now))
 
     assert len(kept) == 1
 

@@ -10,15 +10,15 @@ import asyncpg
 import pytest
 
 from mainspring.errors import StoreError
-from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
+from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase, NewAuditEntry
 from mainspring.ops.access.acts import Acts
-from mainspring.store.chaining import START, digest_of
+from mainspring.store.audit_log import START, digest_of
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import SECOND, Desk
 
-ORDER = NewAct(
-    phase=ActPhase.ORDERED,
+ORDER = NewAuditEntry(
+    phase=AuditPhase.ORDERED,
     act="jobs.cancel",
     actor="ada",
     role="operator",
@@ -29,41 +29,43 @@ ORDER = NewAct(
 )
 
 
-def entry(**fields: Any) -> NewAct:
-    return NewAct(**{**{name: getattr(ORDER, name) for name in NewAct.__struct_fields__}, **fields})
+def entry(**fields: Any) -> NewAuditEntry:
+    return NewAuditEntry(
+        **{**{name: getattr(ORDER, name) for name in NewAuditEntry.__struct_fields__}, **fields}
+    )
 
 
-def append(desk: Desk, *acts: NewAct) -> list[Act]:
-    return desk.run(desk.store.append_acts(acts, at=desk.now))
+def append(desk: Desk, *acts: NewAuditEntry) -> list[AuditEntry]:
+    return desk.run(desk.store.audit_log.append(acts, at=desk.now))
 
 
 def test_entries_are_numbered_and_tied_to_the_one_before(desk):
     [first] = append(desk, ORDER)
     desk.advance(SECOND)
-    second, third = append(desk, entry(phase=ActPhase.DONE, order=first.id, details=b"{}"), ORDER)
+    second, third = append(desk, entry(phase=AuditPhase.DONE, order=first.id, details=b"{}"), ORDER)
 
     assert [first.id, second.id, third.id] == [1, 2, 3]
     assert first.digest == digest_of(START, first)
     assert second.digest == digest_of(first.digest, second)
     assert third.digest == digest_of(second.digest, third)
-    assert (second.phase, second.order, second.at) == (ActPhase.DONE, 1, desk.now)
-    assert desk.run(desk.store.acts_after(0, limit=10)) == [first, second, third]
-    assert desk.run(desk.store.acts_after(1, limit=1)) == [second]
-    assert desk.run(desk.store.acts_head()) == (3, third.digest)
+    assert (second.phase, second.order, second.at) == (AuditPhase.DONE, 1, desk.now)
+    assert desk.run(desk.store.audit_log.after(0, limit=10)) == [first, second, third]
+    assert desk.run(desk.store.audit_log.after(1, limit=1)) == [second]
+    assert desk.run(desk.store.audit_log.head()) == (3, third.digest)
 
 
 def test_nothing_appended_is_nothing_changed(desk):
     assert append(desk) == []
-    assert desk.run(desk.store.acts_head()) == (0, START)
+    assert desk.run(desk.store.audit_log.head()) == (0, START)
 
 
 def test_orders_are_found_newest_first_and_their_ends_by_them(desk):
     first, second, third = append(desk, ORDER, entry(actor="bob"), entry(act="jobs.retry", target="7"))
-    [end] = append(desk, entry(phase=ActPhase.FAILED, order=first.id))
-    [refused] = append(desk, entry(phase=ActPhase.REFUSED, actor="eve"))
+    [end] = append(desk, entry(phase=AuditPhase.FAILED, order=first.id))
+    [refused] = append(desk, entry(phase=AuditPhase.REFUSED, actor="eve"))
 
-    def found(**which: Any) -> list[Act]:
-        return desk.run(desk.store.find_acts(ActFilter(**which)))
+    def found(**which: Any) -> list[AuditEntry]:
+        return desk.run(desk.store.audit_log.find(AuditFilter(**which)))
 
     assert found() == [refused, third, second, first]
     assert found(limit=1, before=refused.id) == [third]
@@ -72,25 +74,27 @@ def test_orders_are_found_newest_first_and_their_ends_by_them(desk):
     assert found(act="jobs.cancel") == [refused, second, first]
     assert found(target="42", actor="ada", act="jobs.cancel") == [first]
     assert found(target="42", limit=1, before=refused.id) == [second]
-    assert desk.run(desk.store.act_ends([first.id, second.id])) == {first.id: end}
+    assert desk.run(desk.store.audit_log.ends([first.id, second.id])) == {first.id: end}
 
 
 def test_an_order_ends_once(desk):
     [first] = append(desk, ORDER)
-    append(desk, entry(phase=ActPhase.DONE, order=first.id))
+    append(desk, entry(phase=AuditPhase.DONE, order=first.id))
 
     with pytest.raises(StoreError, match=r"(?i)unique|duplicate"):
-        append(desk, entry(phase=ActPhase.FAILED, order=first.id))
+        append(desk, entry(phase=AuditPhase.FAILED, order=first.id))
 
-    assert desk.run(desk.store.acts_head())[0] == 2
+    assert desk.run(desk.store.audit_log.head())[0] == 2
 
 
 def test_one_that_cannot_be_appended_costs_the_others_nothing(desk):
     [first] = append(desk, ORDER)
-    end = entry(phase=ActPhase.DONE, order=first.id)
+    end = entry(phase=AuditPhase.DONE, order=first.id)
 
     async def work() -> list[Any]:
-        appends = (desk.store.append_acts([each], at=desk.now) for each in (ORDER, end, end, ORDER, ORDER))
+        appends = (
+            desk.store.audit_log.append([each], at=desk.now) for each in (ORDER, end, end, ORDER, ORDER)
+        )
         return await asyncio.gather(*appends, return_exceptions=True)
 
     done = desk.run(work())
@@ -102,7 +106,7 @@ def test_one_that_cannot_be_appended_costs_the_others_nothing(desk):
 
 def test_who_is_cancelled_while_waiting_leaves_the_others_theirs(desk):
     async def work() -> list[Any]:
-        tasks = [asyncio.ensure_future(desk.store.append_acts([ORDER], at=desk.now)) for _ in range(6)]
+        tasks = [asyncio.ensure_future(desk.store.audit_log.append([ORDER], at=desk.now)) for _ in range(6)]
         await asyncio.sleep(0)
         tasks[0].cancel()
         tasks[3].cancel()
@@ -152,7 +156,7 @@ def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clo
     async def work() -> None:
         store = open_store(database_url, clock=clock)
         try:
-            await store.append_acts([ORDER] * 3, at=clock.stamp())
+            await store.audit_log.append([ORDER] * 3, at=clock.stamp())
             with pytest.raises((sqlite3.Error, asyncpg.PostgresError), match="on record for good"):
                 await sabotage(database_url, statement, unguarded=False)
             assert (await Acts(store, clock).verify()).sound
@@ -190,7 +194,7 @@ def test_whoever_changes_the_log_is_found_out(database_url, run, statements, fir
         store = open_store(database_url, clock=clock)
         try:
             for number in range(6):
-                await store.append_acts([entry(target=str(number))], at=clock.stamp())
+                await store.audit_log.append([entry(target=str(number))], at=clock.stamp())
                 clock.advance(SECOND)
             acts = Acts(store, clock, page=2)
             whole = await acts.verify()
@@ -208,7 +212,7 @@ def test_whoever_changes_the_log_is_found_out(database_url, run, statements, fir
 
 def test_a_chain_that_was_written_anew_is_found_out_by_who_knows_an_old_digest(desk):
     append(desk, ORDER, ORDER)
-    known = desk.run(desk.store.acts_head())
+    known = desk.run(desk.store.audit_log.head())
     append(desk, ORDER)
 
     acts = Acts(desk.store, desk.clock)
@@ -225,7 +229,7 @@ def test_many_appenders_make_one_chain(database_url, run, clock):
         try:
             entries = await asyncio.gather(
                 *(
-                    store.append_acts([entry(actor=f"{number}", target=f"{turn}")], at=None)
+                    store.audit_log.append([entry(actor=f"{number}", target=f"{turn}")], at=None)
                     for number, store in enumerate(stores)
                     for turn in range(25)
                 )
@@ -264,7 +268,7 @@ def test_an_entry_is_on_the_disk_when_it_is_answered(backend, desk):
         name = url.rpartition("/")[2]
         await sabotage(url, watch, f"ALTER DATABASE {name} SET synchronous_commit = off", unguarded=False)
         store = open_store(url, clock=desk.clock)
-        await store.append_acts([ORDER], at=None)
+        await store.audit_log.append([ORDER], at=None)
         rows = await asyncpg.connect(url)
         try:
             return [row["setting"] for row in await rows.fetch("SELECT setting FROM mainspring.watched")]

@@ -16,7 +16,7 @@ from mainspring.app import Mainspring
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import MainspringError, NotFound
 from mainspring.model.access import AccessRole, Actor
-from mainspring.model.act import ActFilter
+from mainspring.model.audit_log import AuditFilter
 from mainspring.ops.access.acts import Acts, Told
 from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.testing.clock import ManualClock
@@ -87,7 +87,7 @@ class Site:
         return made.secret
 
     async def acts(self) -> list[Told]:
-        found = await Acts(await self.app.store(), self.clock).find(ActFilter(limit=100))
+        found = await Acts(await self.app.store(), self.clock).find(AuditFilter(limit=100))
         return found[::-1]
 
 

@@ -13,7 +13,7 @@ from mainspring.cli.options import LARGEST_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
 from mainspring.errors import shown
-from mainspring.model.act import ActFilter
+from mainspring.model.audit_log import AuditFilter
 
 if TYPE_CHECKING:
     from mainspring.ops.access.acts import Told
@@ -46,7 +46,7 @@ def list_acts(
     """Newest first. One in doubt is under way, or whoever carried it out died over it."""
     from mainspring.ops.access.acts import Acts, act_view
 
-    which = ActFilter(act=act, actor=actor, target=target, before=before, limit=limit)
+    which = AuditFilter(act=act, actor=actor, target=target, before=before, limit=limit)
     found = access.ask(lambda store, clock: Acts(store, clock).find(which))
     if as_json:
         document([act_view(each) for each in found])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
+from mainspring.store.audit_log import AuditLog
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
 
@@ -13,3 +15,5 @@ class Nouns:
     def __init__(self, database: Database) -> None:
         self.leases = Leases(database)
         self.alerts = Alerts(database)
+        self.access = Access(database)
+        self.audit_log = AuditLog(database)

@@ -11,12 +11,12 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, InvalidArgument, MainspringError, StoreError
 from mainspring.model.access import Actor
-from mainspring.model.act import Act, ActFilter, ActPhase, NewAct
+from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase, NewAuditEntry
 from mainspring.model.value import Value
 from mainspring.ops.access.redact import Redaction
 from mainspring.ops.views import View, iso
-from mainspring.store.chaining import START, digest_of
-from mainspring.store.ports import ActStore
+from mainspring.store.audit_log import START, digest_of
+from mainspring.store.ports import Store
 from mainspring.waiting import whole
 
 IN_DOUBT = "in doubt"
@@ -28,14 +28,14 @@ _log = logging.getLogger("mainspring.acts")
 class Told(Value, frozen=True, kw_only=True):
     """One act: the entry that began it and, once known, the one that tells its end."""
 
-    entry: Act
-    end: Act | None
+    entry: AuditEntry
+    end: AuditEntry | None
 
     @property
     def outcome(self) -> str:
         """done, failed, refused; in doubt while nothing tells its end: it is under way, or whoever carried
         it out died over it or could not learn what came of it."""
-        if self.entry.phase is not ActPhase.ORDERED:
+        if self.entry.phase is not AuditPhase.ORDERED:
             return self.entry.phase.value
         return IN_DOUBT if self.end is None else self.end.phase.value
 
@@ -58,7 +58,7 @@ class Verified(Value, frozen=True, kw_only=True):
 class Ending:
     """What came of an act, for whoever carries it out to say. Whatever is said is redacted."""
 
-    def __init__(self, order: Act) -> None:
+    def __init__(self, order: AuditEntry) -> None:
         self.order = order
         self.details: object = {}
         self.failed = False
@@ -66,12 +66,12 @@ class Ending:
 
 
 class Acts:
-    """The log of acts of one store."""
+    """The audit log of one store."""
 
     def __init__(
-        self, store: ActStore, clock: Clock, redaction: Redaction | None = None, *, page: int = LARGEST_PAGE
+        self, store: Store, clock: Clock, redaction: Redaction | None = None, *, page: int = LARGEST_PAGE
     ) -> None:
-        self._store, self._clock, self._page = store, clock, page
+        self._log, self._clock, self._page = store.audit_log, clock, page
         self._redaction = redaction or Redaction()
 
     @asynccontextmanager
@@ -81,7 +81,7 @@ class Acts:
         """The body carries out the act, after the order is on the disk: if that cannot be, it does not run.
         What it raises is on record as its failure. When it is cut short, or an answer of the store was lost,
         nobody knows, and no end is written: the act stays in doubt."""
-        order = self._entry(ActPhase.ORDERED, actor, act, target, details, address)
+        order = self._entry(AuditPhase.ORDERED, actor, act, target, details, address)
         [entry] = await self._append(order)
         ending = Ending(entry)
         try:
@@ -89,31 +89,31 @@ class Acts:
         except AnswerLost:
             raise
         except Exception as error:
-            await self._end(entry, ActPhase.FAILED, _what(error))
+            await self._end(entry, AuditPhase.FAILED, _what(error))
             raise
-        await self._end(entry, ActPhase.FAILED if ending.failed else ActPhase.DONE, ending.details)
+        await self._end(entry, AuditPhase.FAILED if ending.failed else AuditPhase.DONE, ending.details)
 
     async def refused(
         self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
     ) -> None:
         """Somebody asked for what they may not."""
-        await self._append(self._entry(ActPhase.REFUSED, actor, act, target, details, address))
+        await self._append(self._entry(AuditPhase.REFUSED, actor, act, target, details, address))
 
-    async def find(self, which: ActFilter) -> list[Told]:
+    async def find(self, which: AuditFilter) -> list[Told]:
         """Acts, newest first, each with its end."""
         if not 1 <= which.limit <= LARGEST_PAGE:
             raise InvalidArgument("limit", which.limit, f"a whole number from 1 to {LARGEST_PAGE}")
-        entries = await self._store.find_acts(which)
-        orders = [each.id for each in entries if each.phase is ActPhase.ORDERED]
-        ends = await self._store.act_ends(orders) if orders else {}
+        entries = await self._log.find(which)
+        orders = [each.id for each in entries if each.phase is AuditPhase.ORDERED]
+        ends = await self._log.ends(orders) if orders else {}
         return [Told(entry=each, end=ends.get(each.id)) for each in entries]
 
     async def verify(self, *, known: tuple[int, bytes] | None = None) -> Verified:
         """Walk the whole chain. `known` is the id and the digest of an entry, as an earlier check told it:
         without one, a log that somebody wrote anew from the first entry on looks like any other."""
-        head_id, head = await self._store.acts_head()
+        head_id, head = await self._log.head()
         last, digest = 0, START
-        while page := await self._store.acts_after(last, limit=self._page):
+        while page := await self._log.after(last, limit=self._page):
             for entry in page:
                 why = _fault(entry, last, digest)
                 if not why and (entry.id, entry.digest) != (head_id, head) and entry.id == head_id:
@@ -125,19 +125,19 @@ class Acts:
                 last, digest = entry.id, entry.digest
         if last < max(head_id, known[0] if known else 0):
             return Verified(entries=last, head=digest, bad_id=last + 1, why="it is missing")
-        if last > (await self._store.acts_head())[0]:
+        if last > (await self._log.head())[0]:
             return Verified(entries=last, head=digest, bad_id=last, why="it was not appended by a store")
         return Verified(entries=last, head=digest)
 
     def _entry(
-        self, phase: ActPhase, actor: Actor, act: str, target: object, details: object, address: str
-    ) -> NewAct:
+        self, phase: AuditPhase, actor: Actor, act: str, target: object, details: object, address: str
+    ) -> NewAuditEntry:
         about: dict[str, object] = {} if details is None else {"asked": details}
         if actor.token_id is not None:
             about["token_id"] = actor.token_id
         if actor.session_id is not None:
             about["session_id"] = actor.session_id
-        return NewAct(
+        return NewAuditEntry(
             phase=phase,
             act=act,
             actor=_clean(actor.name),
@@ -148,11 +148,11 @@ class Acts:
             address=_clean(address),
         )
 
-    async def _append(self, entry: NewAct) -> list[Act]:
-        return await whole(self._store.append_acts([entry], at=self._clock.stamp()))
+    async def _append(self, entry: NewAuditEntry) -> list[AuditEntry]:
+        return await whole(self._log.append([entry], at=self._clock.stamp()))
 
-    async def _end(self, order: Act, phase: ActPhase, details: object) -> None:
-        end = NewAct(
+    async def _end(self, order: AuditEntry, phase: AuditPhase, details: object) -> None:
+        end = NewAuditEntry(
             phase=phase,
             act=order.act,
             actor=order.actor,
@@ -180,7 +180,7 @@ def _what(error: Exception) -> dict[str, object]:
     return what
 
 
-def _fault(entry: Act, last: int, digest: bytes) -> str:
+def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
     if entry.id != last + 1:
         return "it is missing"
     if entry.digest != digest_of(digest, entry):

@@ -66,24 +66,24 @@ class Gatehouse:
             scopes=_scopes(scopes),
             expires_at=ends,
         )
-        return Shown(token=await self._store.add_token(new, at=self._clock.stamp()), secret=secret)
+        return Shown(token=await self._store.access.add_token(new, at=self._clock.stamp()), secret=secret)
 
     async def tokens(self) -> list[Token]:
         """Every token on record, newest first."""
-        return await self._store.tokens(at=self._clock.stamp())
+        return await self._store.access.tokens(at=self._clock.stamp())
 
     async def revoke_token(self, token_id: int) -> bool:
         """End a token and its sessions, at once; False when it had ended before."""
         if token_id not in {each.id for each in await self.tokens()}:
             raise NotFound("token", token_id)
-        return await self._store.revoke_token(token_id, at=self._clock.stamp())
+        return await self._store.access.revoke_token(token_id, at=self._clock.stamp())
 
     async def token_actor(self, secret: str) -> Actor | None:
         """Who this token makes of whoever has it; None for one that is not alive. It is looked up by its
         digest: how long that takes says nothing about any token."""
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_TOKEN:
             return None
-        token = await self._store.token(digest_of(secret), at=self._clock.stamp())
+        token = await self._store.access.token(digest_of(secret), at=self._clock.stamp())
         if token is None:
             return None
         return Actor(
@@ -105,14 +105,16 @@ class Gatehouse:
             scopes=actor.scopes,
             token_id=actor.token_id,
         )
-        await self._store.open_session(new, longest=self._settings.session_longest, at=self._clock.stamp())
+        await self._store.access.open_session(
+            new, longest=self._settings.session_longest, at=self._clock.stamp()
+        )
         return cookie
 
     async def session_actor(self, cookie: str) -> Actor | None:
         """Whose session this is; None when it has ended. Asked anew for every request."""
         if len(cookie) > LONGEST_TOKEN:
             return None
-        found = await self._store.session(digest_of(cookie), **self._limits(), at=self._clock.stamp())
+        found = await self._store.access.session(digest_of(cookie), **self._limits(), at=self._clock.stamp())
         if found is None:
             return None
         return Actor(
@@ -127,16 +129,16 @@ class Gatehouse:
 
     async def sessions(self) -> list[Session]:
         """Those that are open, newest first."""
-        return await self._store.sessions(**self._limits(), at=self._clock.stamp())
+        return await self._store.access.sessions(**self._limits(), at=self._clock.stamp())
 
     async def end_session(self, session_id: int) -> None:
         """Sign one browser out, at once."""
-        if not await self._store.close_sessions(session_id=session_id, at=self._clock.stamp()):
+        if not await self._store.access.close_sessions(session_id=session_id, at=self._clock.stamp()):
             raise NotFound("session", session_id)
 
     async def end_sessions_of(self, name: str) -> int:
         """Sign somebody out everywhere; answers of how many browsers."""
-        return await self._store.close_sessions(name=valid_actor_name(name), at=self._clock.stamp())
+        return await self._store.access.close_sessions(name=valid_actor_name(name), at=self._clock.stamp())
 
     def _session_ends(self, session: Session) -> datetime:
         longest = session.opened_at + self._settings.session_longest

@@ -19,8 +19,7 @@ READS = frozenset({
     "next_due", "backfills", "backfill", "backfill_jobs", "calendars",
     "members", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
-    "tokens", "token", "session", "sessions", "find_acts", "act_ends", "acts_after", "acts_head",
-    "watch",     "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health",
+    "watch", "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health",
     "damage",
     "slot_facts", "running", "coming", "lately_failed", "dead_names", "is_down", "whereabouts",
 })

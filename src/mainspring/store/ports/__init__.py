@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
+from mainspring.store.audit_log import AuditLog
 from mainspring.store.leases import Leases
-from mainspring.store.ports.access import AccessStore, ActStore
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
@@ -37,8 +38,6 @@ from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 
 __all__ = [
-    "AccessStore",
-    "ActStore",
     "Admin",
     "BackfillStore",
     "Borrower",
@@ -85,8 +84,6 @@ class Store(
     EventStore,
     GlanceStore,
     HistoryStore,
-    AccessStore,
-    ActStore,
     WatchStore,
     PageStore,
     StatStore,
@@ -99,3 +96,5 @@ class Store(
 
     leases: Leases
     alerts: Alerts
+    access: Access
+    audit_log: AuditLog

@@ -9,10 +9,7 @@ from functools import partial
 from mainspring.clock import Clock
 from mainspring.config.pooling import address
 from mainspring.store.ports import Waker
-from mainspring.store.postgres.access import PostgresAccess
-from mainspring.store.postgres.acts import PostgresActs
 from mainspring.store.postgres.admin import PostgresAdmin
-from mainspring.store.postgres.appending import Appending
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
@@ -56,8 +53,6 @@ class PostgresStore(
     PostgresEffects,
     PostgresEvents,
     PostgresGlance,
-    PostgresAccess,
-    PostgresActs,
     PostgresWatch,
     PostgresPages,
     PostgresStats,
@@ -85,7 +80,6 @@ class PostgresStore(
         Nouns.__init__(self, database)
         database.on_unreadable = partial(looked, self)
         self._database, self._names, self._notifier = database, names, notifier
-        self._appending = Appending(database)
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return PostgresWaker(self._database, on_hint)

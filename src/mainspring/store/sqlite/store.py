@@ -7,8 +7,6 @@ from functools import partial
 
 from mainspring.clock import Clock
 from mainspring.store.ports import Waker
-from mainspring.store.sqlite.access import SQLiteAccess
-from mainspring.store.sqlite.acts import SQLiteActs
 from mainspring.store.sqlite.admin import SQLiteAdmin
 from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.calendars import SQLiteCalendars
@@ -50,8 +48,6 @@ class SQLiteStore(
     SQLiteEffects,
     SQLiteEvents,
     SQLiteGlance,
-    SQLiteAccess,
-    SQLiteActs,
     SQLiteWatch,
     SQLitePages,
     SQLiteStats,

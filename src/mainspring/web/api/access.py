@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
-from mainspring.model.act import ActFilter
+from mainspring.model.audit_log import AuditFilter
 from mainspring.ops.access.acts import Acts, act_view, verified_view
 from mainspring.ops.access.gatehouse import session_view, token_view
 from mainspring.ops.views import iso
@@ -117,7 +117,7 @@ async def list_acts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
     question = ("acts", which.act, which.actor, which.target)
     before = position(which.cursor, *question)
     found = await Acts(await desk.store(), desk.clock).find(
-        ActFilter(
+        AuditFilter(
             act=which.act,
             actor=which.actor,
             target=which.target,

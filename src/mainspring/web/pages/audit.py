@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
-from mainspring.model.act import ActFilter
+from mainspring.model.audit_log import AuditFilter
 from mainspring.ops.access.acts import Acts, Told, act_view
 from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.web.access.identity import actor_of
@@ -106,7 +106,7 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
     which: Filter = {"act": text(said, "act"), "actor": text(said, "actor"), "target": text(said, "target")}
     before = whole(said, "before", least=1, most=LARGEST_ID)
     log = Acts(await desk.store(), desk.clock)
-    found = await log.find(ActFilter(**which, before=before, limit=PAGE + 1))
+    found = await log.find(AuditFilter(**which, before=before, limit=PAGE + 1))
     shown = found[:PAGE]
     older = address("/audit", **which, before=shown[-1].entry.id) if len(found) > PAGE else None
     return {

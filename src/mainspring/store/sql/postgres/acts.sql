@@ -5,8 +5,8 @@ SELECT id, digest, clock_timestamp() AS now FROM mainspring.acts_head FOR UPDATE
 -- name: append_acts
 INSERT INTO mainspring.acts (id, at, phase, act, actor, role, via, target, details, order_id, address, digest)
 SELECT * FROM unnest(
-    :ids::bigint[], :ats::timestamptz[], :phases::text[], :acts::text[], :actors::text[], :roles::text[], :vias::text[],
-    :targets::text[], :details::bytea[], :orders::bigint[], :addresses::text[], :digests::bytea[]
+    :id::bigint[], :at::timestamptz[], :phase::text[], :act::text[], :actor::text[], :role::text[], :via::text[],
+    :target::text[], :details::bytea[], :order_id::bigint[], :address::text[], :digest::bytea[]
 );
 
 -- name: acts_of_target

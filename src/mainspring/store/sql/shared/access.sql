@@ -7,6 +7,11 @@ RETURNING *, expires_at IS NULL OR expires_at > :now AS alive;
 SELECT *, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now) AS alive
 FROM mainspring.tokens ORDER BY id DESC;
 
+-- name: token
+SELECT *, true AS alive, last_used_at IS NULL OR last_used_at <= :now - :note_every::interval AS worth_noting
+FROM mainspring.tokens
+WHERE digest = :digest AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now);
+
 -- name: note_token
 UPDATE mainspring.tokens SET last_used_at = :now WHERE id = :id;
 
@@ -22,6 +27,15 @@ DELETE FROM mainspring.sessions WHERE token_id = :id RETURNING id;
 INSERT INTO mainspring.sessions (digest, name, role, scopes, token_id, opened_at, seen_at)
 VALUES (:digest, :name, :role, :scopes::text[], :token_id, :now, :now)
 RETURNING *, (SELECT t.expires_at FROM mainspring.tokens t WHERE t.id = sessions.token_id) AS token_expires_at;
+
+-- name: session_on_record
+SELECT s.*, (SELECT t.expires_at FROM mainspring.tokens t WHERE t.id = s.token_id) AS token_expires_at,
+       s.seen_at <= :now - :note_every::interval AS worth_noting
+FROM mainspring.sessions s
+WHERE s.digest = :digest AND s.seen_at > :now - :idle::interval AND s.opened_at > :now - :longest::interval
+  AND (s.token_id IS NULL OR EXISTS (
+      SELECT 1 FROM mainspring.tokens t
+      WHERE t.id = s.token_id AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)));
 
 -- name: forget_sessions
 DELETE FROM mainspring.sessions WHERE opened_at < :now - :longest::interval RETURNING id;

@@ -1,3 +1,6 @@
+-- name: lock_head
+SELECT id, digest, :now AS now FROM acts_head;
+
 -- name: append_acts
 INSERT INTO acts (id, at, phase, act, actor, role, via, target, details, order_id, address, digest)
 VALUES (:id, :at, :phase, :act, :actor, :role, :via, :target, :details, :order_id, :address, :digest);

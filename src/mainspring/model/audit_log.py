@@ -8,7 +8,7 @@ from enum import StrEnum
 from mainspring.model.value import Value
 
 
-class ActPhase(StrEnum):
+class AuditPhase(StrEnum):
     """An act is on record before it is carried out, and once more when its end is known: one that has
     no second entry is in doubt."""
 
@@ -19,10 +19,10 @@ class ActPhase(StrEnum):
     """They were not allowed to."""
 
 
-class NewAct(Value, frozen=True, kw_only=True):
+class NewAuditEntry(Value, frozen=True, kw_only=True):
     """An entry to be appended."""
 
-    phase: ActPhase
+    phase: AuditPhase
     act: str
     """Noun and verb: jobs.cancel."""
     actor: str
@@ -38,12 +38,12 @@ class NewAct(Value, frozen=True, kw_only=True):
     """Where the request came from."""
 
 
-class Act(Value, frozen=True, kw_only=True):
+class AuditEntry(Value, frozen=True, kw_only=True):
     """An entry on record. `digest` covers the entry and the digest of the one before it."""
 
     id: int
     at: datetime
-    phase: ActPhase
+    phase: AuditPhase
     act: str
     actor: str
     role: str
@@ -55,7 +55,7 @@ class Act(Value, frozen=True, kw_only=True):
     digest: bytes
 
 
-class ActFilter(Value, frozen=True, kw_only=True):
+class AuditFilter(Value, frozen=True, kw_only=True):
     """Which entries, newest first; `before` is the last id of the page above."""
 
     act: str | None = None
