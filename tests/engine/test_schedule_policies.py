@@ -334,7 +334,7 @@ def test_a_breaker_that_has_tripped_lets_go_when_its_load_is_gone(store: Any, cl
 def test_a_day_that_a_calendar_leaves_out_is_never_dropped(stage: Stage) -> None:
     """Of slots that are too late together, the row names the newest that the calendar keeps."""
     work = Calendar(name="work", version=1, holidays={})
-    stage.run(stage.store.put_calendars([stored(work)]))
+    stage.run(stage.store.calendars.put([stored(work)]))
     noon = {"every": None, "cron": "0 12 * * *", "calendar": work, "on_holiday": "skip"}
     stage.declare(misfire="all", catch_up="1h", **noon)
     start = stage.clock.now()
@@ -389,7 +389,7 @@ def test_a_calendar_skips_in_the_ledger(stage: Stage, clock: ManualClock, run: A
     declared = app.schedule(
         "s", nothing, cron="0 9 * * *", calendar=calendar, on_holiday="skip", overlap="queue_all"
     )
-    run(stage.store.put_calendars([stored(calendar)]))
+    run(stage.store.calendars.put([stored(calendar)]))
     stage.put(declared.new_schedule(clock.now()))
     stage.after(9 * HOUR)
     for _ in range(6):

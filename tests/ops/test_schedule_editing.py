@@ -57,7 +57,7 @@ def edit(desk: Desk, editor: ScheduleEditor) -> Any:
 
 def keep(desk: Desk, *calendars: Calendar) -> None:
     stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in calendars]
-    desk.run(desk.store.put_calendars(stored))
+    desk.run(desk.store.calendars.put(stored))
 
 
 # Creating.

@@ -81,7 +81,7 @@ class Year:
 
     async def begin(self) -> None:
         calendar = StoredCalendar(name=HOLIDAYS.name, version=1, definition=HOLIDAYS.encode())
-        await self.store.put_calendars([calendar])
+        await self.store.calendars.put([calendar])
         for name, options in SCHEDULES.items():
             await self.declare(name, options)
         self.hosts = [self.new_host() for _ in range(3)]

@@ -347,7 +347,7 @@ def test_another_version_of_a_calendar_begins_where_the_old_one_ends(tower: Towe
     old = from_dates("plant", [today], tz="UTC")
     new = from_dates("plant", [today - 400 * DAY], tz="UTC", version=2)
     stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in (old, new)]
-    desk.run(desk.store.put_calendars(stored))
+    desk.run(desk.store.calendars.put(stored))
     daily = Cron("*/10 * * * *", "UTC")
     tower.put(trigger=Rolled(daily, old, Roll.SKIP))
     desk.advance(10 * MINUTE + SECOND)

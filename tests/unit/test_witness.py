@@ -30,7 +30,6 @@ CHANGES = {
     "open_fires",
     "fire",
     "release_held",
-    "put_calendars",
     "add_backfill",
     "advance_backfills",
     "cancel_backfill",

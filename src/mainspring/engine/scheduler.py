@@ -8,7 +8,6 @@ dies or freezes between two statements holds nothing, and another goes on from t
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Protocol
 
 import msgspec
 
@@ -16,7 +15,7 @@ from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
 from mainspring.model.schedule import Chunk, Opening, Skipped, Spec
-from mainspring.store.ports import BackfillStore, CalendarStore, ScheduleStore
+from mainspring.store.ports import Store
 from mainspring.telemetry import LagMeasured, SlotsDropped, SlotsFired, Telemetry, TriggerRefused
 from mainspring.trigger.codec import calendar_of, decode
 from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
@@ -35,10 +34,6 @@ TELL_AGAIN = timedelta(minutes=1)
 """A schedule that drops one slot after another is told of as often as this."""
 
 
-class TriggerStore(ScheduleStore, BackfillStore, CalendarStore, Protocol):
-    """What a scheduler needs."""
-
-
 class Scheduler:
     """One pass: open what is due, fire what is open, then plan ahead while there is time."""
 
@@ -46,7 +41,7 @@ class Scheduler:
 
     def __init__(
         self,
-        store: TriggerStore,
+        store: Store,
         clock: Clock,
         telemetry: Telemetry,
         *,
@@ -163,7 +158,7 @@ class Scheduler:
         """Read the stored calendars when a spec names one we have not seen. A version never changes."""
         needed = {name for spec in specs if (name := _calendar_of(spec)) is not None}
         if not needed <= self._calendars.keys():
-            stored = await self._store.calendars()
+            stored = await self._store.calendars.all()
             self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
 from mainspring.config import ResultsConfig, WorkerConfig
@@ -23,7 +23,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.job import Claim
 from mainspring.store.periods import period_of
-from mainspring.store.ports import EffectStore, EventStore, JobQueue, PeriodStore, ReportStore
+from mainspring.store.ports import Store
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:
@@ -31,16 +31,12 @@ if TYPE_CHECKING:
     from mainspring.tracing import Tracer
 
 
-class WorkerStore(JobQueue, EffectStore, EventStore, ReportStore, PeriodStore, Protocol):
-    """What a worker asks of a store."""
-
-
 class Worker:
     """Everything that happens to jobs in this process. Also the heart's listener."""
 
     def __init__(
         self,
-        queue: WorkerStore,
+        queue: Store,
         registry: Registry,
         config: WorkerConfig,
         *,

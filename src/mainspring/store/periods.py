@@ -9,19 +9,19 @@ from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Job
 from mainspring.model.schedule import Period
-from mainspring.store.ports import PeriodStore
+from mainspring.store.ports import Store
 from mainspring.trigger import codec
 from mainspring.trigger.latest import period
 
 
-async def slot_period(store: PeriodStore, job: Job) -> Period | None:
+async def slot_period(store: Store, job: Job) -> Period | None:
     """Of a job on record; None for one put in by hand."""
     if job.schedule_id is None or job.slot_at is None:
         return None
     return await period_of(store, job.schedule_id, job.slot_at)
 
 
-async def period_of(store: PeriodStore, schedule_id: int, slot_at: datetime) -> Period:
+async def period_of(store: Store, schedule_id: int, slot_at: datetime) -> Period:
     """Of the slot of a schedule, by the trigger that it had then. What is not on record any more, or cannot
     be read by this version, is left out."""
     facts = await store.slot_facts(schedule_id, slot_at)
@@ -31,7 +31,7 @@ async def period_of(store: PeriodStore, schedule_id: int, slot_at: datetime) -> 
     try:
         if codec.calendar_of(facts.trigger) is None:
             return _computed(facts.trigger, slot_at, facts.since, facts.backfilled)
-        stored = await store.calendars()
+        stored = await store.calendars.all()
         calendars = {(each.name, each.version): decode_calendar(each.definition) for each in stored}
         trigger = codec.decode(facts.trigger, calendars)
     except InvalidArgument:

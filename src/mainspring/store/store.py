@@ -5,6 +5,7 @@ from __future__ import annotations
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
+from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
 
@@ -17,3 +18,4 @@ class Nouns:
         self.alerts = Alerts(database)
         self.access = Access(database)
         self.audit_log = AuditLog(database)
+        self.calendars = Calendars(database)

@@ -121,7 +121,7 @@ class Auditor:
             self._notes.append(
                 f"slots before {kept:%Y-%m-%d} are not judged: the ledger may have dropped them"
             )
-        stored = await self._store.calendars()
+        stored = await self._store.calendars.all()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
         names = await self._store.schedule_names() if name is None else [name]
         audits: list[Audit] = []

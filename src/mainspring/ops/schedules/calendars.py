@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from mainspring.declare.schedule import ScheduleDeclaration
 from mainspring.errors import InvalidArgument
 from mainspring.model.calendar import StoredCalendar
-from mainspring.store.ports import CalendarStore
+from mainspring.store.ports import Store
 
 
-async def write_calendars(store: CalendarStore, schedules: Iterable[ScheduleDeclaration]) -> None:
+async def write_calendars(store: Store, schedules: Iterable[ScheduleDeclaration]) -> None:
     """Those that these schedules name. Other dates under a version that is on record are refused: slots have
     been decided by it."""
     # Thousands of schedules may name one calendar.
@@ -18,11 +18,11 @@ async def write_calendars(store: CalendarStore, schedules: Iterable[ScheduleDecl
     if not declared:
         return
     stored = [StoredCalendar(name=c.name, version=c.version, definition=c.encode()) for c in declared]
-    known = {(c.name, c.version): c.definition for c in await store.calendars()}
+    known = {(c.name, c.version): c.definition for c in await store.calendars.all()}
     new = [each for each in stored if (each.name, each.version) not in known]
     if new:
-        await store.put_calendars(new)
-        known = {(c.name, c.version): c.definition for c in await store.calendars()}
+        await store.calendars.put(new)
+        known = {(c.name, c.version): c.definition for c in await store.calendars.all()}
     for each in stored:
         if known[each.name, each.version] != each.definition:
             raise InvalidArgument(

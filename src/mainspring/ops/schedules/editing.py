@@ -165,7 +165,7 @@ class ScheduleEditor:
         return said if name is None else {**said, "calendar": await self._newest_calendar(name)}
 
     async def _newest_calendar(self, name: object) -> Calendar:
-        stored = await self._store.calendars()
+        stored = await self._store.calendars.all()
         versions = [each for each in stored if each.name == name]
         if not versions:
             known = ", ".join(sorted({each.name for each in stored}))

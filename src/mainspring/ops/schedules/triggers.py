@@ -6,17 +6,19 @@ from collections.abc import Iterable
 
 from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
-from mainspring.store.ports import CalendarStore
+from mainspring.store.ports import Store
 from mainspring.trigger import codec
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import Calendars
 
 
-async def calendars_of(store: CalendarStore, triggers: Iterable[str]) -> Calendars:
+async def calendars_of(store: Store, triggers: Iterable[str]) -> Calendars:
     """Every stored calendar if one of the triggers names one; the store is not asked otherwise."""
     if not any(_names_calendar(each) for each in triggers):
         return {}
-    return {(each.name, each.version): decode_calendar(each.definition) for each in await store.calendars()}
+    return {
+        (each.name, each.version): decode_calendar(each.definition) for each in await store.calendars.all()
+    }
 
 
 def readable(trigger: str, calendars: Calendars) -> Trigger | None:

@@ -12,6 +12,7 @@ from typing import Protocol
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
+from mainspring.store.calendars import Calendars
 from mainspring.store.leases import Leases
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
@@ -27,9 +28,7 @@ from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import (
     BackfillStore,
-    CalendarStore,
     Expected,
-    PeriodStore,
     ScheduleStore,
 )
 from mainspring.store.ports.stamp import Stamp
@@ -41,7 +40,6 @@ __all__ = [
     "Admin",
     "BackfillStore",
     "Borrower",
-    "CalendarStore",
     "DeadLetters",
     "EffectStore",
     "Errand",
@@ -55,7 +53,6 @@ __all__ = [
     "LimitStore",
     "Loan",
     "PageStore",
-    "PeriodStore",
     "ReportStore",
     "RequestStore",
     "ScheduleStore",
@@ -75,7 +72,6 @@ class Store(
     ScheduleStore,
     BackfillStore,
     LimitStore,
-    CalendarStore,
     FleetStore,
     ReportStore,
     RequestStore,
@@ -98,3 +94,4 @@ class Store(
     alerts: Alerts
     access: Access
     audit_log: AuditLog
+    calendars: Calendars

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
-from mainspring.model.calendar import StoredCalendar
 from mainspring.model.schedule import (
     Chunk,
     NewSchedule,
@@ -23,16 +22,7 @@ Expected = Mapping[str, Schedule | None]
 """By name, what the caller has read and wants to stand as it was; None for what must not be there."""
 
 
-class PeriodStore(Protocol):
-    """What is on record about a slot, for its job to know what it stands for."""
-
-    async def slot_facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
-        """Of a slot of a schedule, one that was deleted too."""
-
-    async def calendars(self) -> list[StoredCalendar]: ...
-
-
-class ScheduleStore(PeriodStore, Protocol):
+class ScheduleStore(Protocol):
     """Specs, fires and the ledger.
 
     Whatever changes a schedule first decides, in the same transaction, what was due until then and is not in
@@ -105,6 +95,9 @@ class ScheduleStore(PeriodStore, Protocol):
         """Make due the oldest jobs of each schedule that waited for others which have ended, as many as its
         overlap policy allows at once; answer how many."""
 
+    async def slot_facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
+        """Of a slot of a schedule, one that was deleted too."""
+
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
         """How long until the earliest spec that is not among those `beside` is due (not negative), by the
         store's clock."""
@@ -131,13 +124,3 @@ class BackfillStore(Protocol):
 
     async def backfill_jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
         """Jobs that backfills made of slots of these schedules, from `start` on."""
-
-
-class CalendarStore(Protocol):
-    """Business calendars that triggers name."""
-
-    async def put_calendars(self, calendars: Sequence[StoredCalendar]) -> None:
-        """Keep these versions. One that is there already is left as it is: a version never changes."""
-
-    async def calendars(self) -> list[StoredCalendar]:
-        """Every version of every calendar."""

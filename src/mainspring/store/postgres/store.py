@@ -11,7 +11,6 @@ from mainspring.config.pooling import address
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.backfills import PostgresBackfills
-from mainspring.store.postgres.calendars import PostgresCalendars
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
@@ -47,7 +46,6 @@ class PostgresStore(
     PostgresFiring,
     PostgresBackfills,
     PostgresLimits,
-    PostgresCalendars,
     PostgresFleet,
     PostgresReports,
     PostgresEffects,

@@ -9,7 +9,6 @@ from mainspring.clock import Clock
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.admin import SQLiteAdmin
 from mainspring.store.sqlite.backfills import SQLiteBackfills
-from mainspring.store.sqlite.calendars import SQLiteCalendars
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
@@ -40,7 +39,6 @@ class SQLiteStore(
     SQLiteFiring,
     SQLiteBackfills,
     SQLiteLimits,
-    SQLiteCalendars,
     SQLiteFleet,
     SQLiteReports,
     SQLiteRequests,

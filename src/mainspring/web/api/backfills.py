@@ -202,7 +202,7 @@ def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:
 
 async def _stored(desk: Desk, name: str | None) -> tuple[list[Planned], Calendars]:
     store = await desk.store()
-    calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars()}
+    calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
     if name is None:
         return list(await store.schedules()), calendars
     found = await store.schedule(name)

@@ -114,7 +114,7 @@ async def _form(
     error: InvalidArgument | None,
 ) -> Response:
     schedule = stored.schedule
-    calendars = sorted({each.name for each in await (await desk.store()).calendars()})
+    calendars = sorted({each.name for each in await (await desk.store()).calendars.all()})
     values: dict[str, Any] = {
         "name": schedule.name,
         "schedule": schedule,
