@@ -68,7 +68,7 @@ async def serve(
         await app.write_schedules()
     telemetry = app.telemetry
     monitor = _monitor(app)
-    tallier = Tallier(store, app.clock, app.entropy)
+    tallier = Tallier(store.stats, app.clock, app.entropy)
     process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
     try:

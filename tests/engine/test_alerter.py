@@ -479,7 +479,7 @@ def test_a_task_that_fails_and_is_tried_again_is_told_of_long_before_its_job_die
     alerter = yard.alerter()
     began = yard.desk.now
     for seconds in (3, 6, 12, 24, 48, 96, 192, 384):
-        yard.run(yard.desk.store.add_stats([failed], at=yard.clock.stamp()))
+        yard.run(yard.desk.store.stats.add([failed], at=yard.clock.stamp()))
         yard.ticks(alerter, times=seconds // 3, every=3 * SECOND)
         assert yard.hook.got == [] or yard.desk.now - began > 10 * MINUTE
 

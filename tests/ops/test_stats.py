@@ -36,7 +36,7 @@ def tallier(desk):
         def fraction(self):
             return 0.5
 
-    return Tallier(desk.store, desk.clock, Half())
+    return Tallier(desk.store.stats, desk.clock, Half())
 
 
 def test_a_quantile_is_within_its_bucket():
@@ -80,7 +80,7 @@ def test_what_could_not_be_added_is_added_later(desk, tallier, monkeypatch):
 
     tallier.hear(ended())
     with monkeypatch.context() as patched:
-        patched.setattr(desk.store, "add_stats", away)
+        patched.setattr(desk.store.stats, "add", away)
         with pytest.raises(StoreUnavailable):
             desk.run(tallier.flush())
     tallier.hear(ended())

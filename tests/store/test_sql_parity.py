@@ -79,3 +79,19 @@ def test_what_is_shared_is_spelled_as_each_dialect_reads_it():
     )
     assert "coalesce(:at::timestamptz, now())" in statements._spelled(shared, "postgres")
     assert ":now" not in statements._spelled(shared, "postgres")
+
+
+def test_numbers_of_queues_and_tasks_moments_and_json_are_spelled_as_sqlite_keeps_them():
+    shared = (
+        "SELECT j.queue_id, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task, "
+        "error ->> 'type', errors -> -1 ->> 'message', errors -> -1 AS last FROM mainspring.jobs j "
+        "WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue) "
+        "AND run_at < timestamptz '1970-01-02 00:00:00+00' - interval '2 minutes' AND strpos(note, 'x') > 0"
+    )
+
+    assert statements._spelled(shared, "sqlite") == (
+        "SELECT j.queue, j.task AS task, json_extract(error, '$.type'), "
+        "json_extract(errors, '$[#-1].message'), json_extract(errors, '$[#-1]') AS last FROM jobs j "
+        "WHERE queue = :queue AND run_at < 86400000000 - 120000000 AND instr(note, 'x') > 0"
+    )
+    assert statements._spelled(shared, "postgres") == shared

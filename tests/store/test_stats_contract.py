@@ -21,14 +21,14 @@ def tally(task="t", queue="q", *, waits=0, tooks=0, **counts):
 
 @pytest.fixture
 def add(desk):
-    return lambda *tallies: desk.run(desk.store.add_stats(tallies, at=desk.clock.stamp()))
+    return lambda *tallies: desk.run(desk.store.stats.add(tallies, at=desk.clock.stamp()))
 
 
 @pytest.fixture
 def stats(desk):
     def asked(since, until, step=MINUTE, span=1, **which):
         chosen = StatFilter(since=since, until=until, step=step, span=span, **which)
-        return desk.run(desk.store.stats(chosen))
+        return desk.run(desk.store.stats.find(chosen))
 
     return asked
 
@@ -79,7 +79,7 @@ def test_every_span_has_the_same_sum(desk, add, stats, span):
 def test_short_spans_are_dropped_first(desk, add, stats):
     add(tally(succeeded=1))
     desk.advance(2 * DAY)
-    gone = desk.run(desk.store.prune_stats(keep=DAY, at=desk.clock.stamp()))
+    gone = desk.run(desk.store.stats.prune(keep=DAY, at=desk.clock.stamp()))
 
     since = desk.now - 3 * DAY
     assert gone == 2  # the task's, and the sum of all tasks

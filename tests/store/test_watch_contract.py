@@ -355,7 +355,7 @@ def counted(desk, task, *, good=0, bad=0):
     counts = [0] * PLACES
     counts[Counted.SUCCEEDED], counts[Counted.FAILED] = good, bad
     tally = Tally(task=task, queue="q", counts=tuple(counts), waits=(0,) * BUCKETS, tooks=(0,) * BUCKETS)
-    desk.run(desk.store.add_stats([tally], at=desk.clock.stamp()))
+    desk.run(desk.store.stats.add([tally], at=desk.clock.stamp()))
 
 
 def test_a_task_is_retrying_since_its_last_good_minutes(desk, look):

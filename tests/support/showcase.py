@@ -291,7 +291,7 @@ class Showcase:
                 waits=tuple(waits),
                 tooks=tuple(tooks),
             )
-            self.desk.run(self.desk.store.add_stats([tally], at=at))
+            self.desk.run(self.desk.store.stats.add([tally], at=at))
 
 
 def plain(text: str) -> str:

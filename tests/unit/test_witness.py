@@ -54,8 +54,6 @@ CHANGES = {
     "borrower",
     "record_step",
     "send_event",
-    "add_stats",
-    "prune_stats",
     "migrate",
     "change_identity",
     "begin",

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Protocol
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
-from mainspring.store.ports import JobQueue, ReportStore, StatStore
+from mainspring.store.ports import Store
 from mainspring.telemetry import HistoryPruned, ResultsDropped, Telemetry
 
 EVERY = timedelta(hours=1)
-
-
-class PrunedStore(JobQueue, ReportStore, StatStore, Protocol):
-    """What a pruner asks of a store."""
 
 
 class Pruner:
@@ -24,7 +19,7 @@ class Pruner:
 
     def __init__(
         self,
-        queue: PrunedStore,
+        store: Store,
         keep: timedelta,
         clock: Clock,
         entropy: Entropy,
@@ -33,7 +28,7 @@ class Pruner:
         results: timedelta = timedelta(),
     ) -> None:
         """`results` that are kept shorter than their runs; zero for as long as those."""
-        self._queue = queue
+        self._store = store
         self._keep = keep
         self._results = results
         self._clock = clock
@@ -41,13 +36,13 @@ class Pruner:
         self._telemetry = telemetry
 
     async def tick(self) -> timedelta:
-        gone = await self._queue.prune(keep=self._keep, at=self._clock.stamp())
+        gone = await self._store.prune(keep=self._keep, at=self._clock.stamp())
         if gone:
             self._telemetry.emit(HistoryPruned(gone=gone))
         if timedelta() < self._results < self._keep:
-            dropped = await self._queue.drop_results(keep=self._results, at=self._clock.stamp())
+            dropped = await self._store.drop_results(keep=self._results, at=self._clock.stamp())
             if dropped:
                 self._telemetry.emit(ResultsDropped(gone=dropped))
-        await self._queue.prune_stats(keep=self._keep, at=self._clock.stamp())
-        await self._queue.sweep_progress(at=self._clock.stamp())
+        await self._store.stats.prune(keep=self._keep, at=self._clock.stamp())
+        await self._store.sweep_progress(at=self._clock.stamp())
         return EVERY * (0.5 + self._entropy.fraction())

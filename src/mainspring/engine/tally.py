@@ -10,7 +10,7 @@ from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
-from mainspring.store.ports import StatStore
+from mainspring.store.stats import Stats
 from mainspring.telemetry import (
     Event,
     JobsExpired,
@@ -46,8 +46,8 @@ class Tallier:
 
     name = "tally"
 
-    def __init__(self, store: StatStore, clock: Clock, entropy: Entropy) -> None:
-        self._store = store
+    def __init__(self, stats: Stats, clock: Clock, entropy: Entropy) -> None:
+        self._stats = stats
         self._clock = clock
         self._entropy = entropy
         self._sheets: dict[Key, _Sheet] = {}
@@ -87,7 +87,7 @@ class Tallier:
         sheets, self._sheets = self._sheets, {}
         sheets.setdefault(FLEET, _Sheet())  # its row says how far the log had come
         try:
-            await self._store.add_stats(
+            await self._stats.add(
                 [
                     Tally(
                         task=task,

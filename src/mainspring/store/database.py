@@ -58,6 +58,10 @@ class Database(Protocol):
         or, unless `durable`, as `relaxed`. It may be done again from its beginning, when nothing of it has
         happened."""
 
+    async def reading(self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        """The same for work that only reads. SQLite does it beside whoever writes, and shows it one moment of
+        the database; on PostgreSQL each statement sees what has been committed by then."""
+
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way of a call that ended with this error, and have
         been moved out of it."""

@@ -15,13 +15,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from mainspring.errors import Unreadable
 from mainspring.store.database import Row
 
 T = TypeVar("T", bound=msgspec.Struct)
 Read = Callable[[Any], Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_AS_THEY_ARE = (int, str, float, bytes, Any)
+_AS_THEY_ARE = (int, float, bytes, Any)
 
 
 def moment(value: Any) -> datetime:
@@ -74,6 +75,8 @@ def _read(hint: Any) -> Read | None:
         return None if convert is None else lambda value: None if value is None else convert(value)
     if hint in _AS_THEY_ARE:
         return None
+    if hint is str:
+        return _text
     if hint is datetime:
         return moment
     if hint is timedelta:
@@ -81,6 +84,13 @@ def _read(hint: Any) -> Read | None:
     if hint is bool or (isinstance(hint, type) and issubclass(hint, Enum)):
         return typing.cast("Read", hint)
     return _decoded(hint)
+
+
+def _text(value: Any) -> Any:
+    """A text that must be there. The name of a queue or a task is not, where its number has none."""
+    if value is None:
+        raise Unreadable("a row", "a name that it refers to is not on record")
+    return value
 
 
 def _decoded(hint: Any) -> Read:

@@ -1,14 +1,15 @@
 """Named statements out of `store/sql`: what both dialects share, and what one of them says in its own words.
 
-`sql/shared` is written as PostgreSQL reads it, with `:now` for the moment of the call; the few words that
-SQLite spells in another way are rewritten when the files are read. `sql/postgres` and `sql/sqlite` hold the
+`sql/shared` is written as PostgreSQL reads it, with `:now` for the moment of the call; what SQLite spells in
+another way (see `_RULES`) is rewritten when the files are read. `sql/postgres` and `sql/sqlite` hold the
 statements of one dialect, and those that it overrides, by name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
@@ -28,23 +29,47 @@ _WRITES = re.compile(
     r"|for\s+(key\s+)?share)\b|\bmainspring\.\w+\s*\(",
     re.IGNORECASE,
 )
-_TO_SQLITE = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"\bmainspring\.", ""),
-        # A list is bound as JSON.
-        (r"= ANY ?\((:\w+)(::\w+\[\])?\)", r"IN (SELECT value FROM json_each(\1))"),
-        (r"<> ALL ?\((:\w+)(::\w+\[\])?\)", r"NOT IN (SELECT value FROM json_each(\1))"),
-        (r"::[a-z_]+(\[\])?", ""),
-        (r"\bgreatest\(", "max("),
-        (r"\bleast\(", "min("),
-        (r"\bIS NOT DISTINCT FROM\b", "IS"),
-        (r"\bIS DISTINCT FROM\b", "IS NOT"),
-        (r'\s+COLLATE "C"', ""),
-        # One transaction writes at a time.
-        (r"\s+FOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?", ""),
-    )
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _moment(literal: re.Match[str]) -> str:
+    return str((datetime.fromisoformat(literal[1]) - _EPOCH) // _MICROSECOND)
+
+
+def _length(literal: re.Match[str]) -> str:
+    return str(timedelta(**{f"{literal[2].lower()}s": int(literal[1])}) // _MICROSECOND)
+
+
+_Replacement = str | Callable[[re.Match[str]], str]
+_RULES: tuple[tuple[str, _Replacement], ...] = (
+    # PostgreSQL has numbers for queues and tasks, SQLite their names: the name of a number, the number of a
+    # name, and the column itself.
+    (r"\(SELECT name FROM mainspring\.(queue|task)s WHERE id = (\w+\.)?\1_id\)", r"\2\1"),
+    (r"\(SELECT id FROM mainspring\.(queue|task)s WHERE name = (:\w+)\)", r"\2"),
+    (r"\b(queue|task)_id\b", r"\1"),
+    # Moments and lengths of time are microseconds.
+    (r"\btimestamptz '([^']+)'", _moment),
+    (r"\binterval '(\d+) (second|minute|hour|day)s?'", _length),
+    # JSON is text. The last of a list is `-> -1`.
+    (r"([\w.]+) -> -1 ->> '(\w+)'", r"json_extract(\1, '$[#-1].\2')"),
+    (r"([\w.]+) -> -1(?! ->)", r"json_extract(\1, '$[#-1]')"),
+    (r"([\w.]+) ->> '(\w+)'", r"json_extract(\1, '$.\2')"),
+    (r"\bstrpos\(", "instr("),
+    (r"\bmainspring\.", ""),
+    # A list is bound as JSON.
+    (r"= ANY ?\((:\w+)(::\w+\[\])?\)", r"IN (SELECT value FROM json_each(\1))"),
+    (r"<> ALL ?\((:\w+)(::\w+\[\])?\)", r"NOT IN (SELECT value FROM json_each(\1))"),
+    (r"::[a-z_]+(\[\])?", ""),
+    (r"\bgreatest\(", "max("),
+    (r"\bleast\(", "min("),
+    (r"\bIS NOT DISTINCT FROM\b", "IS"),
+    (r"\bIS DISTINCT FROM\b", "IS NOT"),
+    (r'\s+COLLATE "C"', ""),
+    # One transaction writes at a time.
+    (r"\s+FOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?", ""),
 )
+_TO_SQLITE = tuple((re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in _RULES)
 
 
 @cache

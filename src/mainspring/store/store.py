@@ -8,6 +8,7 @@ from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
+from mainspring.store.stats import Stats
 
 
 class Nouns:
@@ -19,3 +20,4 @@ class Nouns:
         self.access = Access(database)
         self.audit_log = AuditLog(database)
         self.calendars = Calendars(database)
+        self.stats = Stats(database)

@@ -240,7 +240,7 @@ READS = (
     *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "members"),
     *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
     *("name_of_schedule", "progress", "run_logs", "endings", "backfills", "backfill", "backfill_jobs"),
-    *("stats", "watch", "workflow", "workflows", "definition", "steps_of", "step_counts"),
+    *("watch", "workflow", "workflows", "definition", "steps_of", "step_counts"),
     *("lost_items", "acts", "workflow_step"),
 )
 """Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""

@@ -19,7 +19,7 @@ READS = frozenset({
     "next_due", "backfills", "backfill", "backfill_jobs",
     "members", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
-    "watch", "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "stats", "health",
+    "watch", "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "health",
     "damage",
     "slot_facts", "running", "coming", "lately_failed", "dead_names", "is_down", "whereabouts",
 })

@@ -11,7 +11,7 @@ from mainspring.model.stats import BUCKETS, PLACES, SPANS, By, Counted, Stat, St
 from mainspring.model.value import Value
 from mainspring.ops.views import View, iso
 from mainspring.store.ports import Store
-from mainspring.store.statistics import KEPT
+from mainspring.store.stats import KEPT
 
 MOST_POINTS = 500
 USUAL_POINTS = 120
@@ -57,10 +57,10 @@ class Stats:
         """By default the last three hours. A step may come out longer than asked for, where shorter ones are
         no longer kept or would be too many."""
         which = await self._which(since, until, step, task, queue)
-        jobs = await self._store.stats(which)
+        jobs = await self._store.stats.find(which)
         fleet: list[Stat] = []
         if task is None and queue is None:
-            fleet = await self._store.stats(_replace(which, fleet=True))
+            fleet = await self._store.stats.find(_replace(which, fleet=True))
         return Series(
             since=which.since,
             until=which.until,
@@ -81,7 +81,7 @@ class Stats:
         """One sum for each task or queue, the one with the most runs first."""
         length = LAST if since is None else (until or self._clock.now()) - since
         which = await self._which(since, until, max(length / LEAST_ROWS, MINUTE), task, queue)
-        found = await self._store.stats(_replace(which, step=which.until - which.since, by=by))
+        found = await self._store.stats.find(_replace(which, step=which.until - which.since, by=by))
         return sorted(found, key=lambda each: (-each.count(*RUNS), each.key))
 
     async def _which(

@@ -32,9 +32,9 @@ from mainspring.store.ports.schedules import (
     ScheduleStore,
 )
 from mainspring.store.ports.stamp import Stamp
-from mainspring.store.ports.stats import StatStore
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
+from mainspring.store.stats import Stats
 
 __all__ = [
     "Admin",
@@ -57,7 +57,6 @@ __all__ = [
     "RequestStore",
     "ScheduleStore",
     "Stamp",
-    "StatStore",
     "Store",
     "Waker",
     "Wakeups",
@@ -82,7 +81,6 @@ class Store(
     HistoryStore,
     WatchStore,
     PageStore,
-    StatStore,
     HealthStore,
     Admin,
     Wakeups,
@@ -95,3 +93,4 @@ class Store(
     access: Access
     audit_log: AuditLog
     calendars: Calendars
+    stats: Stats

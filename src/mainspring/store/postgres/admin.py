@@ -54,7 +54,7 @@ class PostgresAdmin:
         return applied
 
     async def verify(self) -> None:
-        async with self._database.transaction("verify") as transaction:
+        async with self._database.transaction("verify", reads=True) as transaction:
             [row] = await transaction.fetch("migrations_exist")
             if not row["yes"]:
                 raise SchemaMismatch(0, len(MIGRATIONS))

@@ -30,7 +30,7 @@ from mainspring.errors import (
 from mainspring.model.value import Value
 from mainspring.store.postgres.lives import Lives
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
-from mainspring.store.postgres.repeating import IDEMPOTENT, READING, TRIES
+from mainspring.store.postgres.repeating import IDEMPOTENT, TRIES
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
 from mainspring.store.postgres.steering import DURABLE, ISOLATION, RELAXED, STEERING, TOLD
 from mainspring.store.postgres.troubles import (
@@ -217,14 +217,16 @@ class Database:
             return await self.run_on(connection, statement, params)
 
     @asynccontextmanager
-    async def _committed(self, what: str, connection: Connection, *, relaxed: bool) -> AsyncIterator[None]:
+    async def _committed(
+        self, what: str, connection: Connection, *, relaxed: bool, reads: bool = False
+    ) -> AsyncIterator[None]:
         """A transaction. An answer that is lost before its COMMIT was sent was one about nothing."""
         committing = False
         try:
             with translated(what, self.session_of(connection)):
                 async with self._begun(connection, relaxed=relaxed):
                     yield
-                    committing = what not in READING
+                    committing = not reads
         except AnswerLost as lost:
             if committing:
                 raise
@@ -238,12 +240,13 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, what: str, *, life: int | None = None, durable: bool = True
+        self, what: str, *, life: int | None = None, durable: bool = True, reads: bool = False
     ) -> AsyncIterator[Transaction]:
-        """Several statements that happen together or not at all."""
+        """Several statements that happen together or not at all. One that only reads has nothing to lose when
+        the answer to its COMMIT is lost."""
         async with (
             self._connection(relaxed=not durable, life=life) as connection,
-            self._committed(what, connection, relaxed=not durable),
+            self._committed(what, connection, relaxed=not durable, reads=reads),
         ):
             yield Transaction(self, connection)
 
@@ -256,6 +259,11 @@ class Database:
         except PartitionMoved:
             # Nothing of it has happened, and it is sure to see the new partition now.
             return await self._within(what, work, durable)
+
+    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+        """The same for work that only reads."""
+        async with self.transaction(what, reads=True) as transaction:
+            return await work(transaction)
 
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way, and have been moved out of it."""

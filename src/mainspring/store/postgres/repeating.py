@@ -30,5 +30,3 @@ IDEMPOTENT = frozenset(
     }
 )
 """They write, but a second time changes nothing that counts, and answers as the first would have."""
-READING = frozenset({"verify"})
-"""Transactions that write nothing."""

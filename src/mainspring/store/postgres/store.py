@@ -27,7 +27,6 @@ from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
-from mainspring.store.postgres.stats import PostgresStats
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
@@ -53,7 +52,6 @@ class PostgresStore(
     PostgresGlance,
     PostgresWatch,
     PostgresPages,
-    PostgresStats,
     PostgresHealth,
     PostgresAdmin,
     Nouns,

@@ -100,6 +100,10 @@ class Database:
         """A transaction of several; it runs on the writer's thread, so it may await nothing else."""
         return await self.write(lambda session: at_once(work(Transaction(session))), durable=durable)
 
+    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+        """The same for work that only reads, on the reader's thread."""
+        return await self.read(lambda session: at_once(work(Transaction(session))))
+
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way, and have been moved out of it."""
         return await self.on_unreadable(error)

@@ -23,7 +23,6 @@ from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
-from mainspring.store.sqlite.stats import SQLiteStats
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
@@ -48,7 +47,6 @@ class SQLiteStore(
     SQLiteGlance,
     SQLiteWatch,
     SQLitePages,
-    SQLiteStats,
     SQLiteHealth,
     SQLiteAdmin,
     Nouns,

@@ -22,8 +22,10 @@ from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import listed, maybe_length, maybe_moment, moment, span
-from mainspring.store.sqlite.stats import EPOCH_2000, MINUTE
 from mainspring.store.streaks import HERD, Lists, streaks
+
+MINUTE = 60_000_000
+EPOCH_2000 = 946_684_800_000_000
 
 
 class SQLiteWatch:

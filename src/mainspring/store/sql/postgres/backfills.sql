@@ -20,15 +20,6 @@ SET decided_at = excluded.decided_at, job_id = excluded.job_id, disposition = 2,
 WHERE l.job_id IS NOT DISTINCT FROM :seen_job_id
 RETURNING job_id;
 
--- name: add_backfill_job
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id,
-                             line_id, due_at, expires_at)
-VALUES (:id, :queue_id, :task_id, :priority,
-        CASE WHEN :line_id::int IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        coalesce(:at::timestamptz, now()), :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id, :line_id::int,
-        CASE WHEN :line_id::int IS NOT NULL THEN coalesce(:at::timestamptz, now()) END,
-        coalesce(:at::timestamptz, now()) + :expires_after::interval);
-
 -- name: done_slot
 UPDATE mainspring.backfill_slots SET done = true, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;
 

@@ -1,7 +1,3 @@
--- name: live_job
-SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
-FROM mainspring.jobs WHERE id = :id;
-
 -- name: job_states
 -- The last word wins: a job that was replayed after it had been cancelled is what it is now.
 SELECT DISTINCT ON (id) id, state FROM (
@@ -25,11 +21,6 @@ FROM (
     FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[])
 ) numbered
 WHERE place <= :most ORDER BY job_id, finished_at, fence;
-
--- name: standings
-SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state,
-       coalesce(due_at, run_at) AS run_at, enqueued_at, worker_id, claimed_at, failures, max_attempts
-FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
 
 -- name: dead_jobs
 SELECT * FROM mainspring.dead_jobs

@@ -106,10 +106,6 @@ CROSS JOIN LATERAL (
     ORDER BY h.job_id LIMIT :most
 ) p;
 
--- name: mark_lanes
-UPDATE mainspring.lanes SET paused = :paused
-WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);
-
 -- name: lock_lanes
 -- A lane that is being made must not miss the pause.
 LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;

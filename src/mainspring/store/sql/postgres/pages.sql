@@ -22,10 +22,6 @@ WITH own AS MATERIALIZED (
 SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
 FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM own WHERE id < :before ORDER BY id DESC LIMIT :look)) ORDER BY id DESC;
 
--- name: live_by_id
-SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
-FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id DESC;
-
 -- name: running_ids
 -- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each lane, so
 -- those that run are found there; `full` tells of a lane that goes on beyond what was looked at. What a member last said

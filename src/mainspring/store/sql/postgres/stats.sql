@@ -2,9 +2,9 @@
 -- In the order of the key, so that no two processes wait for each other. Days begin at midnight in UTC.
 INSERT INTO mainspring.stats AS s (span, at, task, queue, counts, waits, tooks, mark)
 SELECT w.span, date_bin(w.span * interval '1 minute', coalesce(:at::timestamptz, now()), timestamptz '2000-01-01 00:00:00+00'),
-       n.task, n.queue, n.counts::int[], n.waits::int[], n.tooks::int[],
+       n.task, n.queue, n.counts, n.waits, n.tooks,
        CASE WHEN n.task = '' THEN (pg_current_wal_lsn() - pg_lsn '0/0')::bigint END
-FROM unnest(:tasks::text[], :queues::text[], :counts::text[], :waits::text[], :tooks::text[]) AS n (task, queue, counts, waits, tooks)
+FROM jsonb_to_recordset(:tallies::jsonb) AS n (task text, queue text, counts int[], waits int[], tooks int[])
 CROSS JOIN unnest(:spans::int[]) AS w (span)
 ORDER BY w.span, n.task, n.queue
 ON CONFLICT (span, at, task, queue) DO UPDATE
@@ -32,9 +32,3 @@ WHERE span = :span AND at >= :since AND at < :until::timestamptz
   AND CASE WHEN :one::text IS NULL THEN task NOT IN ('', '*') ELSE task = :one END
   AND (:task::text IS NULL OR task = :task) AND (:queue::text IS NULL OR queue = :queue)
 GROUP BY 1, 2 ORDER BY 1, 2;
-
--- name: prune_stats
-WITH gone AS (
-    DELETE FROM mainspring.stats WHERE span = :span AND at < coalesce(:at::timestamptz, now()) - :keep::interval RETURNING 1
-)
-SELECT count(*)::int AS gone FROM gone;

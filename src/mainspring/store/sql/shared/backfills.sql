@@ -22,3 +22,12 @@ RETURNING id;
 -- name: backfill_jobs
 SELECT slot_at, job_id, seen_job_id FROM mainspring.backfill_slots
 WHERE schedule_id = ANY (:schedule_ids::bigint[]) AND slot_at >= :start AND job_id IS NOT NULL;
+
+-- name: add_backfill_job
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id,
+                             line_id, due_at, expires_at)
+VALUES (:id, :queue_id, :task_id, :priority,
+        CASE WHEN :line_id::int IS NULL THEN :now ELSE timestamptz '9998-01-01 00:00:00+00' END,
+        :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id, :line_id::int,
+        CASE WHEN :line_id::int IS NOT NULL THEN :now END,
+        :now + :expires_after::interval);

@@ -26,3 +26,12 @@ WHERE l.schedule_id IN (SELECT id FROM mainspring.schedules WHERE name = :schedu
                         UNION SELECT schedule_id FROM mainspring.schedule_versions WHERE name = :schedule)
   AND (:before::timestamptz IS NULL OR l.slot_at < :before) AND (:start::timestamptz IS NULL OR l.slot_at >= :start)
 ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
+
+-- name: live_job
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+FROM mainspring.jobs WHERE id = :id;
+
+-- name: standings
+SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state,
+       coalesce(due_at, run_at) AS run_at, enqueued_at, worker_id, claimed_at, failures, max_attempts
+FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);

@@ -17,3 +17,7 @@ DELETE FROM mainspring.queue_pauses WHERE queue = :queue RETURNING queue;
 
 -- name: queue_pauses
 SELECT queue, paused_at, paused_by, note FROM mainspring.queue_pauses ORDER BY queue;
+
+-- name: mark_lanes
+UPDATE mainspring.lanes SET paused = :paused
+WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);

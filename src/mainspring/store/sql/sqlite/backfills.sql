@@ -16,12 +16,6 @@ SET decided_at = excluded.decided_at, job_id = excluded.job_id, disposition = 2,
 WHERE l.job_id IS :seen_job_id
 RETURNING job_id;
 
--- name: add_backfill_job
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id, line_id, due_at,
-                  expires_at)
-VALUES (:id, :queue, :task, :priority, CASE WHEN :line_id IS NULL THEN :now ELSE 253339228800000000 END, :now, :max_attempts, :payload, :schedule_id,
-        :slot_at, :backfill_id, :line_id, CASE WHEN :line_id IS NOT NULL THEN :now END, :now + :expires_after);
-
 -- name: done_slot
 UPDATE backfill_slots SET done = 1, job_id = :job_id WHERE backfill_id = :backfill_id AND place = :place;
 

@@ -1,7 +1,3 @@
--- name: live_job
-SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
-FROM jobs WHERE id = :id;
-
 -- name: job_states
 -- Later rows win where they are gathered, so the last word comes last.
 SELECT job_id AS id, CASE verdict WHEN 0 THEN 'succeeded' WHEN 7 THEN 'discarded' ELSE 'cancelled' END AS state, finished_at
@@ -22,11 +18,6 @@ FROM (
     FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids))
 )
 WHERE place <= :most ORDER BY job_id, finished_at, fence;
-
--- name: standings
-SELECT id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state,
-       coalesce(due_at, run_at) AS run_at, enqueued_at, worker_id, claimed_at, failures, max_attempts
-FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: dead_jobs
 SELECT * FROM dead_jobs

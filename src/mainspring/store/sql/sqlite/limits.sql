@@ -74,6 +74,3 @@ SELECT count(*) AS waiting FROM (
 -- name: gate_holders
 SELECT p.job_id FROM permits p JOIN jobs j ON j.id = p.job_id AND j.run_at < 253339228800000000
 WHERE p.gate_id = :gate_id ORDER BY p.job_id LIMIT :most;
-
--- name: mark_lanes
-UPDATE lanes SET paused = :paused WHERE queue = :queue;

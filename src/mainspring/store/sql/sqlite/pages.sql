@@ -18,10 +18,6 @@ WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit;
 SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
 FROM jobs WHERE schedule_id = :schedule_id AND id < :before ORDER BY id DESC LIMIT :look;
 
--- name: live_by_id
-SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
-FROM jobs WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id DESC;
-
 -- name: running_ids
 SELECT id FROM jobs WHERE worker_id <> 0
 UNION SELECT id FROM (SELECT id FROM workflows WHERE state = 0 AND id < :before ORDER BY id DESC LIMIT :look);
