@@ -196,7 +196,7 @@ class Bench:
         try:
 
             async def ready() -> bool:
-                return sum(member.alive for member in await store.members(at=None)) >= count
+                return sum(member.alive for member in await store.processes.all(at=None)) >= count
 
             await self.until(ready, f"{count} workers to join")
         finally:

@@ -33,9 +33,9 @@ async def claimer(bench: Bench) -> AsyncIterator[Store]:
     store = open_store(bench.url, clock=SystemClock())
     member = Member(id=CLAIMER, role=Role.WORKER, name="growth", queues=(QUEUE,), tasks=(TASK,))
     try:
-        await store.join(member, lease=timedelta(days=1), at=None)
+        await store.processes.join(member, lease=timedelta(days=1), at=None)
         yield store
-        await store.leave(CLAIMER, clean=True, at=None)
+        await store.processes.leave(CLAIMER, clean=True, at=None)
     finally:
         await store.close()
 

@@ -33,7 +33,7 @@ from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
-from mainspring.store.ports import FleetStore, Store
+from mainspring.store.ports import Store
 from mainspring.store.unreadable import looked
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
@@ -253,10 +253,10 @@ def _pulse(
         store = shared or open_store(url, clock=app.clock, timeout=config.lease)
         return store if monitor is None else monitor.timed(store)
 
-    def hearts(fleet: Callable[[], FleetStore]) -> list[Heart]:
+    def hearts(store: Callable[[], Store]) -> list[Heart]:
         return [
             Heart(
-                fleet,
+                store,
                 member,
                 membership,
                 listener,

@@ -320,7 +320,9 @@ def test_a_job_that_comes_to_a_paused_queue_waits_there(
             await shop.store.claim(1, queues=["mail"], tasks=["bill.send"], limit=9, at=shop.clock.stamp())
         )
 
-    run(shop.store.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at))
+    run(
+        shop.store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at)
+    )
     assert run(claimed()) == []
     assert run(shop.store.resume_queue("mail"))
     assert [claim.task for claim in run(claimed())] == ["bill.send"]

@@ -122,5 +122,5 @@ def test_the_id_is_not_changed_while_processes_are_alive(bare_shell: Shell, empt
 async def _join(url: str) -> None:
     store = open_store(url, clock=SystemClock())
     member = Member(id=1, role=Role.WORKER, name="somebody")
-    await store.join(member, lease=timedelta(minutes=1), at=None)
+    await store.processes.join(member, lease=timedelta(minutes=1), at=None)
     await store.close()

@@ -57,7 +57,10 @@ def test_starts_and_restarts_open_nothing_and_an_outage_is_told_once_it_is_over(
     options = ["--config", str(settings), *OPTIONS]
     site.scheduler("writes-the-schedules", *options).kill()
     site.put([work.job(0.01)])
-    until(lambda: not any(each.alive for each in site.ask(site.store.members(at=None))), "its lease to end")
+    until(
+        lambda: not any(each.alive for each in site.ask(site.store.processes.all(at=None))),
+        "its lease to end",
+    )
 
     # Schedules, a job that is due, no scheduler and, for a moment, no worker's lease either.
     worker = site.worker("worker", *options)

@@ -29,4 +29,4 @@ def test_dev_runs_the_example_and_ends_well_on_ctrl_c(site: Site) -> None:
     assert dev.says("Hello, world!")
     assert dev.says("hello: succeeded in")
     assert not dev.says("Traceback")
-    assert site.ask(site.store.members(at=None)) == []
+    assert site.ask(site.store.processes.all(at=None)) == []

@@ -183,7 +183,7 @@ def test_a_claim_answered_after_the_lease_was_suspended_is_given_back(floor: Flo
 
         async def suspend() -> None:
             floor.clock.advance(11 * SECOND)
-            floor.store.before("beat")
+            floor.store.before("processes.beat")
             with pytest.raises(StoreUnavailable):
                 await floor.heart.tick()
 
@@ -236,7 +236,7 @@ def test_a_claim_answered_after_the_lease_was_lost_is_not_run(floor: Floor, run:
 
         async def lose() -> None:
             floor.clock.advance(LEASE)
-            await floor.store.reap(limit=10, at=floor.clock.stamp())
+            await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
             await floor.heart.tick()
 
         floor.store.during("claim", lose)

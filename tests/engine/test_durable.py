@@ -394,8 +394,8 @@ def test_a_worker_that_lost_the_job_records_nothing(
         await floor.claimer.tick()
         await until(at_it.is_set)
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         other.worker.executor._make_children = None  # type: ignore[assignment]
         await other.work()
         go_on.set()

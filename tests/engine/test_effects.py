@@ -527,7 +527,7 @@ def test_a_dead_workers_job_is_not_held_up_by_its_open_transaction(
         await at_it.wait()
         floor.clock.advance(LEASE)
         await rival.join()
-        while (await floor.store.reap(limit=10, at=floor.clock.stamp())).jobs == 0:
+        while (await floor.store.processes.reap(limit=10, at=floor.clock.stamp())).jobs == 0:
             pass
         await rival.work()
         go_on.set()

@@ -56,7 +56,7 @@ def test_it_joins_once_and_then_renews(floor: Floor, run: Any) -> None:
             await floor.heart.tick()
             floor.clock.advance(5 * SECOND)
 
-        [member] = await floor.store.members(at=floor.clock.stamp())
+        [member] = await floor.store.processes.all(at=floor.clock.stamp())
         assert (member.id, member.alive) == (floor.id, True)
         assert len(floor.heard.of(ProcessStarted)) == 1
 
@@ -74,13 +74,13 @@ def test_it_waits_less_than_its_interval_between_two_beats(floor: Floor, run: An
 
 def test_a_join_whose_answer_was_lost_is_tried_under_a_new_id(floor: Floor, run: Any) -> None:
     async def story() -> None:
-        floor.store.after("join")
+        floor.store.after("processes.join")
         with pytest.raises(AnswerLost):
             await floor.heart.tick()
         assert not floor.worker.membership.active
         await floor.heart.tick()
 
-        assert len(await floor.store.members(at=floor.clock.stamp())) == 2
+        assert len(await floor.store.processes.all(at=floor.clock.stamp())) == 2
         assert floor.worker.membership.active
 
     run(story())
@@ -142,7 +142,7 @@ def test_an_ended_lease_stops_every_handler_and_a_new_one_is_taken(floor: Floor,
         ids = await _running(floor, 3)
         old = floor.id
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
         await until(lambda: not floor.crew.running)
 
@@ -150,7 +150,7 @@ def test_an_ended_lease_stops_every_handler_and_a_new_one_is_taken(floor: Floor,
         assert floor.id != old
         assert [(event.running, event.expired) for event in floor.heard.of(LeaseEnded)] == [(3, True)]
         assert floor.settler.pending == 0
-        while (await floor.store.reap(limit=10, at=floor.clock.stamp())).jobs:
+        while (await floor.store.processes.reap(limit=10, at=floor.clock.stamp())).jobs:
             pass
         for job_id in ids:
             job = await floor.job(job_id)
@@ -171,7 +171,7 @@ def test_a_late_settlement_is_refused_and_told(floor: Floor, run: Any) -> None:
         await floor.join()
         await floor.claimer.tick()
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         gate.set()
         await floor.finish()
 
@@ -197,7 +197,7 @@ def test_a_handler_that_will_not_stop_after_its_lease_writes_nothing(floor: Floo
         await floor.claimer.tick()
         await until(lambda: floor.heard.of(RunStarted))
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
         gate.set()
         await floor.finish()
@@ -214,7 +214,7 @@ def test_a_worker_that_cannot_renew_stops_its_handlers_before_the_lease_ends(flo
     async def story() -> None:
         ids = await _running(floor, 2)
         began = floor.clock.monotonic()
-        floor.store.before("beat", times=100)
+        floor.store.before("processes.beat", times=100)
         while not floor.heard.of(LeaseEnded):
             floor.clock.advance(SECOND)
             with pytest.raises(StoreUnavailable):
@@ -236,7 +236,7 @@ def _down(floor: Floor, *answers: Any) -> None:
     """Beats fail from now on; the store is asked whether it is down, and answers so: the last one again and
     again."""
     left = list(answers)
-    floor.store.before("beat", times=1000)
+    floor.store.before("processes.beat", times=1000)
 
     async def is_down() -> bool:
         answer = left.pop(0) if len(left) > 1 else left[0]
@@ -305,7 +305,7 @@ def test_it_stops_in_time_when_nobody_says_whether_the_store_is_down(new_floor: 
     async def story() -> None:
         await _running(floor)
         gate = asyncio.Event()
-        floor.store.before("beat", times=100)
+        floor.store.before("processes.beat", times=100)
 
         async def is_down() -> bool:
             with contextlib.suppress(asyncio.CancelledError):
@@ -335,7 +335,7 @@ def test_the_last_beat_before_the_end_is_tried_twice_where_the_store_takes_calls
     async def story() -> None:
         await _running(floor)
         floor.clock.advance(10 * SECOND)  # two seconds are left until the handlers have to be stopped
-        floor.store.before("beat", times=lost)
+        floor.store.before("processes.beat", times=lost)
         with contextlib.nullcontext() if lost == 1 else pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         assert floor.worker.membership.active is (lost == 1)
@@ -354,7 +354,7 @@ def test_one_lost_beat_stops_nothing(floor: Floor, run: Any) -> None:
     async def story() -> None:
         await _running(floor)
         floor.clock.advance(5 * SECOND)
-        floor.store.before("beat")
+        floor.store.before("processes.beat")
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         assert floor.worker.membership.active
@@ -376,7 +376,7 @@ def test_it_resumes_under_the_same_lease_when_the_store_answers_in_time(floor: F
         await _running(floor)
         same = floor.id
         floor.clock.advance(11 * SECOND)
-        floor.store.before("beat", times=2)
+        floor.store.before("processes.beat", times=2)
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         assert not floor.worker.membership.active
@@ -400,11 +400,11 @@ def test_it_takes_a_new_lease_when_the_store_answers_too_late(floor: Floor, run:
         await floor.join()
         old = floor.id
         floor.clock.advance(11 * SECOND)
-        floor.store.before("beat", times=2)
+        floor.store.before("processes.beat", times=2)
         with pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
 
         assert floor.worker.membership.active and floor.id != old
@@ -428,7 +428,7 @@ def test_a_store_that_hangs_and_will_not_be_cancelled_does_not_keep_the_heart_pa
             await gate.wait()  # as a session that is given time to be cancelled
 
         for _ in range(2):
-            floor.store.during("beat", hang)
+            floor.store.during("processes.beat", hang)
         async with asyncio.timeout(5):
             with pytest.raises(StoreUnavailable):
                 floor.clock.advance(SECOND * 0.78)
@@ -453,12 +453,12 @@ def test_leaving_clean_forgets_the_member_and_otherwise_leaves_it_to_the_reaper(
         [job_id] = await _running(untidy)
         await tidy.heart.leave(clean=True)
         await untidy.heart.leave(clean=False)
-        assert len(await tidy.store.members(at=tidy.clock.stamp())) == 1
+        assert len(await tidy.store.processes.all(at=tidy.clock.stamp())) == 1
 
-        assert (await tidy.store.reap(limit=10, at=tidy.clock.stamp())).jobs == 1
+        assert (await tidy.store.processes.reap(limit=10, at=tidy.clock.stamp())).jobs == 1
         assert (await tidy.job(job_id)).state is JobState.READY
-        await tidy.store.reap(limit=10, at=tidy.clock.stamp())
-        assert await tidy.store.members(at=tidy.clock.stamp()) == []
+        await tidy.store.processes.reap(limit=10, at=tidy.clock.stamp())
+        assert await tidy.store.processes.all(at=tidy.clock.stamp()) == []
         untidy.crew.drop_all()
         await untidy.finish()
 
@@ -471,15 +471,15 @@ def test_a_process_that_has_left_does_not_join_again(floor: Floor, run: Any) -> 
         await floor.heart.leave(clean=True)
         await floor.heart.tick()
 
-        assert await floor.store.members(at=floor.clock.stamp()) == []
+        assert await floor.store.processes.all(at=floor.clock.stamp()) == []
 
     run(story())
 
 
-@pytest.mark.parametrize("call", ["join", "beat"])
+@pytest.mark.parametrize("call", ["processes.join", "processes.beat"])
 def test_a_leave_that_comes_during_a_call_has_the_last_word(floor: Floor, run: Any, call: str) -> None:
     async def story() -> None:
-        if call == "beat":
+        if call == "processes.beat":
             await floor.join()
         leaving: list[asyncio.Task[None]] = []
 
@@ -491,7 +491,7 @@ def test_a_leave_that_comes_during_a_call_has_the_last_word(floor: Floor, run: A
         await floor.heart.tick()
         await leaving[0]
 
-        assert await floor.store.members(at=floor.clock.stamp()) == []
+        assert await floor.store.processes.all(at=floor.clock.stamp()) == []
         assert floor.worker.membership.id is None
 
     run(story())
@@ -500,12 +500,12 @@ def test_a_leave_that_comes_during_a_call_has_the_last_word(floor: Floor, run: A
 def test_a_leave_that_failed_is_not_taken_for_done(floor: Floor, run: Any) -> None:
     async def story() -> None:
         await floor.join()
-        floor.store.before("leave", times=2)
+        floor.store.before("processes.leave", times=2)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 await floor.heart.leave(clean=True)
         await floor.heart.leave(clean=True)
 
-        assert await floor.store.members(at=floor.clock.stamp()) == []
+        assert await floor.store.processes.all(at=floor.clock.stamp()) == []
 
     run(story())

@@ -395,7 +395,7 @@ def test_a_suspect_whose_begin_is_not_on_record_does_not_begin(
         if answer == "unknown":
             floor.store.before("begin", times=1)
         else:
-            reaped = floor.store.reap
+            reaped = floor.store.processes.reap
 
             async def lose() -> None:
                 floor.clock.advance(20 * SECOND)
@@ -518,7 +518,7 @@ async def _lose_all(floor: Floor, task: str) -> None:
     await floor.join()
     await floor.store.claim(floor.id, queues=["default"], tasks=[task], limit=100, at=floor.clock.stamp())
     floor.clock.advance(20 * SECOND)
-    await floor.store.reap(limit=100, at=floor.clock.stamp())
+    await floor.store.processes.reap(limit=100, at=floor.clock.stamp())
     await floor.heart.tick()  # a new lease
 
 

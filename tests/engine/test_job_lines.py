@@ -147,7 +147,7 @@ def test_a_worker_whose_job_was_taken_over_is_told_by_whom(
         await floor.join()
         await floor.claimer.tick()
         floor.clock.advance(floor.config.lease + SECOND)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await rival.join()
         await rival.claimer.tick()
         await floor.heart.tick()

@@ -64,7 +64,7 @@ def test_a_burst_ends_when_nothing_is_left(shop: Shop, run: Any) -> None:
 
         assert [(await shop.job(handle.id)).state for handle in handles] == [JobState.SUCCEEDED] * 100
         store = await shop.app.store()
-        assert await store.members(at=None) == []
+        assert await store.processes.all(at=None) == []
 
     run(story())
 
@@ -209,7 +209,7 @@ def test_a_scheduler_alone_fires_and_runs_nothing(shop: Shop, run: Any) -> None:
             return len(await store.slots("often", limit=5)) >= 1
 
         await until_async(fired)
-        [member] = await store.members(at=None)
+        [member] = await store.processes.all(at=None)
         assert member.role is Role.SCHEDULER
         shop.processes[0].stop()
         async with asyncio.timeout(20):

@@ -33,7 +33,9 @@ class Stage:
         self.heard: list[Event] = []
         self.breaker = breaker
         self.restart()
-        run(store.join(Member(id=1, role=Role.WORKER, name="w"), lease=1000 * DAY, at=clock.stamp()))
+        run(
+            store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=1000 * DAY, at=clock.stamp())
+        )
 
     def restart(self) -> None:
         """Another scheduler, with nothing in its memory."""

@@ -294,7 +294,7 @@ def test_the_reaper_gives_back_what_a_dead_worker_held(floor: Floor, run: Any) -
 
         assert sum(event.jobs for event in floor.heard.of(MembersReaped)) == 1
         assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
-        assert await floor.store.members(at=floor.clock.stamp()) == []
+        assert await floor.store.processes.all(at=floor.clock.stamp()) == []
         floor.crew.drop_all()
         await floor.finish()
 
@@ -315,7 +315,7 @@ def test_after_an_outage_the_reaper_waits_for_those_who_come_back(floor: Floor, 
             await reaper.tick()
             await floor.heart.tick()
             floor.clock.advance(SECOND)
-        floor.store.before("reap", times=20)
+        floor.store.before("processes.reap", times=20)
         for _ in range(20):
             with pytest.raises(StoreUnavailable):
                 await reaper.tick()

@@ -145,7 +145,7 @@ def test_an_old_settlement_of_a_job_that_ran_again_here_is_refused_and_the_new_o
         with pytest.raises(StoreUnavailable):
             await floor.settler.tick()
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()  # it has lost its lease, and joins again
         [new] = await floor.store.claim(
             floor.id, queues=["default"], tasks=["t"], limit=1, at=floor.clock.stamp()
@@ -175,7 +175,7 @@ def test_a_settlement_that_never_arrived_and_was_then_taken_away_is_told_as_refu
         with pytest.raises(AnswerLost):
             await floor.settler.tick()
         floor.clock.advance(LEASE)
-        await floor.store.reap(limit=10, at=floor.clock.stamp())
+        await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.settler.tick()
 
         assert _told(floor) == ([], [claim.job_id])

@@ -57,7 +57,7 @@ async def _stores(url: str, count: int) -> AsyncIterator[list[Store]]:
 
 
 async def _join(store: Store, worker: int, lease: timedelta = LEASE) -> None:
-    await store.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=lease, at=None)
+    await store.processes.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=lease, at=None)
 
 
 async def _claim(store: Store, worker: int, limit: int = 10) -> list[Claim]:
@@ -122,7 +122,7 @@ def test_a_reaper_and_the_dying_workers_own_claim_leave_no_orphan(postgres_url: 
                 async def reap(store: Store) -> None:
                     await asyncio.sleep(0.004 + 0.006 * dice.random())
                     for _ in range(3):
-                        await _insist(lambda: store.reap(limit=1000, at=None))
+                        await _insist(lambda: store.processes.reap(limit=1000, at=None))
 
                 async def claim(worker: int = worker) -> int:
                     await asyncio.sleep(0.008 * dice.random())
@@ -132,7 +132,7 @@ def test_a_reaper_and_the_dying_workers_own_claim_leave_no_orphan(postgres_url: 
                 hit, missed = hit + bool(claimed), missed + (not claimed)
                 assert await looker.fetch(ORPHANS) == []
             await asyncio.sleep(0.02)
-            while await _insist(lambda: two.reap(limit=1000, at=None)) != Reaped():
+            while await _insist(lambda: two.processes.reap(limit=1000, at=None)) != Reaped():
                 pass
 
             assert await looker.fetch(ORPHANS) == []
@@ -168,11 +168,11 @@ def test_a_lease_that_ends_while_a_claim_commits_is_not_judged_before_it(postgre
             await transaction.start()
             assert len(await _open_claim(slow, 1)) == 3
             await asyncio.sleep(0.25)
-            assert await store.reap(limit=10, at=None) == Reaped()
+            assert await store.processes.reap(limit=10, at=None) == Reaped()
             await transaction.commit()
 
-            assert (await store.reap(limit=10, at=None)).jobs == 3
-            await store.reap(limit=10, at=None)
+            assert (await store.processes.reap(limit=10, at=None)).jobs == 3
+            await store.processes.reap(limit=10, at=None)
             assert await slow.fetch(ORPHANS) == []
 
     run(story())
@@ -194,13 +194,13 @@ def test_a_worker_that_leaves_while_its_own_claim_commits_leaves_no_orphan(
             transaction = slow.transaction()
             await transaction.start()
             assert len(await _open_claim(slow, 1)) == 3
-            leaving = asyncio.create_task(_insist(lambda: store.leave(1, clean=False, at=None)))
+            leaving = asyncio.create_task(_insist(lambda: store.processes.leave(1, clean=False, at=None)))
             await asyncio.sleep(0.2)
-            reaping = asyncio.create_task(_insist(lambda: other.reap(limit=10, at=None)))
+            reaping = asyncio.create_task(_insist(lambda: other.processes.reap(limit=10, at=None)))
             await asyncio.sleep(0.3)
             await transaction.commit()
             await asyncio.gather(leaving, reaping)
-            while await other.reap(limit=10, at=None) != Reaped():
+            while await other.processes.reap(limit=10, at=None) != Reaped():
                 pass
             assert await looker.fetch(ORPHANS) == []
 
@@ -217,10 +217,10 @@ def test_of_settle_cancel_and_reap_on_one_job_exactly_one_wins(database_url: str
                 [job_id] = await _insert(one, 1)
                 await _join(one, worker)
                 [claim] = await _claim(one, worker)
-                await one.leave(worker, clean=False, at=None)  # its claims are the reaper's
+                await one.processes.leave(worker, clean=False, at=None)  # its claims are the reaper's
                 settle = _insist(lambda claim=claim: one.settle([_settled(claim)], at=None))
                 cancel = _insist(lambda job_id=job_id: two.cancel([job_id], at=None))
-                reap = _insist(lambda: three.reap(limit=10, at=None))
+                reap = _insist(lambda: three.processes.reap(limit=10, at=None))
                 calls = [settle, cancel, reap]
                 order = random.Random(turn).sample(range(3), 3)
                 answers = dict(zip(order, await asyncio.gather(*(calls[n] for n in order)), strict=True))

@@ -122,18 +122,20 @@ def test_a_cancelled_call_to_a_frozen_server_returns_soon(server: PostgresServer
     async def story() -> None:
         store = open_store(server.url(), clock=SystemClock())
         await store.migrate()
-        await store.join(Member(id=5, role=Role.WORKER, name="x"), lease=timedelta(minutes=1), at=None)
-        await store.beat(5, lease=timedelta(minutes=1), claims=[], at=None)
+        await store.processes.join(
+            Member(id=5, role=Role.WORKER, name="x"), lease=timedelta(minutes=1), at=None
+        )
+        await store.processes.beat(5, lease=timedelta(minutes=1), claims=[], at=None)
         server.pause()
         try:
             began = time.monotonic()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
-                    await store.beat(5, lease=timedelta(minutes=1), claims=[], at=None)
+                    await store.processes.beat(5, lease=timedelta(minutes=1), claims=[], at=None)
             assert time.monotonic() - began < 5
         finally:
             server.resume()
-        assert (await store.beat(5, lease=timedelta(minutes=1), claims=[], at=None)).alive
+        assert (await store.processes.beat(5, lease=timedelta(minutes=1), claims=[], at=None)).alive
         await store.close()
 
     run(story())

@@ -70,7 +70,7 @@ class Weeks:
         news = [each.new_schedule(self.clock.now()) for each in declared]
         await self.store.put_schedules(news, at=self.clock.stamp())
         self.schedules = {each.id: each for each in await self.store.schedules()}
-        await self.store.join(
+        await self.store.processes.join(
             Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
         )
 

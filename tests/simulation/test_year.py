@@ -85,7 +85,7 @@ class Year:
         for name, options in SCHEDULES.items():
             await self.declare(name, options)
         self.hosts = [self.new_host() for _ in range(3)]
-        await self.store.join(
+        await self.store.processes.join(
             Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
         )
 

@@ -247,7 +247,7 @@ def test_many_appenders_make_one_chain(database_url, run, clock):
 def test_an_entry_is_on_the_disk_when_it_is_answered(backend, desk):
     """Whatever else may be lost in a crash: not this."""
     desk.run(
-        desk.store.beat(1, lease=SECOND, claims=[], at=desk.now)
+        desk.store.processes.beat(1, lease=SECOND, claims=[], at=desk.now)
     )  # relaxed, as the next call must not be
     append(desk, ORDER)
     if backend == "sqlite":

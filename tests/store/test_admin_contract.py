@@ -151,7 +151,7 @@ def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_
     [now_id, later_id] = run(
         store.insert([NewJob(task="t", payload=b""), NewJob(task="t", payload=b"", delay=HOUR)], at=None)
     )
-    run(store.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
+    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
     [claim] = run(store.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
     run(store.settle([settlement(claim, Verdict.SUCCEEDED)], at=None))
     after = real_now() + MINUTE
@@ -165,7 +165,7 @@ def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_
 def test_without_a_stamp_a_failure_is_dated_by_the_databases_clock(store, run):
     before = real_now() - MINUTE
     run(store.insert([NewJob(task="t", payload=b"")], at=None))
-    run(store.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
+    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
     [claim] = run(store.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
     run(store.settle([settlement(claim, Verdict.FAILED, delay=HOUR)], at=None))
 
@@ -175,12 +175,12 @@ def test_without_a_stamp_a_failure_is_dated_by_the_databases_clock(store, run):
 
 def test_without_a_stamp_leases_are_judged_by_the_databases_clock(store, run, clock):
     before = real_now()
-    run(store.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=None))
-    assert run(store.beat(1, lease=HOUR, claims=[], at=None)).alive
+    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=None))
+    assert run(store.processes.beat(1, lease=HOUR, claims=[], at=None)).alive
 
-    [member] = run(store.members(at=None))
+    [member] = run(store.processes.all(at=None))
     assert before + HOUR - MINUTE < member.lease_until < real_now() + HOUR + MINUTE
-    assert run(store.reap(limit=10, at=None)).members == ()
+    assert run(store.processes.reap(limit=10, at=None)).members == ()
 
 
 def test_without_a_stamp_slots_are_due_and_fired_by_the_databases_clock(store, run):

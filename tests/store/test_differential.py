@@ -431,7 +431,7 @@ class Stores(RuleBasedStateMachine):
         member = Member(
             id=self.new_worker, role=role, name=f"m{self.new_worker}", queues=("x",), tasks=("a", "b")
         )
-        self.both(lambda side: side.store.join(member, lease=lease, at=self.at))
+        self.both(lambda side: side.store.processes.join(member, lease=lease, at=self.at))
         self.workers.append(self.new_worker)
         self.new_worker += 1
 
@@ -441,7 +441,7 @@ class Stores(RuleBasedStateMachine):
         worker = self.worker(pick)
         named = [self.claims[-1 - pick % len(self.claims)] for pick in set(chosen)] if self.claims else []
         beats = self.both(
-            lambda side: side.store.beat(
+            lambda side: side.store.processes.beat(
                 worker,
                 lease=lease,
                 claims=[(pair[self.sides.index(side)].job_id, pair[0].fence) for pair in named],
@@ -458,12 +458,12 @@ class Stores(RuleBasedStateMachine):
     def leave(self, pick, clean):
         worker = self.worker(pick)
         holds = any(self.both(lambda side: side.store.held(worker, at=self.at)))
-        self.both(lambda side: side.store.leave(worker, clean=clean and not holds, at=self.at))
+        self.both(lambda side: side.store.processes.leave(worker, clean=clean and not holds, at=self.at))
 
     @precondition(some_claims)
     @rule()
     def reap(self):
-        left, right = self.both(lambda side: side.store.reap(limit=1000, at=self.at))
+        left, right = self.both(lambda side: side.store.processes.reap(limit=1000, at=self.at))
         assert (sorted(left.members), left.jobs) == (sorted(right.members), right.jobs)
         buried = [
             [side.numbers[n] for n in each.buried]
@@ -657,7 +657,7 @@ class Stores(RuleBasedStateMachine):
         )
         plain["runs"] = [side.plain(await store.runs(job_id)) for job_id in side.job_ids]
         plain["jobs"] = [side.plain(await store.job(job_id, at=at)) for job_id in side.job_ids]
-        plain["members"] = side.plain(await store.members(at=at))
+        plain["members"] = side.plain(await store.processes.all(at=at))
         plain["held"] = [
             sorted(side.plain(await store.held(worker, at=at)), key=str) for worker in self.workers[-3:]
         ]

@@ -275,7 +275,7 @@ def test_a_watch_begins_anew_after_a_gap_and_when_the_clock_is_set_back(desk):
 def test_a_lease_far_in_the_future_does_not_hold_its_jobs_for_ever(desk, ahead):
     """As after the clock of the database's host was ahead, and was set back."""
     claim = desk.started()
-    desk.run(desk.store.beat(1, lease=LEASE, claims=[], at=desk.now + ahead))
+    desk.run(desk.store.processes.beat(1, lease=LEASE, claims=[], at=desk.now + ahead))
 
     assert desk.reap() == Reaped()
     assert by_id(desk)[1].lease_until == desk.now + LEASE
@@ -461,15 +461,15 @@ def test_claims_of_a_member_that_has_no_row_are_found_and_given_back(desk):
     claim = desk.started()
     desk.leave(clean=True)
 
-    assert desk.mourn() == 1
+    assert desk.mark_orphans_dead() == 1
     assert desk.reap().jobs == 1
     assert desk.job(claim.job_id).state is JobState.READY
 
 
-def test_nobody_on_record_is_mourned(desk):
+def test_nobody_on_record_is_marked_dead(desk):
     desk.started()
 
-    assert desk.mourn() == 0
+    assert desk.mark_orphans_dead() == 0
 
 
 # Where jobs are.

@@ -107,7 +107,7 @@ def test_what_never_answers_is_unavailable(opened: Any, breaking: Any, run: Any,
 
 def test_a_run_begins_although_the_answer_to_its_begin_was_lost(opened: Any, breaking: Any, run: Any) -> None:
     run(opened.insert([NewJob(task="t", payload=b"{}")], at=None))
-    run(opened.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=None))
+    run(opened.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=None))
     [claim] = run(opened.claim(1, queues=["default"], tasks=["t"], limit=1, at=None))
     seen = breaking(SQL["begin_suspect"][0], 1)
 

@@ -167,7 +167,9 @@ def test_a_member_tells_how_its_clock_stands(desk):
     desk.join()
     [before] = desk.members()
     told = desk.now + timedelta(seconds=3)
-    desk.run(desk.store.beat(1, lease=HOUR, claims=[(7, 1), (8, 1)], told=told, at=desk.clock.stamp()))
+    desk.run(
+        desk.store.processes.beat(1, lease=HOUR, claims=[(7, 1), (8, 1)], told=told, at=desk.clock.stamp())
+    )
     [after] = desk.members()
 
     assert (before.skew, before.holding) == (None, 0)

@@ -36,7 +36,7 @@ def database(databases, request):
 
 
 async def claimed(store, at):
-    await store.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=at)
+    await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=at)
     await store.insert([NewJob(task="t", payload=b"{}")], at=at)
     [claim] = await store.claim(1, queues=["default"], tasks=["t"], limit=1, at=at)
     return claim

@@ -394,7 +394,9 @@ def sqlite_plan(connection, name):
     """The steps of a named statement's plan, one a line."""
     sql = sqlite.SQL[name]
     params = dict.fromkeys(re.findall(r"(?<!:):([a-z_]+)", sql))
-    steps = connection.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
+    steps = [
+        row for each in sql.split(";\n") for row in connection.execute(f"EXPLAIN QUERY PLAN {each}", params)
+    ]
     return "\n".join(row[3] for row in steps)
 
 
@@ -407,7 +409,7 @@ def sqlite_plan(connection, name):
             r"SEARCH jobs USING (COVERING )?INDEX jobs_ready \(queue=\? AND priority=\? AND run_at<\?\)",
         ),
         ("held_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
-        ("lost_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
+        ("reap_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         (
             "claim_suspects",
             r"SEARCH jobs USING (COVERING )?INDEX jobs_suspect "

@@ -57,7 +57,7 @@ STATEMENTS = [
     "acts_page",
     "admit_jobs",
     "awaited",
-    "beat",
+    "held_claims",
     "begin_suspect",
     "cancel_jobs",
     "claim_jobs",

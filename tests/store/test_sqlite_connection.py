@@ -192,7 +192,7 @@ def test_a_cancelled_caller_does_not_stop_the_work(opened: Any, run: Any, clock:
     store = opened()
     gate = threading.Event()
     run(store.insert(new(), at=clock.stamp()))
-    run(store.join(member(), lease=LEASE, at=clock.stamp()))
+    run(store.processes.join(member(), lease=LEASE, at=clock.stamp()))
 
     async def scenario() -> list[Any]:
         blocker = asyncio.create_task(store._database.write(lambda session: gate.wait()))
@@ -229,7 +229,7 @@ def test_work_of_an_event_loop_that_is_gone_is_done(opened: Any, run: Any) -> No
 
 def test_only_what_must_last_waits_for_the_disk(opened: Any, run: Any, clock: ManualClock) -> None:
     store = opened()
-    run(store.join(member(), lease=LEASE, at=clock.stamp()))
+    run(store.processes.join(member(), lease=LEASE, at=clock.stamp()))
 
     run(store.insert(new(), at=clock.stamp()))
     assert synchronous(store, run) == 2
@@ -352,7 +352,7 @@ async def _insert_and_drain(path: str, number: int) -> list[int]:
     done: list[int] = []
     try:
         await store.migrate()
-        await store.join(member(worker_id), lease=LEASE, at=None)
+        await store.processes.join(member(worker_id), lease=LEASE, at=None)
         for _ in range(10):
             await store.insert(new(10), at=None)
         while claims := await store.claim(worker_id, queues=["default"], tasks=["work"], limit=7, at=None):

@@ -74,7 +74,7 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
 
     async def story():
         random = Random(11)
-        await claiming.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        await claiming.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
         found = {}
         for _ in range(JOBS):
             now = clock.now()
@@ -120,7 +120,7 @@ def test_a_claim_that_looks_everywhere_misses_nothing(stores, clock, run, monkey
         return job_id
 
     async def story():
-        await claiming.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        await claiming.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
         first = await put(timedelta())
         assert await claim() == [first]
         await claim()  # whatever is owed from the start

@@ -168,20 +168,20 @@ class Desk:
     ) -> None:
         fields.setdefault("name", f"{role}-{worker}")
         member = Member(id=worker, role=role, **fields)
-        self.run(self.store.join(member, lease=lease, at=self.clock.stamp()))
+        self.run(self.store.processes.join(member, lease=lease, at=self.clock.stamp()))
 
     def beat(self, worker: int = 1, *claims: Claim, lease: timedelta = LEASE) -> Beat:
         named = [(claim.job_id, claim.fence) for claim in claims]
-        return self.run(self.store.beat(worker, lease=lease, claims=named, at=self.clock.stamp()))
+        return self.run(self.store.processes.beat(worker, lease=lease, claims=named, at=self.clock.stamp()))
 
     def leave(self, worker: int = 1, *, clean: bool = True) -> None:
-        self.run(self.store.leave(worker, clean=clean, at=self.clock.stamp()))
+        self.run(self.store.processes.leave(worker, clean=clean, at=self.clock.stamp()))
 
     def reap(self, limit: int = 100, watch: Watch | None = None) -> Reaped:
-        return self.run(self.store.reap(limit=limit, watch=watch, at=self.clock.stamp()))
+        return self.run(self.store.processes.reap(limit=limit, watch=watch, at=self.clock.stamp()))
 
-    def mourn(self) -> int:
-        return int(self.run(self.store.mourn(at=self.clock.stamp())))
+    def mark_orphans_dead(self) -> int:
+        return int(self.run(self.store.processes.mark_orphans_dead(at=self.clock.stamp())))
 
     def reap_all(self) -> list[Reaped]:
         """Reap until a pass finds nothing."""
@@ -366,7 +366,7 @@ class Desk:
         return list(self.run(self.store.slots(schedule, limit=limit)))
 
     def members(self) -> list[MemberInfo]:
-        return list(self.run(self.store.members(at=self.clock.stamp())))
+        return list(self.run(self.store.processes.all(at=self.clock.stamp())))
 
     def depth(self) -> list[Any]:
         return list(self.run(self.store.depth(at=self.clock.stamp())))

@@ -106,7 +106,7 @@ async def seed(app: Mainspring) -> None:
     await app.write_schedules()
     await store.insert([tasks["greet"].job("Ada"), tasks["fail"].job("hunter2")], at=stamp)
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=tuple(tasks))
-    await store.join(worker, lease=LEASE, at=stamp)
+    await store.processes.join(worker, lease=LEASE, at=stamp)
     claims = await store.claim(7, queues=["default"], tasks=list(tasks), limit=10, at=stamp)
     done = {
         each.job_id: Settlement(

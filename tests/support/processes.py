@@ -283,7 +283,7 @@ class Site:
 
     def member(self, process: Process) -> MemberInfo:
         """Its latest place in the fleet."""
-        found = [each for each in self._run(self.store.members(at=None)) if each.name == process.name]
+        found = [each for each in self._run(self.store.processes.all(at=None)) if each.name == process.name]
         assert found, f"{process.name} is not in the fleet"
         return found[-1]
 

@@ -56,7 +56,7 @@ async def insist(call: Callable[[], Awaitable[Any]]) -> Any:
 
 async def join(store: Store, worker: int) -> None:
     """A worker with a long lease."""
-    await store.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=LEASE, at=None)
+    await store.processes.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=LEASE, at=None)
 
 
 async def begin(store: Store, worker: int, drawn: Definition, count: int = 1) -> list[int]:

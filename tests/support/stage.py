@@ -158,7 +158,7 @@ class Stage:
     async def _join(self) -> int:
         self.worker += 1
         for side in self.sides:
-            await side.store.join(
+            await side.store.processes.join(
                 Member(id=self.worker, role=Role.WORKER, name=f"w{self.worker}"),
                 lease=LEASE,
                 at=self.clock.stamp(),
@@ -276,8 +276,8 @@ class Stage:
         worker = self.dice.choice(sorted(set(self.workers.values())))
         lost = [job for job, holder in self.workers.items() if holder == worker]
         for side in self.sides:
-            await side.store.leave(worker, clean=False, at=self.clock.stamp())
-            while (await side.store.reap(limit=EVERYTHING, at=self.clock.stamp())).jobs:
+            await side.store.processes.leave(worker, clean=False, at=self.clock.stamp())
+            while (await side.store.processes.reap(limit=EVERYTHING, at=self.clock.stamp())).jobs:
                 pass
         for job in lost:
             self._drop(job)

@@ -182,7 +182,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
 
     async def story() -> Iterator[dict[str, float]]:
         member = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
-        await store.join(member, lease=3600 * SECOND, at=clock.stamp())
+        await store.processes.join(member, lease=3600 * SECOND, at=clock.stamp())
         jobs = [NewJob(task="mail", payload=b"{}", queue="lonely"), NewJob(task="mail", payload=b"{}")]
         await store.insert(jobs, at=clock.stamp())
         clock.advance(1200 * SECOND)

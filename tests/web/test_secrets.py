@@ -111,7 +111,7 @@ async def begin(house: House, canaries: Canaries) -> int:
     store, stamp, tasks = await house.app.store(), None, house.app.registry.tasks
     await house.app.write_schedules()
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default", "mine"), tasks=tuple(tasks))
-    await store.join(worker, lease=LEASE, at=stamp)
+    await store.processes.join(worker, lease=LEASE, at=stamp)
     await store.insert([tasks[PAIR].job()], at=stamp)
     [claim] = await store.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
     new = NewWorkflow(definition=tasks[PAIR].definition, params={"who": canaries.text("parameter")})
@@ -155,7 +155,7 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
     member = Member(
         id=8, role=Role.WORKER, name=text("member"), queues=("q",), tasks=("t",), version=text("version")
     )
-    await store.join(member, lease=LEASE, at=stamp)
+    await store.processes.join(member, lease=LEASE, at=stamp)
     await store.leases.acquire("duty", holder_id=8, holder=text("holder"), ttl=LEASE, at=stamp)
     await store.send_event(Event(name="mine", payload=b'{"password": "c4n4ry-event"}', job_id=4), at=stamp)
     past = NewBackfill(schedule="nightly", start=NOW - LEASE, end=NOW, slots=(), author=text("author"))

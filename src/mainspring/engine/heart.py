@@ -18,7 +18,7 @@ from mainspring.engine.membership import Membership
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Beat, Member
-from mainspring.store.ports import FleetStore
+from mainspring.store.ports import Store
 from mainspring.telemetry import LeaseOutlasted, LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Heart:
 
     def __init__(
         self,
-        fleet: Callable[[], FleetStore],
+        store: Callable[[], Store],
         member: Member,
         membership: Membership,
         listener: Listener,
@@ -58,7 +58,7 @@ class Heart:
         entropy: Entropy,
         telemetry: Telemetry,
     ) -> None:
-        self._fleet = fleet
+        self._store = store
         self._member = member
         self._membership = membership
         self._listener = listener
@@ -94,7 +94,7 @@ class Heart:
             if self._membership.id is not None:
                 self._unended, self._membership.id = self._membership.id, None
             if self._unended is not None:
-                await self._fleet().leave(self._unended, clean=clean, at=self._clock.stamp())
+                await self._store().processes.leave(self._unended, clean=clean, at=self._clock.stamp())
                 self._unended = None
 
     async def _join(self) -> None:
@@ -105,7 +105,7 @@ class Heart:
     async def _join_now(self) -> None:
         member = msgspec.structs.replace(self._member, id=self._entropy.worker_id())
         sent_at = self._clock.monotonic()
-        join = self._fleet().join(member, lease=self._lease, at=self._clock.stamp())
+        join = self._store().processes.join(member, lease=self._lease, at=self._clock.stamp())
         await _answer(join, within=self._lease.total_seconds(), to="a join")
         self._membership.renewed(member.id, sent_at)
         self._telemetry.emit(ProcessStarted(role=member.role, name=member.name, member_id=member.id))
@@ -145,7 +145,7 @@ class Heart:
     async def _renew(self, member_id: int, claims: Sequence[tuple[int, int]]) -> tuple[float, Beat]:
         """Ask the store to renew the lease; answer when it was asked and what it said."""
         sent_at, left = self._clock.monotonic(), self._membership.left()
-        asked = self._fleet().beat(
+        asked = self._store().processes.beat(
             member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
         )
         every = self._every.total_seconds()
@@ -161,7 +161,7 @@ class Heart:
         lease, left = self._lease.total_seconds(), self._membership.left()
         within = max(min(self._every.total_seconds() / 2, left), lease / 20)
         try:
-            is_down = await _answer(self._fleet().is_down(), within=within, to="whether the store is down")
+            is_down = await _answer(self._store().is_down(), within=within, to="whether the store is down")
         except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is told
             return False
         if is_down and self._membership.outlasts(asked_at):

@@ -13,7 +13,7 @@ from mainspring.engine.loop import Cycle
 from mainspring.engine.progress import Progress
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.store.ports import FleetStore, Store
+from mainspring.store.ports import Store
 from mainspring.telemetry import StoreTrouble, Telemetry
 from mainspring.waiting import NOW, until
 
@@ -26,7 +26,7 @@ class Pulse:
     def __init__(
         self,
         open_store: Callable[[], Store],
-        hearts: Callable[[Callable[[], FleetStore]], Sequence[Heart]],
+        hearts: Callable[[Callable[[], Store]], Sequence[Heart]],
         entropy: Entropy,
         telemetry: Telemetry,
         *,

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Protocol
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.fleet import UNWATCHED
 from mainspring.model.job import JobName
-from mainspring.store.ports import DeadLetters, FleetStore
+from mainspring.store.ports import DeadLetters, Store
 from mainspring.telemetry import JobsQuarantined, MembersReaped, Telemetry
 
 BATCH = 1000
 EVERY = timedelta(milliseconds=500)
-PASSES_BETWEEN_MOURNING = 600
-
-
-class Graves(FleetStore, DeadLetters, Protocol):
-    """What a reaper asks of a store."""
+PASSES_BETWEEN_ORPHANS = 600
 
 
 class Reaper:
@@ -29,8 +24,8 @@ class Reaper:
 
     name = "reaper"
 
-    def __init__(self, fleet: Graves, clock: Clock, entropy: Entropy, telemetry: Telemetry) -> None:
-        self._fleet = fleet
+    def __init__(self, store: Store, clock: Clock, entropy: Entropy, telemetry: Telemetry) -> None:
+        self._store = store
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
@@ -46,11 +41,11 @@ class Reaper:
         return self._late is not False
 
     async def tick(self) -> timedelta:
-        if self._passes % PASSES_BETWEEN_MOURNING == 0:
-            await self._fleet.mourn(at=self._clock.stamp())
+        if self._passes % PASSES_BETWEEN_ORPHANS == 0:
+            await self._store.processes.mark_orphans_dead(at=self._clock.stamp())
         self._passes += 1
         watch, self._watch = self._watch, UNWATCHED  # what does not answer ends it
-        reaped = await self._fleet.reap(limit=BATCH, watch=watch, at=self._clock.stamp())
+        reaped = await self._store.processes.reap(limit=BATCH, watch=watch, at=self._clock.stamp())
         if reaped.at is not None:
             self._watch = watch.seen(reaped.at)
         expected, self._late = self.expects, reaped.late
@@ -59,7 +54,7 @@ class Reaper:
         if reaped.members or reaped.jobs:
             self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
         if reaped.buried:
-            names = await dead_names(self._fleet, reaped.buried)
+            names = await dead_names(self._store, reaped.buried)
             self._telemetry.emit(JobsQuarantined(job_ids=reaped.buried, jobs=names))
         if reaped.jobs == BATCH:
             return timedelta()

@@ -78,7 +78,7 @@ class Enqueuing:
         if name in self._registry.tasks:
             return self._registry.tasks[name]
         if self._offered is None:
-            members = await self._store.members(at=self._clock.stamp())
+            members = await self._store.processes.all(at=self._clock.stamp())
             workers = [each for each in members if each.alive and each.role is Role.WORKER]
             self._offered = frozenset(task for each in workers for task in each.tasks)
         if name not in self._offered:

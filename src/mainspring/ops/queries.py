@@ -174,7 +174,7 @@ class Queries:
 
     async def members(self) -> list[MemberInfo]:
         """Every process on record."""
-        return await self._store.members(at=self._clock.stamp())
+        return await self._store.processes.all(at=self._clock.stamp())
 
     async def depth(self, *, about: bool = False) -> list[QueueDepth]:
         """Live jobs by queue and task; `about` for whoever asks often, or cannot wait."""

@@ -41,7 +41,7 @@ class Queues:
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
         for depth in await self._store.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)
-        members = await self._store.members(at=self._clock.stamp())
+        members = await self._store.processes.all(at=self._clock.stamp())
         workers = [each for each in members if each.alive and each.role is Role.WORKER]
         pauses = {each.queue: each for each in await self._store.queue_pauses()}
         names = {*depths, *pauses, *(queue for worker in workers for queue in worker.queues)}

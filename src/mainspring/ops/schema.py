@@ -37,7 +37,7 @@ async def renew_identity(store: Store, clock: Clock, entropy: Entropy, *, force:
     new = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
     old = await store.change_identity(new, force=force, at=clock.stamp())
     if old is None:
-        alive = [each.name for each in await store.members(at=clock.stamp()) if each.alive]
+        alive = [each.name for each in await store.processes.all(at=clock.stamp()) if each.alive]
         named = ", ".join(alive[:_NAMED]) + (", …" if len(alive) > _NAMED else "")
         raise UsageError(
             f"nothing was changed: processes of this database are alive ({named}) and keep the id that they "

@@ -45,6 +45,11 @@ def maybe_length(value: Any) -> timedelta | None:
     return None if value is None else length(value)
 
 
+def written(value: object) -> str:
+    """A value as JSON, which both dialects take as a text."""
+    return msgspec.json.encode(value).decode()
+
+
 def reader(
     kind: type[T], *, given: Iterable[str] = (), **columns: Callable[[Row], object]
 ) -> Callable[..., T]:

@@ -2,7 +2,8 @@
 
 `sql/shared` is written as PostgreSQL reads it, with `:now` for the moment of the call; what SQLite spells in
 another way (see `_RULES`) is rewritten when the files are read. `sql/postgres` and `sql/sqlite` hold the
-statements of one dialect, and those that it overrides, by name.
+statements of one dialect, and those that it overrides, by name. Where PostgreSQL writes several tables in one
+WITH, SQLite's statement is several, each ended by a semicolon.
 """
 
 from __future__ import annotations
@@ -63,11 +64,13 @@ _RULES: tuple[tuple[str, _Replacement], ...] = (
     (r"::[a-z_]+(\[\])?", ""),
     (r"\bgreatest\(", "max("),
     (r"\bleast\(", "min("),
+    (r"\bcardinality\(", "json_array_length("),
     (r"\bIS NOT DISTINCT FROM\b", "IS"),
     (r"\bIS DISTINCT FROM\b", "IS NOT"),
     (r'\s+COLLATE "C"', ""),
     # One transaction writes at a time.
     (r"\s+FOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?", ""),
+    (r"\bLOCK TABLE [\w. ]+ MODE\b", ""),
 )
 _TO_SQLITE = tuple((re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in _RULES)
 

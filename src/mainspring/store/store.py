@@ -9,6 +9,7 @@ from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
 from mainspring.store.stats import Stats
+from mainspring.store.processes import Processes
 
 
 class Nouns:
@@ -21,3 +22,4 @@ class Nouns:
         self.audit_log = AuditLog(database)
         self.calendars = Calendars(database)
         self.stats = Stats(database)
+        self.processes = Processes(database)

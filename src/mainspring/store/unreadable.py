@@ -237,7 +237,7 @@ READS = (
         "dead",
         "count_dead",
     ),
-    *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "members"),
+    *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots"),
     *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
     *("name_of_schedule", "progress", "run_logs", "endings", "backfills", "backfill", "backfill_jobs"),
     *("watch", "workflow", "workflows", "definition", "steps_of", "step_counts"),

@@ -36,7 +36,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
     if schema.level is Level.FAIL:
         return checks
     now = await store.now(at=clock.stamp())
-    members = [each for each in await store.members(at=clock.stamp()) if each.alive]
+    members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
     depth = await store.depth(at=clock.stamp(), about=True)
     counts = await store.schedule_counts(late=LATE, at=clock.stamp())
     health = await store.health()

@@ -77,7 +77,7 @@ class Why:
             JobFacts(
                 job=job,
                 now=await self._store.now(at=self._clock.stamp()),
-                members=tuple(await self._store.members(at=self._clock.stamp())),
+                members=tuple(await self._store.processes.all(at=self._clock.stamp())),
                 runs=tuple(await self._store.runs(job_id)),
                 reason=letters[0].reason if letters else None,
                 ahead=ahead,
@@ -118,7 +118,7 @@ class Why:
         versions = await self._store.versions(name)
         if schedule is None and not versions:
             raise NotFound("schedule", name)
-        members = await self._store.members(at=self._clock.stamp())
+        members = await self._store.processes.all(at=self._clock.stamp())
         stored = [each.schedule for each in versions] + ([] if schedule is None else [schedule])
         return Records(
             name=name,

@@ -135,7 +135,7 @@ class WorkflowQueries:
             runs=await self._store.runs_of(
                 [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
             ),
-            workers={each.id: each.name for each in await self._store.members(at=self._clock.stamp())},
+            workers={each.id: each.name for each in await self._store.processes.all(at=self._clock.stamp())},
             counts=await self._store.step_counts(workflow.id) if maps else {},
             items=_by_place(items),
             lost=_by_place(lost),

@@ -17,7 +17,6 @@ from mainspring.store.leases import Leases
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
-from mainspring.store.ports.fleet import FleetStore
 from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
@@ -35,6 +34,7 @@ from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.stats import Stats
+from mainspring.store.processes import Processes
 
 __all__ = [
     "Admin",
@@ -45,7 +45,6 @@ __all__ = [
     "Errand",
     "EventStore",
     "Expected",
-    "FleetStore",
     "GlanceStore",
     "HealthStore",
     "HistoryStore",
@@ -71,7 +70,6 @@ class Store(
     ScheduleStore,
     BackfillStore,
     LimitStore,
-    FleetStore,
     ReportStore,
     RequestStore,
     WorkflowStore,
@@ -94,3 +92,4 @@ class Store(
     audit_log: AuditLog
     calendars: Calendars
     stats: Stats
+    processes: Processes

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import (
@@ -72,9 +71,6 @@ class HistoryStore(Protocol):
         before: datetime | None = None,
     ) -> list[Slot]:
         """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
-
-    async def members(self, *, at: Stamp) -> list[MemberInfo]:
-        """Every process on record, oldest start first."""
 
     async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
         """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to

@@ -104,6 +104,9 @@ class PostgresAdmin:
         self._database.lives.end()  # what this process has learnt of the database is no longer so
         return rows[0]["id"] if rows else None
 
+    async def is_down(self) -> bool:
+        return await self._database.is_down()
+
     async def facts(self) -> dict[str, str]:
         [row] = await self._database.fetch("facts")
         return {"engine": "postgresql", **dict(row)}

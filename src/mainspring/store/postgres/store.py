@@ -14,7 +14,6 @@ from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
-from mainspring.store.postgres.fleet import PostgresFleet
 from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
@@ -45,7 +44,6 @@ class PostgresStore(
     PostgresFiring,
     PostgresBackfills,
     PostgresLimits,
-    PostgresFleet,
     PostgresReports,
     PostgresEffects,
     PostgresEvents,

@@ -63,6 +63,9 @@ class SQLiteAdmin:
 
         return await self._database.write(work)
 
+    async def is_down(self) -> bool:
+        return await self._database.is_down()
+
     async def facts(self) -> dict[str, str]:
         def work(session: Session) -> dict[str, str]:
             return {

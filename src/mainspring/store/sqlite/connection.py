@@ -24,6 +24,7 @@ SQL = load("sqlite")
 READING = reading(SQL)
 """Statements that the reading thread can run."""
 _TIMED = frozenset(name for name, text in SQL.items() if takes_now(text))
+_SEVERAL = {name: text.split(";\n") for name, text in SQL.items() if ";\n" in text}
 MIGRATIONS = migrations(PACKAGE)
 
 MEMORY = ":memory:"
@@ -67,7 +68,10 @@ class Session:
         return self._connection
 
     def rows(self, statement: str, **params: object) -> list[sqlite3.Row]:
-        """Every row the statement answers."""
+        """Every row the statement answers; of one that is several, what each of them answers in turn."""
+        if statement in _SEVERAL:
+            run = self._connection.execute
+            return [row for each in _SEVERAL[statement] for row in run(each, params).fetchall()]
         return self._connection.execute(SQL[statement], params).fetchall()
 
     def row(self, statement: str, **params: object) -> sqlite3.Row:

@@ -13,7 +13,6 @@ from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
-from mainspring.store.sqlite.fleet import SQLiteFleet
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
@@ -38,7 +37,6 @@ class SQLiteStore(
     SQLiteFiring,
     SQLiteBackfills,
     SQLiteLimits,
-    SQLiteFleet,
     SQLiteReports,
     SQLiteRequests,
     SQLiteWorkflows,

@@ -1,26 +1,3 @@
--- name: beat
-WITH me AS (
-    UPDATE mainspring.members
-    SET lease_until = coalesce(:at::timestamptz, now()) + :lease::interval, lease = :lease::interval, holding = (:job_ids::bigint[])[:1000],
-        skew = :told::timestamptz - coalesce(:at::timestamptz, clock_timestamp())
-    WHERE id = :id AND NOT dead
-    RETURNING id
-)
-SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(
-    SELECT c.job_id FROM unnest(:job_ids::bigint[], :fences::int[]) AS c (job_id, fence)
-    LEFT JOIN LATERAL (
-        -- The limit keeps this a look-up by key for each claim, whatever the planner knows of the table.
-        SELECT true AS ours FROM mainspring.jobs j WHERE j.id = c.job_id AND j.worker_id = :id AND j.fence = c.fence LIMIT 1
-    ) held ON true
-    WHERE held.ours IS NULL
-) AS lost;
-
--- name: leave_claims
--- Claims may be left: the row stays, dead, until the reaper has given them back. One may even be
--- under way; FOR UPDATE waits for it, as in bury_members.
-WITH me AS (SELECT id FROM mainspring.members WHERE id = :id FOR UPDATE)
-UPDATE mainspring.members m SET dead = true FROM me WHERE m.id = me.id;
-
 -- name: bury_members
 -- FOR UPDATE conflicts with a claim's KEY SHARE: no claim is under way while we pass judgement.
 WITH cut AS (
@@ -43,11 +20,6 @@ WITH cut AS (
     ON CONFLICT DO NOTHING
 )
 SELECT name FROM buried;
-
--- name: dead_members
--- And those who may yet be: their lease has ended.
-SELECT coalesce(:at::timestamptz, now()) AS at, coalesce(bool_or(dead), false) AS dead, coalesce(bool_or(NOT dead), false) AS late
-FROM mainspring.members WHERE dead OR lease_until <= coalesce(:at::timestamptz, now());
 
 -- name: reap_jobs
 -- No index on worker_id, for that would end HOT claims. What a dead worker held was due before
@@ -86,7 +58,7 @@ WITH gone AS MATERIALIZED (
            task_id, fence, priority, max_attempts, failures, crashes + begun::int, 4
     FROM lost WHERE begun OR suspect IS NULL
 )
-SELECT count(*)::int AS jobs, array_agg(id ORDER BY id) FILTER (WHERE begun AND crashes + 1 >= :crashes_allowed) AS buried FROM lost;
+SELECT id, begun AND crashes + 1 >= :crashes_allowed AS buried FROM lost;
 
 -- name: forget_members
 -- Only once a plain read finds no claim of theirs, not even one that another session has locked.
@@ -99,7 +71,7 @@ WHERE m.dead AND NOT EXISTS (
     ) held
 );
 
--- name: mourn_strangers
+-- name: mark_orphans_dead
 INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
 SELECT DISTINCT held.worker_id, 'worker', 'unknown', '{}'::text[], '{}'::text[], '', '',
        coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()), true
@@ -112,8 +84,3 @@ FROM mainspring.lanes l CROSS JOIN LATERAL (
 WHERE NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = held.worker_id)
 ON CONFLICT DO NOTHING
 RETURNING id;
-
--- name: members
-SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, skew, cardinality(holding) AS holding,
-       NOT dead AND lease_until > coalesce(:at::timestamptz, now()) AS alive
-FROM mainspring.members ORDER BY started_at, id;

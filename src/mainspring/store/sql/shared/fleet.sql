@@ -5,3 +5,28 @@ VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata,
 
 -- name: leave_clean
 DELETE FROM mainspring.members WHERE id = :id;
+
+-- name: beat
+UPDATE mainspring.members
+SET lease_until = :now + :lease::interval, lease = :lease::interval, holding = :holding, skew = :told::timestamptz - :now
+WHERE id = :id AND NOT dead
+RETURNING id;
+
+-- name: held_claims
+SELECT id, fence FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND worker_id = :id;
+
+-- name: leave_claims
+-- Claims may be left: the row stays, dead, until the reaper has given them back. One may even be
+-- under way; FOR UPDATE waits for it, as in bury_members.
+WITH me AS (SELECT id FROM mainspring.members WHERE id = :id FOR UPDATE)
+UPDATE mainspring.members AS m SET dead = true FROM me WHERE m.id = me.id;
+
+-- name: dead_members
+-- And those who may yet be: their lease has ended.
+SELECT :now AS at, EXISTS (SELECT 1 FROM mainspring.members WHERE dead) AS dead,
+       EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until <= :now) AS late;
+
+-- name: members
+SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, skew, cardinality(holding) AS holding,
+       NOT dead AND lease_until > :now AS alive
+FROM mainspring.members ORDER BY started_at, id;
