@@ -183,7 +183,7 @@ def test_a_claim_answered_after_the_lease_was_suspended_is_given_back(floor: Flo
 
         async def suspend() -> None:
             floor.clock.advance(11 * SECOND)
-            floor.store.before("processes.beat")
+            floor.store.before("processes.beat", times=2)
             with pytest.raises(StoreUnavailable):
                 await floor.heart.tick()
 

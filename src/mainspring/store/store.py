@@ -8,8 +8,8 @@ from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
-from mainspring.store.stats import Stats
 from mainspring.store.processes import Processes
+from mainspring.store.stats import Stats
 
 
 class Nouns:

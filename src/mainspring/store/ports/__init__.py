@@ -33,8 +33,8 @@ from mainspring.store.ports.schedules import (
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
-from mainspring.store.stats import Stats
 from mainspring.store.processes import Processes
+from mainspring.store.stats import Stats
 
 __all__ = [
     "Admin",
