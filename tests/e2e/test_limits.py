@@ -154,6 +154,7 @@ def test_a_rate_holds_in_every_stretch_of_time(site: Site, record_property: Reco
 
 def test_one_who_floods_a_fair_queue_does_not_make_another_wait(site: Site, record_property: Record) -> None:
     workers(site, 2, "-c", "20", "-q", "fair")
+    began = time.monotonic()
     site.put([visit.job(FLOOD)] * 10_000)
     put_at: dict[int, float] = {}
     while len(put_at) < 100 and site.live() > 500:  # one every 50 ms, as long as the flood lasts
@@ -163,9 +164,11 @@ def test_one_who_floods_a_fair_queue_does_not_make_another_wait(site: Site, reco
         time.sleep(0.05)
     until(lambda: set(put_at) <= site.effects.jobs("start"), "the few to start", within=80)
     until(lambda: ended(site), "the flood to end", within=80)
+    flood = time.monotonic() - began
 
     waits = sorted(each.at - put_at[each.job] for each in site.effects.of("start"))
     record_property("start delay p50 and worst, s", (statistics.median(waits), waits[-1]))
     record_property("how many few", len(waits))
     assert len(waits) == len(put_at) >= 5
-    assert waits[-1] < 1
+    # Not in seconds: the machine may be busy. Behind the flood, the first of them would have waited for most of it.
+    assert waits[-1] < flood / 5, (waits[-1], flood)

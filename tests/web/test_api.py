@@ -63,7 +63,7 @@ def test_what_is_no_json_is_refused(sqlite_house: House, text: str) -> None:
 def test_a_task_that_only_workers_know_is_taken_as_it_comes(house: House) -> None:
     async def join(app: Mainspring) -> None:
         other = Member(id=9, role=Role.WORKER, name="other", queues=("default",), tasks=("elsewhere",))
-        await (await app.store()).join(other, lease=LEASE, at=None)
+        await (await app.store()).processes.join(other, lease=LEASE, at=None)
 
     before = house.post("/jobs", {"task": "elsewhere"}).status_code
     house.run(join, house.app)
