@@ -15,7 +15,7 @@ from tests.support.processes import Process, until
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/workflows.md").read_text(encoding="utf-8")
-TUTORIAL = PAGE.split("## Break it")[1].split("\n## ")[0]
+TUTORIAL = PAGE.split("## Tutorial: kill a worker")[1].split("\n## ")[0]
 COMMANDS = re.findall(r"^    (mainspring .+|kill .+)$", TUTORIAL.replace(" ID ", " 1 "), flags=re.MULTILINE)
 PARTS = 12
 
