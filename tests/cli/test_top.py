@@ -82,7 +82,7 @@ def furnish(desk: Desk) -> None:
     desk.end(failed, Verdict.FAILED, failure=boom, delay=HOUR)
     running = desk.started(max_attempts=3)
     note = ProgressNote(job_id=running.job_id, worker_id=1, fence=running.fence, fraction=0.5, note="half")
-    desk.run(desk.store.note_progress([note], at=desk.now))
+    desk.run(desk.store.runs.note_progress([note], at=desk.now))
     for name, minutes in (("nightly", 1), ("weekly", 3)):
         at = desk.now + minutes * MINUTE
         desk.schedule(name, trigger=f'"{minutes}"', next_at=at, following_at=at + MINUTE)

@@ -52,7 +52,7 @@ def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_secon
     ends = site.effects.of("end", by=other, jobs=sorted(held))
     record_property("seconds from the kill to the last end", max(each.at for each in ends) - killed_at)
     # They are suspects now, and are taken up as children are free; what is promised is for when they are.
-    taken = [site.ask(site.store.runs(job_id))[-1].started_at for job_id in held]
+    taken = [site.ask(site.store.runs.of(job_id))[-1].started_at for job_id in held]
     assert (max(taken) - killed).total_seconds() <= LEASE + REAP_AND_CLAIM
 
 

@@ -223,7 +223,7 @@ def test_a_worker_that_dies_in_an_outage_is_found_out_a_lease_after_it(
         [Verdict.SUCCEEDED],
     ]
     assert len(site.effects.of("end", by=other, jobs=ids)) == 2
-    taken = site.ask(site.store.runs(lost))[0].finished_at
+    taken = site.ask(site.store.runs.of(lost))[0].finished_at
     # Whoever is alive has the time of a lease, from when the first reaper is back.
     assert timedelta(seconds=3) <= taken - back.wall <= timedelta(seconds=3 + RESUMES_WITHIN)
 
@@ -255,7 +255,7 @@ def test_a_worker_that_is_cut_off_alone_stops_in_time_and_its_jobs_are_taken_ove
         [taken] = site.effects.of("start", by=other, jobs=[job_id])
         [stopped] = site.effects.of("cancelled", jobs=[job_id])
         assert stopped.at < taken.at
-        crashed_at = site.ask(site.store.runs(job_id))[0].finished_at
+        crashed_at = site.ask(site.store.runs.of(job_id))[0].finished_at
         assert crashed_at - lease_until <= timedelta(seconds=2)
 
 

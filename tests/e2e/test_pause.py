@@ -36,7 +36,7 @@ def test_a_worker_frozen_beyond_its_lease_changes_nothing_and_rejoins(site: Site
     assert site.states(ids) == {JobState.SUCCEEDED}
     for job_id in ids:
         assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
-        assert site.ask(site.store.runs(job_id))[-1].worker_id == site.member(other).id
+        assert site.ask(site.store.runs.of(job_id))[-1].worker_id == site.member(other).id
         assert (site.job(job_id).failures, site.job(job_id).crashes) == (0, 0)
         assert len(site.effects.of("start", jobs=[job_id], by=other)) == 1
 
@@ -66,7 +66,7 @@ def test_a_settlement_that_was_under_way_when_its_worker_froze_is_refused(site: 
     until(lambda: site.live() == 0, "the other worker to do the job")
 
     assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
-    assert site.ask(site.store.runs(job_id))[-1].worker_id == site.member(other).id
+    assert site.ask(site.store.runs.of(job_id))[-1].worker_id == site.member(other).id
 
 
 def test_a_blocked_event_loop_does_not_cost_the_lease(site: Site) -> None:

@@ -54,7 +54,7 @@ def test_a_fan_out_through_kills_joins_once_with_all_its_results(site: Site) -> 
     del began[spread_out]
     crashes = 0
     for job_id, fences in began.items():
-        runs = site.ask(site.store.runs(job_id))
+        runs = site.ask(site.store.runs.of(job_id))
         [accepted] = [run for run in runs if run.verdict in FINAL]
         assert accepted is runs[-1]
         assert len(set(fences)) == len(fences), "one claim was run twice"

@@ -190,7 +190,7 @@ class Floor:
         return found  # type: ignore[no-any-return]
 
     async def runs(self, job_id: int) -> list[Run]:
-        return list(await self.store.runs(job_id))
+        return list(await self.store.runs.of(job_id))
 
     async def dead(self) -> list[DeadJob]:
         return list(await self.store.dead(DeadFilter()))

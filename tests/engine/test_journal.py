@@ -24,12 +24,12 @@ ONCE = Retry(attempts=1)
 
 async def log_of(floor: Floor, job_id: int) -> list[str]:
     """The captured lines of a job's one run, without their moments."""
-    [log] = await floor.store.run_logs(job_id)
+    [log] = await floor.store.runs.logs(job_id)
     return [line.removeprefix("2030-01-01T00:00:00.000Z ") for line in log.text.splitlines()]
 
 
 def writes(floor: Floor) -> list[list[Any]]:
-    return [list(args[0]) for name, args, _ in floor.store.calls if name == "note_progress"]
+    return [list(args[0]) for name, args, _ in floor.store.calls if name == "runs.note_progress"]
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def test_progress_is_written_while_the_handler_runs_and_gone_when_it_has_ended(
         await asyncio.wait_for(woken.wait(), 40)
         assert await floor.worker.journal.tick() == EVERY
 
-        found = await floor.store.progress(job_id)
+        found = await floor.store.runs.progress(job_id)
         assert (found.fraction, found.note, found.at) == (0.4, "3 of 7 files", floor.clock.now())
         gate.set()
         await floor.finish()
-        assert await floor.store.progress(job_id) is None
+        assert await floor.store.runs.progress(job_id) is None
 
     run(story())
 
@@ -122,14 +122,14 @@ def test_progress_that_could_not_be_written_is_written_later_unless_there_is_new
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: contexts)
-        floor.store.before("note_progress", times=2)
+        floor.store.before("runs.note_progress", times=2)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 await floor.worker.journal.tick()
             contexts[0].progress(0.2)
         await floor.worker.journal.tick()
 
-        assert (await floor.store.progress(job_id)).fraction == 0.2
+        assert (await floor.store.runs.progress(job_id)).fraction == 0.2
         gate.set()
         await floor.finish()
 
@@ -261,7 +261,7 @@ def test_every_attempt_has_its_own_log_and_a_silent_one_has_none(floor: Floor, r
             floor.clock.advance(4 * SECOND)
             await floor.heart.tick()
 
-        runs, logs = await floor.runs(job_id), await floor.store.run_logs(job_id)
+        runs, logs = await floor.runs(job_id), await floor.store.runs.logs(job_id)
         assert [each.verdict for each in runs] == [Verdict.FAILED, Verdict.FAILED, Verdict.SUCCEEDED]
         assert [(log.worker_id, log.fence) for log in logs] == [
             (each.worker_id, each.fence) for each in (runs[0], runs[2])
@@ -326,7 +326,7 @@ def test_a_claim_that_was_lost_leaves_no_log(floor: Floor, run: Any) -> None:
         await floor.heart.tick()
         await floor.finish()
 
-        assert await floor.store.run_logs(job_id) == []
+        assert await floor.store.runs.logs(job_id) == []
         assert not floor.worker.journal.reports
 
     run(story())
@@ -346,7 +346,7 @@ def test_a_log_that_the_store_will_not_take_costs_neither_the_other_jobs_nor_the
 
         [dead] = await floor.dead()
         assert dead.id == job_id
-        assert await floor.store.run_logs(job_id) == []
+        assert await floor.store.runs.logs(job_id) == []
 
     run(story())
 
@@ -415,7 +415,7 @@ def test_other_loggers_are_not_captured_otherwise_and_no_handler_is_added(
         job_id = await floor.put("talk")
         await floor.work()
         assert (await floor.job(job_id)).state is JobState.SUCCEEDED
-        assert await floor.store.run_logs(job_id) == []
+        assert await floor.store.runs.logs(job_id) == []
 
     run(story())
 

@@ -170,7 +170,7 @@ def test_a_handler_that_will_not_end_is_abandoned_and_its_job_given_back(databas
         assert (job.state, job.failures) == (JobState.READY, 0)
         gate.set()
         await until(lambda: len(asyncio.all_tasks()) == 1)
-        assert [r.verdict for r in await (await shop.app.store()).runs(handle.id)] == [Verdict.RELEASED]
+        assert [r.verdict for r in await (await shop.app.store()).runs.of(handle.id)] == [Verdict.RELEASED]
         await shop.app.aclose()
 
     run(story())

@@ -382,6 +382,6 @@ def test_the_pruner_drops_results_earlier_where_asked_and_sweeps_what_ended_runs
 
         assert [each.result for each in await floor.runs(job_id)] == [RESULT_GONE]
         assert [event.gone for event in floor.heard.of(ResultsDropped)] == [1]
-        assert await floor.store.sweep_progress(at=floor.clock.stamp()) == 0, "swept already"
+        assert await floor.store.runs.sweep_progress(at=floor.clock.stamp()) == 0, "swept already"
 
     run(story())

@@ -87,7 +87,7 @@ def test_a_result_that_was_dropped_is_not_taken_for_none(desk: Desk, waiter: Wai
     claim = desk.started()
     desk.end(claim, Verdict.SUCCEEDED, result=b"3")
     desk.advance(3 * DAY)
-    assert run(desk.store.drop_results(keep=DAY, at=desk.now)) == 1
+    assert run(desk.store.runs.drop_results(keep=DAY, at=desk.now)) == 1
 
     with pytest.raises(ResultGone):
         run(waiter.result(claim.job_id, None))
@@ -137,7 +137,7 @@ def test_a_thousand_waits_are_one_look_at_a_time(
         await desk.store.cancel(jobs, at=desk.now)
         ended = await asyncio.wait_for(asyncio.gather(*waits, return_exceptions=True), SOON)
         assert {type(each) for each in ended} == {JobCancelled}
-        assert len([name for name, _, _ in faulty.calls if name == "endings"]) == 1
+        assert len([name for name, _, _ in faulty.calls if name == "runs.endings"]) == 1
 
     run(story())
 

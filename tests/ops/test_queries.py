@@ -115,7 +115,7 @@ def note(desk: Desk, claim: Claim) -> None:
     said = ProgressNote(
         job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, fraction=0.4, note="3 of 7"
     )
-    desk.run(desk.store.note_progress([said], at=desk.now))
+    desk.run(desk.store.runs.note_progress([said], at=desk.now))
 
 
 def test_logs_come_with_their_runs_and_runs_without_any_are_counted(desk: Desk, queries: Queries) -> None:
@@ -147,7 +147,7 @@ def test_a_result_that_is_no_longer_kept_is_not_shown_as_none(desk: Desk, querie
     desk.end(claim, Verdict.SUCCEEDED, result=b"3")
     desk.end(silent, Verdict.SUCCEEDED)
     desk.advance(3 * DAY)
-    desk.run(desk.store.drop_results(keep=DAY, at=desk.now))
+    desk.run(desk.store.runs.drop_results(keep=DAY, at=desk.now))
 
     found = desk.run(queries.job(claim.job_id))
 

@@ -652,7 +652,7 @@ def test_a_running_job_says_how_far_it_is(desk: Desk) -> None:
     said = ProgressNote(
         job_id=claim.job_id, worker_id=1, fence=claim.fence, fraction=0.4, note="3 of 7\nfiles"
     )
-    desk.run(desk.store.note_progress([said], at=desk.now))
+    desk.run(desk.store.runs.note_progress([said], at=desk.now))
     desk.advance(4 * SECOND)
 
     answer = desk.run(why.job(claim.job_id))

@@ -226,7 +226,7 @@ def test_of_settle_cancel_and_reap_on_one_job_exactly_one_wins(database_url: str
                 answers = dict(zip(order, await asyncio.gather(*(calls[n] for n in order)), strict=True))
 
                 refused, [cancelled], _ = answers[0], answers[1], answers[2]
-                verdicts = [each.verdict for each in await one.runs(job_id)]
+                verdicts = [each.verdict for each in await one.runs.of(job_id)]
                 if refused == []:
                     assert (verdicts, cancelled.was) == ([Verdict.SUCCEEDED], None)
                 else:

@@ -232,7 +232,7 @@ class Plant:
         assert len(found) > 10  # of about twice as many: which host dies when is the servers' timing
 
     async def check_step(self, job_id: int) -> None:
-        runs = await self.store.runs(job_id)
+        runs = await self.store.runs.of(job_id)
         assert sum(run.verdict in FINAL for run in runs) <= 1
         assert len(self.accepted[job_id]) <= 1
         assert all(began < accepted for began in self.began[job_id] for accepted in self.accepted[job_id])

@@ -655,7 +655,7 @@ class Stores(RuleBasedStateMachine):
             (group.task, group.error, group.line, group.count, group.newest_at)
             for group in await store.dead_groups(DeadFilter(limit=1000))
         )
-        plain["runs"] = [side.plain(await store.runs(job_id)) for job_id in side.job_ids]
+        plain["runs"] = [side.plain(await store.runs.of(job_id)) for job_id in side.job_ids]
         plain["jobs"] = [side.plain(await store.job(job_id, at=at)) for job_id in side.job_ids]
         plain["members"] = side.plain(await store.processes.all(at=at))
         plain["held"] = [

@@ -14,7 +14,7 @@ def test_running_jobs_come_longest_first_with_their_progress(desk: Desk) -> None
     desk.put(queue="mail")
     note = ProgressNote(job_id=second.job_id, worker_id=1, fence=second.fence, fraction=0.5, note="half")
     stale = ProgressNote(job_id=first.job_id, worker_id=1, fence=first.fence, fraction=0.9)
-    desk.run(desk.store.note_progress([note, stale], at=desk.now))
+    desk.run(desk.store.runs.note_progress([note, stale], at=desk.now))
     desk.end(first, Verdict.FAILED)
     desk.advance(SECOND)
     again = desk.take(queues=("mail",))
@@ -53,7 +53,7 @@ def test_only_failures_among_the_newest_runs_are_told(desk: Desk) -> None:
     dead = desk.bury(queue="mail")
     desk.end(desk.started(), Verdict.SUCCEEDED)
 
-    found = desk.run(desk.store.lately_failed(among=10, limit=10))
+    found = desk.run(desk.store.runs.failed(among=10, limit=10))
 
     assert [(each.job_id, each.verdict) for each in found] == [
         (dead, Verdict.DEAD),
@@ -61,5 +61,5 @@ def test_only_failures_among_the_newest_runs_are_told(desk: Desk) -> None:
     ]
     assert (found[0].queue, found[0].error, found[0].message) == ("mail", "ValueError", "boom")
     assert (found[1].attempt, found[1].fence) == (1, old.fence)
-    assert [each.job_id for each in desk.run(desk.store.lately_failed(among=2, limit=10))] == [dead]
-    assert len(desk.run(desk.store.lately_failed(among=10, limit=1))) == 1
+    assert [each.job_id for each in desk.run(desk.store.runs.failed(among=2, limit=10))] == [dead]
+    assert len(desk.run(desk.store.runs.failed(among=10, limit=1))) == 1

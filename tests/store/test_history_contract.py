@@ -29,14 +29,14 @@ def test_the_newest_runs_of_many_jobs_are_read_at_once(desk):
     desk.end(tried, Verdict.SUCCEEDED, result=b"7")
     desk.end(desk.take(tasks=("u",)), Verdict.SUCCEEDED)
 
-    found = desk.run(desk.store.runs_of([tried.job_id, done, unborn], most=2))
+    found = desk.run(desk.store.runs.of_many([tried.job_id, done, unborn], most=2))
 
     assert [run.verdict for run in found[tried.job_id]] == [Verdict.FAILED, Verdict.SUCCEEDED]
     assert found.keys() == {tried.job_id, done}
     last = found[tried.job_id][-1]
     assert (last.result, last.enqueued_at, last.attempt) == (None, desk.runs(tried.job_id)[0].enqueued_at, 3)
     assert found[tried.job_id][0].failure.message == "boom"
-    assert desk.run(desk.store.runs_of([], most=2)) == {}
+    assert desk.run(desk.store.runs.of_many([], most=2)) == {}
 
 
 def test_where_live_jobs_stand_is_read_at_once(desk):

@@ -78,7 +78,7 @@ def test_a_run_that_ends_while_its_day_is_made_is_written(database, run, log):
             await making.commit()
 
             assert await settling == []
-            assert [each.verdict for each in await store.runs(claim.job_id)] == [Verdict.SUCCEEDED]
+            assert [each.verdict for each in await store.runs.of(claim.job_id)] == [Verdict.SUCCEEDED]
             day = at.strftime("%Y%m%d")
             assert await other.fetchval(f"SELECT count(*) FROM mainspring.runs_{day}") == 1
         finally:

@@ -17,27 +17,27 @@ NO_JOB = 10**9
 def note(desk, claim, fraction=0.5, text="half", **fields):
     named = {"job_id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence, **fields}
     notes = [ProgressNote(fraction=fraction, note=text, **named)]
-    desk.run(desk.store.note_progress(notes, at=desk.clock.stamp()))
+    desk.run(desk.store.runs.note_progress(notes, at=desk.clock.stamp()))
 
 
 def progress(desk, job_id):
-    return desk.run(desk.store.progress(job_id))
+    return desk.run(desk.store.runs.progress(job_id))
 
 
 def sweep(desk):
-    return desk.run(desk.store.sweep_progress(at=desk.clock.stamp()))
+    return desk.run(desk.store.runs.sweep_progress(at=desk.clock.stamp()))
 
 
 def logs(desk, job_id):
-    return desk.run(desk.store.run_logs(job_id))
+    return desk.run(desk.store.runs.logs(job_id))
 
 
 def endings(desk, *job_ids):
-    return desk.run(desk.store.endings(job_ids))
+    return desk.run(desk.store.runs.endings(job_ids))
 
 
 def drop_results(desk, keep):
-    return desk.run(desk.store.drop_results(keep=keep, at=desk.clock.stamp()))
+    return desk.run(desk.store.runs.drop_results(keep=keep, at=desk.clock.stamp()))
 
 
 # Progress.
@@ -62,7 +62,7 @@ def test_many_jobs_progress_in_one_call_whatever_their_order_and_worker(desk):
         for n, c in enumerate(claims)
     ]
 
-    desk.run(desk.store.note_progress(notes[::-1], at=desk.clock.stamp()))
+    desk.run(desk.store.runs.note_progress(notes[::-1], at=desk.clock.stamp()))
 
     found = [progress(desk, claim.job_id) for claim in claims]
     assert [(each.fraction, each.note) for each in found] == [(0.0, "☃ 0"), (0.25, "☃ 1"), (0.5, "☃ 2")]
@@ -213,8 +213,7 @@ def test_results_of_old_days_are_dropped_and_their_runs_stay(desk):
 
 
 def test_more_results_than_fit_one_transaction_are_all_dropped(desk, monkeypatch):
-    for dialect in ("sqlite", "postgres"):
-        monkeypatch.setattr(f"mainspring.store.{dialect}.reports.BATCH", 2)
+    monkeypatch.setattr("mainspring.store.runs.BATCH", 2)
     for n in range(5):
         desk.end(desk.started(), Verdict.SUCCEEDED, result=b"%d" % n)
     desk.advance(3 * DAY)

@@ -98,7 +98,7 @@ async def compare(stage: Stage) -> None:
             continue
         ends = {step.place: step.ended_at for step in await side.steps(key) if step.item is None}
         for step in await side.steps(key):
-            runs = await side.store.runs(step.id)
+            runs = await side.store.runs.of(step.id)
             assert sum(run.verdict in FINAL for run in runs) <= 1
             began = [run.started_at or run.finished_at for run in runs[:1]]
             parents = [ends[parent] for parent in flow.drawn.nodes[step.place].parents]

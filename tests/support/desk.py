@@ -340,7 +340,7 @@ class Desk:
         return list(self.run(self.store.jobs(JobFilter(**which), at=self.clock.stamp())))
 
     def runs(self, job_id: int) -> list[Run]:
-        return list(self.run(self.store.runs(job_id)))
+        return list(self.run(self.store.runs.of(job_id)))
 
     def dead(self, **which: Any) -> list[DeadJob]:
         return list(self.run(self.store.dead(DeadFilter(**which))))

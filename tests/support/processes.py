@@ -271,7 +271,7 @@ class Site:
 
     def verdicts(self, job_id: int) -> list[Verdict]:
         """How its runs ended, oldest first."""
-        runs: list[Run] = self._run(self.store.runs(job_id))
+        runs: list[Run] = self._run(self.store.runs.of(job_id))
         return [each.verdict for each in runs]
 
     def states(self, ids: Sequence[int]) -> set[JobState]:

@@ -233,7 +233,7 @@ class Showcase:
                     fraction=fraction,
                     note=self._spice("412 of 664 shards"),
                 )
-                self.desk.run(self.desk.store.note_progress([note], at=self.desk.clock.stamp()))
+                self.desk.run(self.desk.store.runs.note_progress([note], at=self.desk.clock.stamp()))
             self.desk.advance(20 * SECOND)
         self._to(90 * SECOND)
         for _ in range(7):

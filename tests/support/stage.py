@@ -342,7 +342,7 @@ class Stage:
         told: dict[str, Any] = {}
         for key in self.oracle.flows:
             for step in await side.steps(key):
-                runs = await side.store.runs(step.id)
+                runs = await side.store.runs.of(step.id)
                 told[f"{key}.{step.place}.{step.item}"] = (
                     step.state,
                     step.cause,
@@ -352,7 +352,7 @@ class Stage:
                     [(run.verdict, run.fence, run.finished_at, run.result) for run in runs],
                 )
             told[f"{key}"] = [
-                (run.verdict, run.result, run.fence) for run in await side.store.runs(side.flows[key])
+                (run.verdict, run.result, run.fence) for run in await side.store.runs.of(side.flows[key])
             ]
             told[f"{key} acts"] = {each.act for each in await side.store.acts(side.flows[key])}
         return told

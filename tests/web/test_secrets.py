@@ -200,7 +200,7 @@ async def endings(house: House, canaries: Canaries) -> None:
     note = ProgressNote(
         job_id=running.job_id, worker_id=7, fence=running.fence, fraction=0.5, note=text("progress")
     )
-    await store.note_progress([note], at=stamp)
+    await store.runs.note_progress([note], at=stamp)
     await store.record_step(running, text("checkpoint"), value=result, at=stamp)
     assert await store.settle([*ended, dead], at=stamp) == []
     await store.resolve(limit=10, at=stamp)

@@ -15,7 +15,7 @@ from mainspring.engine.capture import Capture
 from mainspring.engine.runlog import RootCapture, RunLogger, current
 from mainspring.model.job import Claim
 from mainspring.model.report import ProgressNote
-from mainspring.store.ports import ReportStore
+from mainspring.store.runs import Runs
 
 EVERY = timedelta(seconds=1)
 """No job's progress is written more often."""
@@ -63,8 +63,8 @@ class Journal:
 
     name = "progress"
 
-    def __init__(self, store: ReportStore, clock: Clock, *, capture: str, log_limit: int) -> None:
-        self._store = store
+    def __init__(self, runs: Runs, clock: Clock, *, capture: str, log_limit: int) -> None:
+        self._runs = runs
         self._clock = clock
         self._log_limit = 0 if capture == CAPTURE_NONE else log_limit
         self.captures_all = capture == CAPTURE_ALL
@@ -124,7 +124,7 @@ class Journal:
         notes = {report.claim.job_id: _note(report) for report in news.values() if not report.closed}
         try:
             if notes:
-                await self._store.note_progress(list(notes.values()), at=self._clock.stamp())
+                await self._runs.note_progress(list(notes.values()), at=self._clock.stamp())
         except BaseException:
             with self.lock:
                 self._news = {**news, **self._news}

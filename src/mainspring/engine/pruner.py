@@ -40,9 +40,9 @@ class Pruner:
         if gone:
             self._telemetry.emit(HistoryPruned(gone=gone))
         if timedelta() < self._results < self._keep:
-            dropped = await self._store.drop_results(keep=self._results, at=self._clock.stamp())
+            dropped = await self._store.runs.drop_results(keep=self._results, at=self._clock.stamp())
             if dropped:
                 self._telemetry.emit(ResultsDropped(gone=dropped))
         await self._store.stats.prune(keep=self._keep, at=self._clock.stamp())
-        await self._store.sweep_progress(at=self._clock.stamp())
+        await self._store.runs.sweep_progress(at=self._clock.stamp())
         return EVERY * (0.5 + self._entropy.fraction())

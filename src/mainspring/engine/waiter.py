@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Protocol
 
 import msgspec
 
@@ -25,7 +24,7 @@ from mainspring.errors import (
 )
 from mainspring.model.job import LIVE_STATES, JobState
 from mainspring.model.report import RESULT_GONE, Ending
-from mainspring.store.ports import HistoryStore, ReportStore
+from mainspring.store.ports import Store
 from mainspring.waiting import until
 
 FIRST, LONGEST, GROWTH = 0.02, 1.0, 1.5
@@ -37,10 +36,6 @@ RESULTS_AT_ONCE = 50
 """Each may be large."""
 TRIES = 20
 """Failed looks in a row before those who wait are told."""
-
-
-class WaitStore(HistoryStore, ReportStore, Protocol):
-    """What a waiter asks of a store."""
 
 
 class _Watch:
@@ -57,7 +52,7 @@ class _Watch:
 class Waiter:
     """Everybody of one event loop who waits."""
 
-    def __init__(self, store: WaitStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._watches: dict[int, _Watch] = {}
@@ -144,7 +139,7 @@ class Waiter:
         final = [job_id for job_id, state in states.items() if state not in LIVE_STATES]
         for start in range(0, len(final), RESULTS_AT_ONCE):
             # One that was put back into its queue meanwhile has no ending, and is looked for again.
-            found = await self._store.endings(final[start : start + RESULTS_AT_ONCE])
+            found = await self._store.runs.endings(final[start : start + RESULTS_AT_ONCE])
             for job_id, ending in found.items():
                 for future in self._gone(job_id):
                     future.set_result(ending)

@@ -54,7 +54,7 @@ class Worker:
         self._queue = queue
         self._telling: set[asyncio.Task[None]] = set()
         self.membership = Membership(clock, config.lease)
-        self.journal = Journal(queue, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        self.journal = Journal(queue.runs, clock, capture=config.capture_logs, log_limit=config.log_limit)
         result_bytes = (results or ResultsConfig()).max_bytes
         self.executor = Executor(
             config.threads,

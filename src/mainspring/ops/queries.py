@@ -74,11 +74,11 @@ class Queries:
         job = await self._store.job(job_id, at=self._clock.stamp())
         if job is None:
             raise NotFound("job", job_id)
-        progress = await self._store.progress(job_id) if job.state is JobState.RUNNING else None
+        progress = await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None
         awaited = await self._store.awaited([job_id]) if job.state is JobState.DELAYED else {}
         return JobHistory(
             job=job,
-            runs=tuple(await self._store.runs(job_id)),
+            runs=tuple(await self._store.runs.of(job_id)),
             progress=progress,
             awaits=awaited.get(job_id),
             workflow=await self._store.workflow(job_id),
@@ -89,7 +89,7 @@ class Queries:
     async def logs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:
         """What was captured of a job's runs, oldest first, or of one of them."""
         history = await self.job(job_id)
-        texts = {(each.worker_id, each.fence): each.text for each in await self._store.run_logs(job_id)}
+        texts = {(each.worker_id, each.fence): each.text for each in await self._store.runs.logs(job_id)}
         found = [
             LoggedRun(number=place, run=run, log=texts.get((run.worker_id or 0, run.fence)))
             for place, run in enumerate(history.runs, 1)

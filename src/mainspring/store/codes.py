@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.errors import Outdated
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Disposition, Misfire, NewSchedule
+from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Schedule
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import StepState, WorkflowState
-from mainspring.store.ports import Expected
 
 VERDICT_CODE = {
     Verdict.SUCCEEDED: 0,
@@ -79,7 +78,7 @@ HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """When a job is due that waits for the jobs before it."""
 
 
-def refuse_outdated(expected: Expected, found: Mapping[str, tuple[int, int]]) -> None:
+def refuse_outdated(expected: Mapping[str, Schedule | None], found: Mapping[str, tuple[int, int]]) -> None:
     """Raise Outdated unless each is what its reader saw. Found are ids and versions: a schedule that
     was deleted and made anew may have the same version, but never the same id."""
     for name, read in expected.items():

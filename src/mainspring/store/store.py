@@ -9,6 +9,7 @@ from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database
 from mainspring.store.leases import Leases
 from mainspring.store.processes import Processes
+from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
 
 
@@ -23,3 +24,4 @@ class Nouns:
         self.calendars = Calendars(database)
         self.stats = Stats(database)
         self.processes = Processes(database)
+        self.runs = Runs(database)

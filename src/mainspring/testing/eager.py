@@ -22,7 +22,7 @@ from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
 from mainspring.model.schedule import Period
-from mainspring.store.ports import ReportStore
+from mainspring.store.runs import Runs
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps
@@ -148,7 +148,7 @@ class _Eager:
         job_id = next(self._ids)
         watch = Watch(self._app.registry, Telemetry())
         # Nobody asks this journal to write: what is reported here is kept nowhere.
-        journal = Journal(cast("ReportStore", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        journal = Journal(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
         executor = Executor(
             1,

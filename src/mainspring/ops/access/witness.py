@@ -13,14 +13,14 @@ from mainspring.store.reads import only_reads
 # fmt: off
 READS = frozenset({
     "now", "verify", "facts", "identity", "close", "waker",
-    "job", "jobs", "states", "standings", "runs", "runs_of", "held", "recorded", "endings", "progress",
-    "run_logs", "dead", "count_dead", "dead_groups", "step", "steps", "event", "awaited",
+    "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
+    "step", "steps", "event", "awaited",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
     "next_due", "backfills", "backfill", "backfill_jobs", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
     "watch", "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "health",
     "damage",
-    "slot_facts", "running", "coming", "lately_failed", "dead_names", "is_down", "whereabouts",
+    "slot_facts", "running", "coming", "dead_names", "is_down", "whereabouts",
 })
 # fmt: on
 

@@ -90,7 +90,7 @@ async def look(
 
 async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
     """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
-    runs = await store.lately_failed(among=AMONG, limit=rows)
+    runs = await store.runs.failed(among=AMONG, limit=rows)
     told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
     letters = [each for each in await store.dead(DeadFilter(limit=rows)) if each.id not in told]
     found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]

@@ -198,7 +198,7 @@ class Auditor:
         if await self._store.job(job_id, at=self._clock.stamp()) is not None:
             return False
         # A dead letter that was purged is no loss: its runs tell that it was there.
-        return not await self._store.runs(job_id)
+        return not await self._store.runs.of(job_id)
 
     async def _jobs_of(self, task: str, within: Range) -> list[_Made]:
         """Every job that a slot made of a task, back to the start; read once for all its schedules."""

@@ -99,7 +99,7 @@ class WorkflowQueries:
             total = sum(facts.counts.get(node.place, {}).values())
             raise InvalidArgument("item", item, f"an item of {name}: {total} are there, counted from 0")
         shown = whole if item is None else items[0]
-        runs = await self._store.runs(shown.id)
+        runs = await self._store.runs.of(shown.id)
         job = await self._store.job(shown.id, at=self._clock.stamp())
         reported = [each.failure for each in runs if each.failure is not None]
         failures = reported or ([] if shown.error is None else [shown.error])
@@ -132,7 +132,7 @@ class WorkflowQueries:
             workflow=workflow,
             definition=definition,
             standings=await self._store.standings(live, at=self._clock.stamp()) if live else {},
-            runs=await self._store.runs_of(
+            runs=await self._store.runs.of_many(
                 [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
             ),
             workers={each.id: each.name for each in await self._store.processes.all(at=self._clock.stamp())},

@@ -23,7 +23,6 @@ from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
-from mainspring.store.ports.reports import ReportStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import (
     BackfillStore,
@@ -34,6 +33,7 @@ from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
+from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
 
 __all__ = [
@@ -52,7 +52,6 @@ __all__ = [
     "LimitStore",
     "Loan",
     "PageStore",
-    "ReportStore",
     "RequestStore",
     "ScheduleStore",
     "Stamp",
@@ -70,7 +69,6 @@ class Store(
     ScheduleStore,
     BackfillStore,
     LimitStore,
-    ReportStore,
     RequestStore,
     WorkflowStore,
     EffectStore,
@@ -93,3 +91,4 @@ class Store(
     calendars: Calendars
     stats: Stats
     processes: Processes
+    runs: Runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mainspring.model.glance import ComingFire, FailedRun, RunningJob
+from mainspring.model.glance import ComingFire, RunningJob
 
 
 class GlanceStore(Protocol):
@@ -17,6 +17,3 @@ class GlanceStore(Protocol):
 
     async def coming(self, *, limit: int) -> list[ComingFire]:
         """The next slots, earliest first; one for each schedule."""
-
-    async def lately_failed(self, *, among: int, limit: int) -> list[FailedRun]:
-        """Runs that failed, of the `among` that belong to the newest jobs, latest first."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Run, Standing
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import (
     Schedule,
@@ -30,13 +30,6 @@ class HistoryStore(Protocol):
 
     async def standings(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, Standing]:
         """Those of these jobs that are live."""
-
-    async def runs(self, job_id: int) -> list[Run]:
-        """Every run of one job, oldest first."""
-
-    async def runs_of(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
-        """The newest runs of many jobs, at most so many of each, oldest first; without what they were
-        given and what they made, which may be large."""
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         """Dead letters, newest id first."""

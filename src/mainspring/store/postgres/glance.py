@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mainspring.model.glance import ComingFire, FailedRun, RunningJob
-from mainspring.store.codes import VERDICT
+from mainspring.model.glance import ComingFire, RunningJob
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.names import Names
 
@@ -48,22 +47,6 @@ class PostgresGlance:
                 paused=row["paused"],
             )
             for row in await self._glanced("coming", limit=limit)
-        ]
-
-    async def lately_failed(self, *, among: int, limit: int) -> list[FailedRun]:
-        return [
-            FailedRun(
-                job_id=row["job_id"],
-                fence=row["fence"],
-                task=self._names.task(row["task_id"]),
-                queue=self._names.queue(row["queue_id"]),
-                attempt=row["failures"] + 1,
-                verdict=VERDICT[row["verdict"]],
-                finished_at=row["finished_at"],
-                error=row["error"] or "",
-                message=row["message"] or "",
-            )
-            for row in await self._glanced("lately_failed", among=among, limit=limit)
         ]
 
     async def _glanced(self, statement: str, **params: object) -> list[Record]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Run, Standing
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.ports import Stamp
@@ -37,15 +37,6 @@ class PostgresHistory:
     async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
         found = await self._database.fetch("job_states", ids=sorted(job_ids), at=at)
         return {row["id"]: JobState(row["state"]) for row in found}
-
-    async def runs(self, job_id: int) -> list[Run]:
-        return [rows.run(row, self._names) for row in await self._fetch("runs", job_id=job_id)]
-
-    async def runs_of(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
-        found: dict[int, list[Run]] = {}
-        for row in await self._fetch("runs_of", ids=sorted(job_ids), most=most):
-            found.setdefault(row["job_id"], []).append(rows.run(row, self._names))
-        return found
 
     async def standings(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, Standing]:
         found = await self._database.fetch("standings", ids=sorted(job_ids), at=at)

@@ -26,13 +26,12 @@ from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.lives import NewServer
 from mainspring.store.postgres.names import Names
-from mainspring.store.postgres.reports import note_logs
 from mainspring.store.postgres.rows import written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
 from mainspring.store.postgres.workflow_session import PostgresWorkflowSession
-from mainspring.store.reporting import day_before
+from mainspring.store.runs import day_before
 from mainspring.store.workflows.start import start
 from mainspring.waiting import pause
 
@@ -389,3 +388,19 @@ def _state(row: Record) -> JobState:
     if row["running"]:
         return JobState.RUNNING
     return JobState.DELAYED if row["delayed"] else JobState.READY
+
+
+async def note_logs(
+    transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
+) -> None:
+    """Keep what was captured of the runs that were settled, in the same transaction."""
+    logged = [s for s in settlements if s.log is not None and s.job_id in settled]
+    if logged:
+        await transaction.fetch(
+            "note_logs",
+            job_ids=[s.job_id for s in logged],
+            worker_ids=[s.worker_id for s in logged],
+            fences=[s.fence for s in logged],
+            texts=[s.log for s in logged],
+            at=at,
+        )

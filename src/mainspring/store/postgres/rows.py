@@ -10,7 +10,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadGroup, DeadJob, Run, Standing
+from mainspring.model.history import DeadGroup, DeadJob, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -25,7 +25,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT, catch_up_read
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
 from mainspring.store.declaring import OpenFire
 from mainspring.store.postgres.names import Names
 
@@ -173,25 +173,6 @@ def dead_job(row: Record, names: Names) -> DeadJob:
         expires_at=row["expires_at"],
         workflow_id=row["workflow_id"],
         trace=row["trace"],
-    )
-
-
-def run(row: Record, names: Names) -> Run:
-    """A row of `runs`."""
-    return Run(
-        job_id=row["job_id"],
-        task=names.task(row["task_id"]),
-        queue=names.queue(row["queue_id"]),
-        attempt=row["failures"] + 1,
-        verdict=VERDICT[row["verdict"]],
-        worker_id=row["worker_id"] or None,
-        fence=row["fence"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        failure=failure(row["error"]),
-        result=row["result"],
-        payload=row["payload"] if row["verdict"] == EDITED else None,
-        enqueued_at=row["enqueued_at"],
     )
 
 

@@ -23,7 +23,6 @@ from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
-from mainspring.store.postgres.reports import PostgresReports
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
@@ -44,7 +43,6 @@ class PostgresStore(
     PostgresFiring,
     PostgresBackfills,
     PostgresLimits,
-    PostgresReports,
     PostgresEffects,
     PostgresEvents,
     PostgresGlance,

@@ -100,7 +100,7 @@ class Session:
 
     def now(self, at: Stamp) -> int:
         """The stamp, or else the database's clock."""
-        now: int = self.row("now", at=micros(at))["now"]
+        now: int = self.row("clock", at=micros(at))["now"]
         return now
 
     def hint(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.model.glance import ComingFire, FailedRun, RunningJob
-from mainspring.store.codes import VERDICT
+from mainspring.model.glance import ComingFire, RunningJob
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import moment
@@ -45,25 +44,6 @@ class SQLiteGlance:
                     paused=bool(row["paused"]),
                 )
                 for row in session.rows("coming", limit=limit)
-            ]
-
-        return await self._database.read(work)
-
-    async def lately_failed(self, *, among: int, limit: int) -> list[FailedRun]:
-        def work(session: Session) -> list[FailedRun]:
-            return [
-                FailedRun(
-                    job_id=row["job_id"],
-                    fence=row["fence"],
-                    task=row["task"],
-                    queue=row["queue"],
-                    attempt=row["failures"] + 1,
-                    verdict=VERDICT[row["verdict"]],
-                    finished_at=moment(row["finished_at"]),
-                    error=row["error"] or "",
-                    message=row["message"] or "",
-                )
-                for row in session.rows("lately_failed", among=among, limit=limit)
             ]
 
         return await self._database.read(work)

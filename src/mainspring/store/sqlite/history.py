@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Run, Standing
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.ports import Stamp
@@ -28,21 +28,6 @@ class SQLiteHistory:
         def work(session: Session) -> dict[int, JobState]:
             found = session.rows("job_states", ids=listed(job_ids), now=session.now(at))
             return {row["id"]: JobState(row["state"]) for row in found}
-
-        return await self._database.read(work)
-
-    async def runs(self, job_id: int) -> list[Run]:
-        def work(session: Session) -> list[Run]:
-            return [rows.run(row) for row in session.rows("runs", job_id=job_id)]
-
-        return await self._database.read(work)
-
-    async def runs_of(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
-        def work(session: Session) -> dict[int, list[Run]]:
-            found: dict[int, list[Run]] = {}
-            for row in session.rows("runs_of", ids=listed(job_ids), most=most):
-                found.setdefault(row["job_id"], []).append(rows.run(row))
-            return found
 
         return await self._database.read(work)
 

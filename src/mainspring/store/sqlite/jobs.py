@@ -17,12 +17,11 @@ from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
 from mainspring.store.ports import Stamp
-from mainspring.store.reporting import day_before
+from mainspring.store.runs import day_before
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database, identity
 from mainspring.store.sqlite.events import prune_events
 from mainspring.store.sqlite.inserting import insert
-from mainspring.store.sqlite.reports import note_logs
 from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
@@ -240,3 +239,15 @@ def _state(row: sqlite3.Row) -> JobState:
     if row["running"]:
         return JobState.RUNNING
     return JobState.DELAYED if row["delayed"] else JobState.READY
+
+
+def note_logs(session: Session, settlements: Sequence[Settlement], settled: set[int], now: int) -> None:
+    """Keep what was captured of the runs that were settled, in the same transaction."""
+    session.each(
+        "note_logs",
+        [
+            {"job_id": s.job_id, "now": now, "worker_id": s.worker_id, "fence": s.fence, "text": s.log}
+            for s in settlements
+            if s.log is not None and s.job_id in settled
+        ],
+    )

@@ -12,7 +12,7 @@ import msgspec
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run, Standing
+from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
     Change,
@@ -27,7 +27,7 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.backfilling import state
-from mainspring.store.codes import COALESCE, DISPOSITION, EDITED, FINAL_STATE, GATED, VERDICT, catch_up_read
+from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
 from mainspring.store.declaring import OpenFire
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -239,25 +239,6 @@ def dead_job(row: sqlite3.Row) -> DeadJob:
         expires_at=maybe_moment(row["expires_at"]),
         workflow_id=row["workflow_id"],
         trace=row["trace"],
-    )
-
-
-def run(row: sqlite3.Row) -> Run:
-    """A row of `runs`."""
-    return Run(
-        job_id=row["job_id"],
-        task=row["task"],
-        queue=row["queue"],
-        attempt=row["failures"] + 1,
-        verdict=VERDICT[row["verdict"]],
-        worker_id=row["worker_id"] or None,
-        fence=row["fence"],
-        started_at=maybe_moment(row["started_at"]),
-        finished_at=moment(row["finished_at"]),
-        failure=None if row["error"] is None else _failure.decode(row["error"]),
-        result=row["result"],
-        payload=row["payload"] if row["verdict"] == EDITED else None,
-        enqueued_at=moment(row["enqueued_at"]),
     )
 
 

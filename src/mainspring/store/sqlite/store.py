@@ -19,7 +19,6 @@ from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.pages import SQLitePages
-from mainspring.store.sqlite.reports import SQLiteReports
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
@@ -37,7 +36,6 @@ class SQLiteStore(
     SQLiteFiring,
     SQLiteBackfills,
     SQLiteLimits,
-    SQLiteReports,
     SQLiteRequests,
     SQLiteWorkflows,
     SQLiteEffects,

@@ -55,7 +55,7 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "members": {each.id: each for each in members},
         "running": await store.running(limit=SHOWN),
         "coming": await store.coming(limit=SHOWN),
-        "failed": [(each, each.message) for each in await store.lately_failed(among=500, limit=SHOWN)],
+        "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],
     }
 
 

@@ -1,6 +1,3 @@
--- name: now
-SELECT coalesce(:at::timestamptz, now()) AS now;
-
 -- name: begin_migrations
 CREATE SCHEMA IF NOT EXISTS mainspring;
 CREATE TABLE IF NOT EXISTS mainspring.migrations (

@@ -33,10 +33,3 @@ CROSS JOIN LATERAL (
     ORDER BY id + 0 LIMIT :limit
 ) s
 ORDER BY p.next_at, p.id, s.id LIMIT :limit;
-
--- name: lately_failed
-SELECT job_id, fence, queue_id, task_id, failures, verdict, finished_at,
-       error ->> 'type' AS error, left(error ->> 'message', 200) AS message
-FROM (SELECT * FROM mainspring.runs ORDER BY job_id DESC LIMIT :among) newest
-WHERE verdict IN (1, 2, 4)
-ORDER BY finished_at DESC, job_id DESC, fence DESC LIMIT :limit;

@@ -12,16 +12,6 @@ SELECT DISTINCT ON (id) id, state FROM (
 ) known
 ORDER BY id, place, finished_at DESC;
 
--- name: runs_of
--- The newest of each, without arguments and results.
-SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue_id, task_id, fence, failures, verdict, error, NULL::bytea AS payload, NULL::bytea AS result
-FROM (
-    SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue_id, task_id, fence, failures, verdict, error,
-           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC) AS place
-    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[])
-) numbered
-WHERE place <= :most ORDER BY job_id, finished_at, fence;
-
 -- name: dead_jobs
 SELECT * FROM mainspring.dead_jobs
 WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR task_id = :task_id)

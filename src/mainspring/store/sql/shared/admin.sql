@@ -1,2 +1,5 @@
+-- name: now
+SELECT :now AS now;
+
 -- name: applied_migrations
 SELECT version, checksum FROM mainspring.migrations;

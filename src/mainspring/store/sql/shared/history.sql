@@ -5,9 +5,6 @@ SELECT * FROM mainspring.dead_jobs WHERE id = :id;
 -- The run that ended it: succeeded, cancelled or discarded. The newest, should an operator have replayed it.
 SELECT * FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC, fence DESC LIMIT 1;
 
--- name: runs
-SELECT * FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
-
 -- name: schedules
 SELECT s.*, p.trigger, p.next_at FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
 WHERE :names::text[] IS NULL OR s.name = ANY (:names) ORDER BY s.name;

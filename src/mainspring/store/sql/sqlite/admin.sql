@@ -1,4 +1,4 @@
--- name: now
+-- name: clock
 -- Read once a transaction and handed to its statements, for 'now' moves on between two of them.
 -- julianday() counts in milliseconds.
 SELECT coalesce(:at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) AS now;

@@ -9,10 +9,3 @@ SELECT s.name, s.queue, s.task, p.next_at, s.paused_at IS NOT NULL AS paused
 FROM specs p CROSS JOIN schedules s ON s.spec_id = p.id
 WHERE p.next_at IS NOT NULL AND coalesce(s.fires_left, 1) > 0
 ORDER BY p.next_at, p.id, s.id LIMIT :limit;
-
--- name: lately_failed
-SELECT job_id, fence, queue, task, failures, verdict, finished_at,
-       json_extract(error, '$.type') AS error, substr(json_extract(error, '$.message'), 1, 200) AS message
-FROM (SELECT * FROM runs ORDER BY job_id DESC LIMIT :among)
-WHERE verdict IN (1, 2, 4)
-ORDER BY finished_at DESC, job_id DESC, fence DESC LIMIT :limit;

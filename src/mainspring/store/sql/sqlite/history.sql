@@ -9,16 +9,6 @@ SELECT id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY 3;
 
--- name: runs_of
--- The newest of each, without arguments and results.
-SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue, task, fence, failures, verdict, error, NULL AS payload, NULL AS result
-FROM (
-    SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue, task, fence, failures, verdict, error,
-           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC) AS place
-    FROM runs WHERE job_id IN (SELECT value FROM json_each(:ids))
-)
-WHERE place <= :most ORDER BY job_id, finished_at, fence;
-
 -- name: dead_jobs
 SELECT * FROM dead_jobs
 WHERE (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND (:task IS NULL OR task = :task)

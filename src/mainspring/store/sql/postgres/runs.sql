@@ -8,12 +8,6 @@ WHERE id = ANY (:job_ids::bigint[]) AND worker_id = (:worker_ids::bigint[])[widt
   AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
 ON CONFLICT (job_id) DO UPDATE SET fence = excluded.fence, fraction = excluded.fraction, note = excluded.note, at = excluded.at;
 
--- name: progress
--- Only of the claim that stands: what an earlier run said is no longer so.
-SELECT p.fraction, p.note, p.at FROM mainspring.progress p
-WHERE p.job_id = :job_id
-  AND p.fence = (SELECT j.fence FROM mainspring.jobs j WHERE j.id = :job_id AND j.worker_id <> 0);
-
 -- name: sweep_progress
 -- The limit keeps the inner one a look-up by key. A row that is written meanwhile is new, and stays.
 DELETE FROM mainspring.progress WHERE at < :before AND job_id = ANY (ARRAY(
@@ -38,14 +32,3 @@ WHERE result <> ''::bytea AND finished_at < :before AND job_id = ANY (ARRAY(
     SELECT job_id FROM mainspring.runs WHERE result <> ''::bytea AND finished_at < :before ORDER BY finished_at LIMIT :limit
 ))
 RETURNING job_id;
-
--- name: endings
--- The last word wins, as in job_states.
-SELECT DISTINCT ON (id) id, verdict, result, error, reason FROM (
-    SELECT id, 2::smallint AS verdict, NULL::bytea AS result, errors -> -1 AS error, reason, 1 AS place, died_at AS finished_at
-    FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
-    UNION ALL
-    SELECT job_id, verdict, result, NULL, NULL, 2, finished_at
-    FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5)
-) known
-ORDER BY id, place, finished_at DESC;

@@ -1,0 +1,115 @@
+"""Runs: their history, and what they say of themselves while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from mainspring.model.glance import FailedRun
+from mainspring.model.history import Run
+from mainspring.model.report import Ending, Progress, ProgressNote, RunLog
+from mainspring.store.codes import FINAL_STATE, VERDICT
+from mainspring.store.database import Database, Row, Stamp
+from mainspring.store.reads import reads
+from mainspring.store.rows import moment, reader
+
+BATCH = 5000
+"""Rows that one sweeping transaction changes, so that it holds its locks for milliseconds only."""
+SETTLED = timedelta(minutes=1)
+"""How old a report of progress must be before it is checked whether its run has ended."""
+
+
+def _verdict(row: Row) -> object:
+    return VERDICT[row["verdict"]]
+
+
+_run = reader(Run, verdict=_verdict)
+_failed = reader(FailedRun, verdict=_verdict)
+_progress = reader(Progress)
+_log = reader(RunLog)
+_ending = reader(Ending, state=lambda row: FINAL_STATE[row["verdict"]])
+
+
+class Runs:
+    """Runs. Jobs that say nothing of themselves touch neither progress nor captured lines."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @reads
+    async def of(self, job_id: int) -> list[Run]:
+        """Every run of one job, oldest first."""
+        return [_run(row) for row in await self._database.fetch("runs", job_id=job_id)]
+
+    @reads
+    async def of_many(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
+        """The newest runs of many jobs, at most so many of each, oldest first; without their arguments and
+        results, which may be large."""
+        found: dict[int, list[Run]] = {}
+        for row in await self._database.fetch("runs_of", ids=sorted(job_ids), most=most):
+            found.setdefault(row["job_id"], []).append(_run(row))
+        return found
+
+    @reads
+    async def failed(self, *, among: int, limit: int) -> list[FailedRun]:
+        """Runs that failed, of the `among` that belong to the newest jobs, latest first. It reads a bounded
+        number of rows, whatever the table holds."""
+        found = await self._database.fetch("lately_failed", among=among, limit=limit)
+        return [_failed(row) for row in found]
+
+    @reads
+    async def endings(self, job_ids: Sequence[int]) -> dict[int, Ending]:
+        """How those of these jobs ended that have."""
+        # Of a job that ended more than once, the last row counts.
+        found = await self._database.fetch("endings", ids=sorted(job_ids))
+        return {row["id"]: _ending(row) for row in found}
+
+    @reads
+    async def logs(self, job_id: int) -> list[RunLog]:
+        """What was captured of one job's runs, oldest first; runs that logged nothing have none."""
+        return [_log(row) for row in await self._database.fetch("run_logs", job_id=job_id)]
+
+    async def note_progress(self, notes: Sequence[ProgressNote], *, at: Stamp) -> None:
+        """Write how far runs are, in one statement, each under a claim that still stands; others are left
+        out. One note a job. May be lost in a database crash: the next one says more."""
+        ordered = sorted(notes, key=lambda note: note.job_id)
+        await self._database.relaxed(
+            "note_progress",
+            job_ids=[note.job_id for note in ordered],
+            worker_ids=[note.worker_id for note in ordered],
+            fences=[note.fence for note in ordered],
+            fractions=[note.fraction for note in ordered],
+            notes=[note.note for note in ordered],
+            at=at,
+        )
+
+    @reads
+    async def progress(self, job_id: int) -> Progress | None:
+        """How far a running job's run said it was; None for a job that is not running or said nothing."""
+        found = await self._database.fetch("progress", job_id=job_id)
+        return _progress(found[0]) if found else None
+
+    async def sweep_progress(self, *, at: Stamp) -> int:
+        """Forget what runs said that have ended; answer how many. May be lost in a database crash: the next
+        sweep finds them again."""
+        before, gone = await self._now(at) - SETTLED, 0
+        while rows := await self._database.relaxed("sweep_progress", before=before, limit=BATCH):
+            gone += len(rows)
+        return gone
+
+    async def drop_results(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop the results of the whole UTC days that ended `keep` ago or earlier; their runs stay, with
+        RESULT_GONE in its place. Answers how many there were."""
+        before, gone = day_before(await self._now(at), keep), 0
+        while rows := await self._database.fetch("drop_results", before=before, limit=BATCH):
+            gone += len(rows)
+        return gone
+
+    async def _now(self, at: Stamp) -> datetime:
+        [row] = await self._database.relaxed("now", at=at)
+        return moment(row["now"])
+
+
+def day_before(now: datetime, keep: timedelta) -> datetime:
+    """The start of the UTC day that `keep` ago lay in: days before it are past keeping."""
+    return (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
