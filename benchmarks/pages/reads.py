@@ -95,5 +95,5 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "workflows: of a name": lambda: store.workflows(name="flow3", state=None, before=None, limit=50),
         "limits: gates": lambda: store.gates(limit=50, holders=10),
         "limits: gates, far down": lambda: store.gates(after=("api", "tenant400"), limit=50, holders=10),
-        "health": store.health,
+        "health": store.health.look,
     }

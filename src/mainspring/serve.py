@@ -8,7 +8,6 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mainspring.app import Mainspring
@@ -34,7 +33,6 @@ from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
-from mainspring.store.unreadable import looked
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
 from mainspring.telemetry import StoreTrouble
@@ -175,7 +173,7 @@ def _assemble(
         entropy=entropy,
         telemetry=telemetry,
         progress=None if monitor is None else monitor.progress,
-        mend=partial(looked, store),
+        mend=store.health.left_out,
     )
     if crew is not None:
         process.listen(store)

@@ -62,4 +62,4 @@ def test_queue_schedules_and_alerts_go_on_beside_rows_that_cannot_be_read(
     for kind, ref in aside:
         line = f"row {ref} of {kind} cannot be read"
         assert worker.says(line) + scheduler.says(line) == 1
-    assert {(row.table, row.key) for row in site.ask(site.store.health()).unreadable} == set(aside)
+    assert {(row.table, row.key) for row in site.ask(site.store.health.look()).unreadable} == set(aside)

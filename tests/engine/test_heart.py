@@ -244,7 +244,7 @@ def _down(floor: Floor, *answers: Any) -> None:
             raise answer
         return bool(answer)
 
-    floor.store.is_down = is_down
+    floor.store.health.is_down = is_down
 
 
 async def _beats_for(floor: Floor, time: timedelta) -> None:
@@ -313,7 +313,7 @@ def test_it_stops_in_time_when_nobody_says_whether_the_store_is_down(new_floor: 
             await gate.wait()
             return True
 
-        floor.store.is_down = is_down
+        floor.store.health.is_down = is_down
         began = time.monotonic()
         floor.clock.advance(SECOND * 0.78)
         with pytest.raises(StoreUnavailable):

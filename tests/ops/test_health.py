@@ -65,7 +65,7 @@ def test_every_store_tells_how_it_is(desk):
     for _ in range(3):
         desk.put()
 
-    health = desk.run(desk.store.health())
+    health = desk.run(desk.store.health.look())
     checks = findings(health, desk.now)
     view = health_view(health, checks)
 
@@ -86,14 +86,14 @@ def test_every_store_tells_how_it_is(desk):
 
 
 def test_an_open_transaction_is_named(desk, run):
-    if desk.run(desk.store.health()).engine != "postgresql":
+    if desk.run(desk.store.health.look()).engine != "postgresql":
         return
 
     async def beside():
         loan = await desk.store.lend()
         try:
             await loan.connection.execute("SELECT txid_current()")
-            return await desk.store.health()
+            return await desk.store.health.look()
         finally:
             await loan.rollback()
 

@@ -89,4 +89,4 @@ def test_health_puts_what_is_wrong_first(desk: Desk) -> None:
     assert sheet.checks[0].level is Level.FAIL
     assert sheet.schema_version >= 18
     assert sheet.cost is None
-    assert desk.run(desk.store.damage()) in ([], None)
+    assert desk.run(desk.store.health.damage()) in ([], None)

@@ -111,7 +111,7 @@ def test_what_is_written_is_there_after_a_close(database_url, opened, run, clock
 
 def test_closing_twice_is_no_error(database_url, run, clock):
     store = open_store(database_url, clock=clock)
-    run(store.facts())
+    run(store.health.facts())
     run(store.close())
     run(store.close())
 
@@ -129,7 +129,7 @@ def test_a_stamp_is_answered_in_utc(store, run, clock):
 
 
 def test_facts_are_words_for_an_operator(store, run):
-    facts = run(store.facts())
+    facts = run(store.health.facts())
 
     assert facts
     assert all(isinstance(key, str) and isinstance(value, str) and value for key, value in facts.items())

@@ -286,7 +286,7 @@ def test_a_lease_far_in_the_future_does_not_hold_its_jobs_for_ever(desk, ahead):
 
 
 def test_a_store_that_answers_is_not_down(desk):
-    assert desk.run(desk.store.is_down()) is False
+    assert desk.run(desk.store.health.is_down()) is False
 
 
 @pytest.mark.parametrize("begun", [False, True])

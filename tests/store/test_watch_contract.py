@@ -30,7 +30,7 @@ WATCHED = Watched(
 @pytest.fixture
 def look(desk):
     def looked(watched=WATCHED):
-        return desk.run(desk.store.watch(watched, at=desk.clock.stamp()))
+        return desk.run(desk.store.health.watch(watched, at=desk.clock.stamp()))
 
     return looked
 

@@ -49,7 +49,6 @@ CHANGES = {
     "migrate",
     "change_identity",
     "begin",
-    "set_aside",
 }
 
 

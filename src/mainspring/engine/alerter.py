@@ -86,7 +86,7 @@ class Alerter:
         since = await self._store.alerts.mark_watch(
             restart=config.restart_within, outage=config.outage_after, at=self._clock.stamp()
         )
-        facts = await self._store.watch(watched(config), at=self._clock.stamp())
+        facts = await self._store.health.watch(watched(config), at=self._clock.stamp())
         found = troubles(facts, config)
         standing = await self._store.alerts.standing()
         changes = self._judge.changes(standing, found, facts.now, watched_since=since, cut=facts.cut)

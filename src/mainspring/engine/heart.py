@@ -161,7 +161,9 @@ class Heart:
         lease, left = self._lease.total_seconds(), self._membership.left()
         within = max(min(self._every.total_seconds() / 2, left), lease / 20)
         try:
-            is_down = await _answer(self._store().is_down(), within=within, to="whether the store is down")
+            is_down = await _answer(
+                self._store().health.is_down(), within=within, to="whether the store is down"
+            )
         except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is told
             return False
         if is_down and self._membership.outlasts(asked_at):

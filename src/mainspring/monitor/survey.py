@@ -94,4 +94,4 @@ class Survey:
         if self._health_at is None or self._at - self._health_at >= HEALTH_EVERY.total_seconds():
             self._health_at = self._at
             async with asyncio.timeout(WITHIN.total_seconds()):
-                self.health = await self._store.health()
+                self.health = await self._store.health.look()

@@ -34,6 +34,9 @@ class Transaction(Protocol):
         """Run a statement for each of these sets of parameters, which all have the same names; none, when
         there are none. On PostgreSQL each name is bound to the array of its values."""
 
+    async def script(self, text: str) -> None:
+        """Run a text of several statements, as migrations are, however long it takes."""
+
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         """Say that so many jobs may be due once the transaction has committed; `earlier` where some of them
         may be due before jobs that were claimed already."""
@@ -61,6 +64,9 @@ class Database(Protocol):
     async def reading(self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         """The same for work that only reads. SQLite does it beside whoever writes, and shows it one moment of
         the database; on PostgreSQL each statement sees what has been committed by then."""
+
+    def renamed(self, identity: str) -> None:
+        """The database has this id now: what this process has learnt of it may no longer be so."""
 
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way of a call that ended with this error, and have

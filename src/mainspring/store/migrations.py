@@ -1,4 +1,4 @@
-"""Numbered migrations: which there are, which are still to come, and whether the store agrees."""
+"""The schema of a store: numbered migrations, and which of them a database has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib import resources
 
 from mainspring.errors import SchemaMismatch
 from mainspring.model.value import Value
+from mainspring.store.database import Database, Transaction
 
 _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 
@@ -53,7 +54,53 @@ def pending(known: Sequence[Migration], applied: Mapping[int, str]) -> list[Migr
     return [step for step in known if step.version not in applied]
 
 
-def require_current(known: Sequence[Migration], applied: Mapping[int, str]) -> None:
-    """Raise SchemaMismatch unless every known migration, and no other, has been applied."""
-    if pending(known, applied):
-        raise SchemaMismatch(max(applied, default=0), len(known))
+class Schema:
+    """What is applied to one database, and what this code needs."""
+
+    def __init__(self, database: Database, known: Sequence[Migration]) -> None:
+        self._database = database
+        self._known = known
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to this code's version; answer what was applied. Safe to run twice, in two
+        places at once, and again after being killed."""
+        applied = []
+        # A transaction each: killed in between, the next run goes on from there. The lock makes a second
+        # migrator wait, and it then finds nothing to do.
+        while name := await self._database.within("migrate", self._step):
+            applied.append(name)
+        await self._database.within("migrate", self._prepare)
+        return applied
+
+    async def verify(self) -> None:
+        """Raise SchemaMismatch unless every known migration, and no other, has been applied."""
+
+        async def work(tx: Transaction) -> None:
+            [found] = await tx.fetch("migrations_exist")
+            applied = await _applied(tx) if found["yes"] else {}
+            if pending(self._known, applied):
+                raise SchemaMismatch(max(applied, default=0), len(self._known))
+
+        await self._database.reading("verify", work)
+
+    async def _step(self, tx: Transaction) -> str | None:
+        await tx.fetch("lock_migrations")
+        await tx.fetch("make_schema")
+        await tx.fetch("make_migrations")
+        steps = pending(self._known, await _applied(tx))
+        if not steps:
+            return None
+        step = steps[0]
+        await tx.script(step.sql)
+        await tx.fetch(
+            "record_migration", version=step.version, name=step.name, checksum=step.checksum, at=None
+        )
+        return step.name
+
+    async def _prepare(self, tx: Transaction) -> None:
+        await tx.fetch("lock_migrations")
+        await tx.fetch("add_partitions", at=None)
+
+
+async def _applied(tx: Transaction) -> dict[int, str]:
+    return {row["version"]: row["checksum"] for row in await tx.fetch("applied_migrations")}

@@ -1,14 +1,19 @@
-"""A store: an attribute for each noun."""
+"""A store: an attribute for each noun, and what is asked of the database as a whole."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
-from mainspring.store.database import Database
+from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.health import Health
 from mainspring.store.leases import Leases
+from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
+from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
 
@@ -16,7 +21,9 @@ from mainspring.store.stats import Stats
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, schema: Schema, health: Health) -> None:
+        self._base, self._schema = database, schema
+        self.health = health
         self.leases = Leases(database)
         self.alerts = Alerts(database)
         self.access = Access(database)
@@ -25,3 +32,37 @@ class Nouns:
         self.stats = Stats(database)
         self.processes = Processes(database)
         self.runs = Runs(database)
+
+    async def now(self, *, at: Stamp) -> datetime:
+        """The store's clock, or the stamp."""
+        [row] = await self._base.relaxed("now", at=at)
+        return moment(row["now"])
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
+        in two places at once, and again after being killed."""
+        return await self._schema.migrate()
+
+    async def verify(self) -> None:
+        """Raise SchemaMismatch unless the schema is exactly this code's."""
+        await self._schema.verify()
+
+    async def identity(self) -> str:
+        """The random id that the database got with its schema: a UUID in its usual form."""
+        [row] = await self._base.fetch("identity")
+        found: str = row["id"]
+        return found
+
+    async def change_identity(self, new: str, *, force: bool, at: Stamp) -> str | None:
+        """Give the database another id; answer the one it had. While a process is alive, nothing is changed
+        and None is answered, unless `force`: a process keeps the id it has learnt."""
+
+        async def work(tx: Transaction) -> str | None:
+            [old] = await tx.fetch("lock_identity")
+            changed = await tx.fetch("change_identity", id=new, force=force, at=at)
+            return old["id"] if changed else None
+
+        old = await self._base.within("change_identity", work)
+        if old is not None:
+            self._base.renamed(new)
+        return old

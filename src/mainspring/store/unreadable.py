@@ -8,44 +8,28 @@ statements are made of it.
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
-from mainspring.errors import (
-    AnswerLost,
-    MainspringError,
-    SchemaMismatch,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-    Unreadable,
-)
 from mainspring.model.alert import NoteKind, NoteState
 from mainspring.model.backfill import Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Role
-from mainspring.model.health import UnreadableRow
 from mainspring.model.schedule import Change, Misfire, Overlap, Schedule, Skipped
 from mainspring.model.trouble import Rule as AlertRule
 from mainspring.model.trouble import Severity
 from mainspring.model.workflow import Definition
 from mainspring.store.codes import DISPOSITION, STEP, VERDICT, WORKFLOW
 
-_log = logging.getLogger("mainspring")
-
 FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 """Moments that can be computed with: beyond them Python has little room for zones and leases, or none."""
 LONGEST = timedelta(days=3_660_000)
 INT, SMALL = 2**31 - 2, 2**15 - 2
 """What can still be counted up by one."""
-LOOK_AGAIN = 10.0
-"""Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,7 +210,6 @@ READS = (
     *("held", "due_specs", "unplanned_specs", "next_due"),
     *("steps", "event", "awaited", "running", "coming"),
     *(
-        "health",
         "job",
         "jobs",
         "states",
@@ -237,7 +220,7 @@ READS = (
     *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots"),
     *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
     *("name_of_schedule", "backfills", "backfill", "backfill_jobs"),
-    *("watch", "workflow", "workflows", "definition", "steps_of", "step_counts"),
+    *("workflow", "workflows", "definition", "steps_of", "step_counts"),
     *("lost_items", "acts", "workflow_step"),
 )
 """Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""
@@ -259,47 +242,8 @@ def _going_on(method: Method) -> Method:
         try:
             return await method(self, *args, **kwargs)
         except Exception as error:
-            if not await looked(self, error):
+            if not await self.health.left_out(error):
                 raise
         return await method(self, *args, **kwargs)
 
     return call
-
-
-class _Looks:
-    """The looks of one store: one at a time, and after one that found nothing a pause."""
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Lock()
-        self.count = 0
-        self.again_at = 0.0
-
-
-async def looked(store: Any, error: Exception) -> bool:
-    """After an error: whether rows in the way were looked for, and what was found was set aside and told."""
-    if isinstance(error, StoreUnavailable | AnswerLost | SchemaMismatch | StoreFull):
-        return False
-    if isinstance(error, MainspringError) and type(error) not in (StoreError, Unreadable):
-        return False
-    looks: _Looks = vars(store).setdefault("_looks_for_unreadable", _Looks())
-    before, loop = looks.count, asyncio.get_running_loop()
-    async with looks.turn:
-        if looks.count > before:
-            return True  # another call has looked since this one failed
-        if loop.time() < looks.again_at:
-            return False
-        try:
-            found: list[UnreadableRow] = await store.set_aside()
-        except StoreError:
-            return False  # the first error is the one to tell
-        looks.count += 1
-        if not found:
-            looks.again_at = loop.time() + LOOK_AGAIN  # counted from now: a look may take minutes
-    for row in found:
-        _log.warning(
-            "row %s of %s cannot be read (%s): it was moved, whole, into unreadable_rows, and is left out",
-            row.key,
-            row.table,
-            error,
-        )
-    return True

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.model.access import AccessRole, Actor
-from mainspring.store.unreadable import looked
 from mainspring.web.access.csrf import CrossSite, refuse_others
 from mainspring.web.access.gate import acts_of, address_of
 from mainspring.web.access.recording import recorded, target_of
@@ -56,7 +55,10 @@ async def _read(request: Request, handle: Handler) -> Response:
     except (Problem, HTTPException, RequestValidationError):
         raise
     except Exception as error:
-        if request.method != "GET" or not await looked(await desk_of(request).app.store(), error):
+        if request.method != "GET":
+            raise
+        store = await desk_of(request).app.store()
+        if not await store.health.left_out(error):
             raise
     return await handle(request)
 

@@ -12,15 +12,14 @@ from mainspring.store.reads import only_reads
 
 # fmt: off
 READS = frozenset({
-    "now", "verify", "facts", "identity", "close", "waker",
+    "now", "verify", "identity", "close", "waker",
     "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
     "step", "steps", "event", "awaited",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
     "next_due", "backfills", "backfill", "backfill_jobs", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
-    "watch", "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule", "health",
-    "damage",
-    "slot_facts", "running", "coming", "dead_names", "is_down", "whereabouts",
+    "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule",
+    "slot_facts", "running", "coming", "dead_names", "whereabouts",
 })
 # fmt: on
 

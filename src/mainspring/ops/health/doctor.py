@@ -39,7 +39,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
     members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
     depth = await store.depth(at=clock.stamp(), about=True)
     counts = await store.schedule_counts(late=LATE, at=clock.stamp())
-    health = await store.health()
+    health = await store.health.look()
     return [
         *checks,
         *_fleet(members),
@@ -66,7 +66,7 @@ async def _reached(store: Store, clock: Clock) -> list[Check]:
         asked, before = clock.now(), clock.monotonic()
         theirs = await store.now(at=clock.stamp())
         took = timedelta(seconds=clock.monotonic() - before)
-        facts = await store.facts()
+        facts = await store.health.facts()
     except (StoreUnavailable, AnswerLost) as error:
         return [fail("database", str(error))]
     engine, version = facts.pop("engine"), facts.pop("version")

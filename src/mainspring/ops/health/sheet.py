@@ -55,7 +55,7 @@ class HealthSheet(Value, frozen=True, kw_only=True):
 async def health_sheet(store: Store, clock: Clock) -> HealthSheet:
     """Read it all; each part is a bounded read."""
     checks = await examine(store, clock)
-    health, facts = await store.health(), await store.facts()
+    health, facts = await store.health.look(), await store.health.facts()
     newest = steps(health.engine)[-1]
     return HealthSheet(
         checks=tuple(sorted(checks, key=lambda each: _ORDER[each.level])),

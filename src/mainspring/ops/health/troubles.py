@@ -7,15 +7,15 @@ from mainspring.config import AlertsConfig
 from mainspring.lifecycle.troubles import troubles as judged
 from mainspring.lifecycle.troubles import watched
 from mainspring.model.trouble import Facts, Trouble
-from mainspring.store.ports import WatchStore
+from mainspring.store.ports import Store
 
 
-async def facts(store: WatchStore, config: AlertsConfig, clock: Clock) -> Facts:
+async def facts(store: Store, config: AlertsConfig, clock: Clock) -> Facts:
     """One bounded look at the store."""
-    return await store.watch(watched(config), at=clock.stamp())
+    return await store.health.watch(watched(config), at=clock.stamp())
 
 
-async def troubles(store: WatchStore, config: AlertsConfig, clock: Clock) -> list[Trouble]:
+async def troubles(store: Store, config: AlertsConfig, clock: Clock) -> list[Trouble]:
     """What is wrong, the worst first. Nothing is waited for: what an alert would hold back for a while,
     because it often passes, is here at once."""
     return judged(await facts(store, config, clock), config)

@@ -13,12 +13,12 @@ from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
+from mainspring.store.health import Health
 from mainspring.store.leases import Leases
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
 from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.glance import GlanceStore
-from mainspring.store.ports.health import HealthStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
@@ -30,7 +30,6 @@ from mainspring.store.ports.schedules import (
     ScheduleStore,
 )
 from mainspring.store.ports.stamp import Stamp
-from mainspring.store.ports.watching import WatchStore
 from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
 from mainspring.store.runs import Runs
@@ -46,7 +45,6 @@ __all__ = [
     "EventStore",
     "Expected",
     "GlanceStore",
-    "HealthStore",
     "HistoryStore",
     "JobQueue",
     "LimitStore",
@@ -58,7 +56,6 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
-    "WatchStore",
     "WorkflowStore",
 ]
 
@@ -75,9 +72,7 @@ class Store(
     EventStore,
     GlanceStore,
     HistoryStore,
-    WatchStore,
     PageStore,
-    HealthStore,
     Admin,
     Wakeups,
     Protocol,
@@ -92,3 +87,4 @@ class Store(
     stats: Stats
     processes: Processes
     runs: Runs
+    health: Health

@@ -29,14 +29,6 @@ class Admin(Protocol):
         """Give the database another id; answer the one it had. While a member is alive, nothing is changed
         and None is answered, unless `force`: a process keeps the id it has learnt."""
 
-    async def facts(self) -> dict[str, str]:
-        """What an operator wants to know about the engine: its version and relevant settings."""
-
-    async def is_down(self) -> bool:
-        """Whether the store itself is known to take calls from nobody: its host refuses sessions, it says
-        that it is starting or stopping, its file is locked. No answer is no knowledge: then it may be only
-        us."""
-
     async def close(self) -> None:
         """Send pending hints and let go of every connection and thread."""
 

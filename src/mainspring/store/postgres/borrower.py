@@ -11,8 +11,7 @@ from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import POSTGRES, Awaiting, Blocking
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.admin import MIGRATIONS
-from mainspring.store.postgres.connection import TEXTS
+from mainspring.store.postgres.connection import MIGRATIONS, TEXTS
 from mainspring.store.postgres.jobs import settle_batch
 from mainspring.waiting import at_once
 

@@ -28,6 +28,7 @@ from mainspring.errors import (
     UsageError,
 )
 from mainspring.model.value import Value
+from mainspring.store.migrations import migrations
 from mainspring.store.postgres.lives import Lives
 from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
 from mainspring.store.postgres.repeating import IDEMPOTENT, TRIES
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 TEXTS = load("postgres")
 SQL = {name: numbered(text) for name, text in TEXTS.items()}
 REPEATABLE = reading(TEXTS) | IDEMPOTENT
+MIGRATIONS = migrations("mainspring.store.postgres")
 
 T = TypeVar("T")
 
@@ -264,6 +266,10 @@ class Database:
         """The same for work that only reads."""
         async with self.transaction(what, reads=True) as transaction:
             return await work(transaction)
+
+    def renamed(self, identity: str) -> None:
+        """The database has this id now: what this process has learnt of it is no longer so."""
+        self.lives.end()
 
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way, and have been moved out of it."""
@@ -514,11 +520,11 @@ class Transaction:
         """Run one statement that was made for the moment, and answer its rows."""
         return await self._connection.fetch(sql, *args)
 
-    async def script(self, sql: str) -> None:
-        """Run a text of several statements, as migrations are."""
+    async def script(self, text: str) -> None:
+        """Run a text of several statements, as migrations are, however long it takes."""
         # An index of a large history takes its time, and must not be given up half-way at every start.
         await self._connection.execute("SET LOCAL statement_timeout = 0")
-        await self._connection.execute(sql, timeout=MIGRATE_WITHIN.total_seconds())
+        await self._connection.execute(text, timeout=MIGRATE_WITHIN.total_seconds())
 
     async def copy(self, table: str, columns: list[str], records: Iterator[tuple[object, ...]]) -> None:
         """Stream rows into a table: the fast way in for many."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 
 from mainspring.clock import Clock
 from mainspring.config.pooling import address
+from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
-from mainspring.store.postgres.admin import PostgresAdmin
 from mainspring.store.postgres.backfills import PostgresBackfills
-from mainspring.store.postgres.connection import Database
+from mainspring.store.postgres.connection import MIGRATIONS, Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.glance import PostgresGlance
@@ -26,10 +25,9 @@ from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
-from mainspring.store.postgres.watching import PostgresWatch
 from mainspring.store.postgres.workflows import PostgresWorkflows
 from mainspring.store.store import Nouns
-from mainspring.store.unreadable import looked, reads_go_on
+from mainspring.store.unreadable import reads_go_on
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
@@ -46,10 +44,7 @@ class PostgresStore(
     PostgresEffects,
     PostgresEvents,
     PostgresGlance,
-    PostgresWatch,
     PostgresPages,
-    PostgresHealth,
-    PostgresAdmin,
     Nouns,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
@@ -69,8 +64,9 @@ class PostgresStore(
 
         database.on_hint = hint
         PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
-        Nouns.__init__(self, database)
-        database.on_unreadable = partial(looked, self)
+        schema = Schema(database, MIGRATIONS)
+        Nouns.__init__(self, database, schema, PostgresHealth(database, schema))
+        database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:

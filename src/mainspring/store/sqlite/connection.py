@@ -126,6 +126,9 @@ class Transaction:
                 statement, [common | {name: bound(value) for name, value in each.items()} for each in sets]
             )
 
+    async def script(self, text: str) -> None:
+        self._session.script(text)
+
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         self._session.hint()  # workers on a file look at everything anyway
 

@@ -104,6 +104,10 @@ class Database:
         """The same for work that only reads, on the reader's thread."""
         return await self.read(lambda session: at_once(work(Transaction(session))))
 
+    def renamed(self, identity: str) -> None:
+        """The database has this id now."""
+        self.identity = identity
+
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way, and have been moved out of it."""
         return await self.on_unreadable(error)

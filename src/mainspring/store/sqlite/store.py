@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from mainspring.clock import Clock
+from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
-from mainspring.store.sqlite.admin import SQLiteAdmin
 from mainspring.store.sqlite.backfills import SQLiteBackfills
+from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
@@ -22,10 +22,9 @@ from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
-from mainspring.store.sqlite.watching import SQLiteWatch
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 from mainspring.store.store import Nouns
-from mainspring.store.unreadable import looked, reads_go_on
+from mainspring.store.unreadable import reads_go_on
 
 
 @reads_go_on
@@ -41,10 +40,7 @@ class SQLiteStore(
     SQLiteEffects,
     SQLiteEvents,
     SQLiteGlance,
-    SQLiteWatch,
     SQLitePages,
-    SQLiteHealth,
-    SQLiteAdmin,
     Nouns,
 ):
     """Everything the engine asks of a store. Each part names its own tables; they share a database."""
@@ -52,8 +48,9 @@ class SQLiteStore(
     def __init__(self, path: str, clock: Clock) -> None:
         database = Database(path, clock)
         SQLiteWorkflows.__init__(self, database)
-        Nouns.__init__(self, database)
-        database.on_unreadable = partial(looked, self)
+        schema = Schema(database, MIGRATIONS)
+        Nouns.__init__(self, database, schema, SQLiteHealth(database, schema))
+        database.on_unreadable = self.health.left_out
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return SQLiteWaker(self._database, on_hint)

@@ -37,7 +37,7 @@ async def check(request: Request, desk: AtDesk) -> Response:
     store = await desk.store()
 
     async def work(errand: Errand) -> object:
-        return await store.damage()
+        return await store.health.damage()
 
     errands_of(request).start(FILE, work, author=actor_of(request).name, now=desk.clock.now())
     return done(request, "/health", "The file is being read.", kind="info")

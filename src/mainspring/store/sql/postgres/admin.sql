@@ -1,5 +1,7 @@
--- name: begin_migrations
+-- name: make_schema
 CREATE SCHEMA IF NOT EXISTS mainspring;
+
+-- name: make_migrations
 CREATE TABLE IF NOT EXISTS mainspring.migrations (
     version    int         NOT NULL PRIMARY KEY,
     name       text        NOT NULL,
@@ -13,21 +15,8 @@ SELECT pg_advisory_xact_lock(5278430121);
 -- name: migrations_exist
 SELECT to_regclass('mainspring.migrations') IS NOT NULL AS yes;
 
--- name: record_migration
-INSERT INTO mainspring.migrations (version, name, checksum) VALUES (:version, :name, :checksum);
-
 -- name: notify
 SELECT pg_notify('mainspring', '');
-
--- name: identity
-SELECT id::text AS id FROM mainspring.database_identity;
-
--- name: change_identity
-UPDATE mainspring.database_identity i SET id = :id::text::uuid
-FROM (SELECT id FROM mainspring.database_identity FOR UPDATE) AS old
-WHERE :force::boolean
-   OR NOT EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until > coalesce(:at::timestamptz, now()))
-RETURNING old.id::text AS id;
 
 -- name: facts
 SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS synchronous_commit,

@@ -9,9 +9,9 @@ WHERE c.relnamespace = 'mainspring'::regnamespace AND c.relkind = 'r'
 GROUP BY 1 ORDER BY 1;
 
 -- name: partition_health
-SELECT p.table_name, count(c.oid)::int AS count, min(to_date(right(c.relname, 8), 'YYYYMMDD')) AS first,
+SELECT p.table_name AS "table", count(c.oid)::int AS count, min(to_date(right(c.relname, 8), 'YYYYMMDD')) AS first,
        max(to_date(right(c.relname, 8), 'YYYYMMDD')) AS last,
-       greatest(max(to_date(right(c.relname, 8), 'YYYYMMDD')) - (now() AT TIME ZONE 'UTC')::date, 0) AS ahead,
+       coalesce(greatest(max(to_date(right(c.relname, 8), 'YYYYMMDD')) - (now() AT TIME ZONE 'UTC')::date, 0), 0) AS ahead,
        CASE p.table_name
            WHEN 'runs' THEN (SELECT count(*) FROM (SELECT 1 FROM mainspring.runs_default LIMIT 1000) s)
            WHEN 'run_logs' THEN (SELECT count(*) FROM (SELECT 1 FROM mainspring.run_logs_default LIMIT 1000) s)

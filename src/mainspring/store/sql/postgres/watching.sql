@@ -17,7 +17,7 @@ least((
 
 -- name: watch_overdue
 -- Of each herd a few, so that others are seen beside it.
-SELECT s.name, d.slot_at, s.expect_start_within
+SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id, 9223372036854775807 AS until_id FROM mainspring.specs
      WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT :scanned)
@@ -42,7 +42,7 @@ WITH RECURSIVE losing (id) AS (
          WHERE l.disposition = 1 AND l.reason IN ('too_late', 'breaker') AND l.schedule_id > losing.id ORDER BY l.schedule_id LIMIT 1
      ) n)
 )
-SELECT name, since, until, dropped_at, breaker
+SELECT name AS schedule, since, until, dropped_at, breaker
 FROM (SELECT id FROM losing LIMIT :scanned) some_losing
 CROSS JOIN LATERAL (
     SELECT (SELECT s.name FROM mainspring.schedules s WHERE s.id = some_losing.id) AS name,
@@ -61,7 +61,8 @@ ORDER BY newest_at DESC LIMIT :most + 1;
 -- name: watch_expecting
 -- Live jobs of schedules that say how soon they should start or end: for each of those the oldest that has not
 -- started and the oldest that has not ended.
-SELECT s.name, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id, j.queue_id, j.due_at, j.claimed, j.begun
+SELECT s.name AS schedule, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id AS job_id,
+       (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue, j.due_at, j.claimed, j.begun
 FROM (
     SELECT id, name, expect_start_within, expect_finish_by FROM mainspring.schedules
     WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL
@@ -94,8 +95,8 @@ WITH RECURSIVE live (schedule_id, place) AS (
            l.place + 1
     FROM live l WHERE l.schedule_id IS NOT NULL AND l.place <= :scanned
 )
-SELECT (SELECT name FROM mainspring.schedules s WHERE s.id = l.schedule_id) AS name, j.slot_at, j.id, j.queue_id,
-       j.run_at AS due_at
+SELECT (SELECT name FROM mainspring.schedules s WHERE s.id = l.schedule_id) AS schedule, j.slot_at, j.id AS job_id,
+       (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue, j.run_at AS due_at
 FROM live l
 CROSS JOIN LATERAL (
     SELECT slot_at, id, queue_id, run_at FROM (
@@ -109,7 +110,8 @@ ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
 -- Of each lane the oldest job of each task that is among its oldest.
-SELECT l.queue_id, j.task_id, j.id, j.run_at AS due_at
+SELECT (SELECT name FROM mainspring.queues WHERE id = l.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
+       j.id AS job_id, j.run_at AS due_at
 FROM mainspring.lanes l
 CROSS JOIN LATERAL (
     SELECT DISTINCT ON (task_id) task_id, id, run_at FROM (
@@ -121,7 +123,7 @@ CROSS JOIN LATERAL (
 ORDER BY j.run_at, j.id LIMIT 10 * :most + 1;
 
 -- name: watch_died
-SELECT t.name AS task, c.jobs, c.since, d.id, d.died_at, d.reason,
+SELECT t.name AS task, c.jobs, c.since, d.id AS job_id, d.died_at, d.reason,
        (SELECT name FROM mainspring.schedules s WHERE s.id = d.schedule_id) AS schedule
 FROM mainspring.tasks t
 CROSS JOIN LATERAL (
@@ -137,32 +139,6 @@ CROSS JOIN LATERAL (
     ) o
 ) c
 ORDER BY d.died_at DESC, d.id DESC LIMIT :most + 1;
-
--- name: watch_grown
-SELECT count(*)::int AS grown, min(died_at) AS since FROM (
-    SELECT died_at FROM mainspring.dead_jobs
-    WHERE died_at > coalesce(:at::timestamptz, now()) - :dead_window::interval ORDER BY died_at LIMIT :counted
-) d;
-
--- name: watch_failing
--- Schedules with so many dead letters whose newest job that has ended is one.
-WITH RECURSIVE dead (schedule_id, place) AS (
-    SELECT 0::bigint, 0
-    UNION ALL
-    SELECT (SELECT d.schedule_id FROM mainspring.dead_jobs d
-            WHERE d.schedule_id > o.schedule_id AND d.slot_at IS NOT NULL ORDER BY d.schedule_id LIMIT 1), o.place + 1
-    FROM dead o WHERE o.schedule_id IS NOT NULL AND o.place <= :scanned
-)
-SELECT d.schedule_id
-FROM dead d
-WHERE d.schedule_id IS NOT NULL
-  AND (SELECT 1 FROM mainspring.dead_jobs j WHERE j.schedule_id = d.schedule_id AND j.slot_at IS NOT NULL
-       OFFSET :failing - 1 LIMIT 1) IS NOT NULL
-  AND (SELECT (SELECT j.id FROM mainspring.dead_jobs j WHERE j.id = l.job_id)
-       FROM (SELECT job_id FROM mainspring.slots WHERE schedule_id = d.schedule_id AND job_id IS NOT NULL
-             ORDER BY slot_at DESC LIMIT :streak) l
-       WHERE (SELECT j.id FROM mainspring.jobs j WHERE j.id = l.job_id) IS NULL LIMIT 1) IS NOT NULL
-ORDER BY d.schedule_id LIMIT :most + 1;
 
 -- name: watch_retrying
 -- What has failed since the last minutes in which at least as many runs went well, unless it went well at last and
@@ -189,7 +165,7 @@ ORDER BY since LIMIT :most + 1;
 
 -- name: watch_streaks
 -- The newest slots of these schedules that made a job, and what became of it.
-SELECT (SELECT name FROM mainspring.schedules s WHERE s.id = w.schedule_id) AS name, l.slot_at,
+SELECT (SELECT name FROM mainspring.schedules s WHERE s.id = w.schedule_id) AS schedule, l.slot_at,
        (SELECT d.id FROM mainspring.dead_jobs d WHERE d.id = l.job_id) IS NOT NULL AS dead,
        (SELECT j.id FROM mainspring.jobs j WHERE j.id = l.job_id) IS NOT NULL AS live
 FROM unnest(:schedule_ids::bigint[]) AS w (schedule_id)

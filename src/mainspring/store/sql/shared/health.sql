@@ -1,2 +1,2 @@
 -- name: unreadable_rows
-SELECT kind, ref, at FROM mainspring.unreadable_rows ORDER BY id DESC LIMIT 100;
+SELECT kind AS "table", ref AS "key", at FROM mainspring.unreadable_rows ORDER BY id DESC LIMIT 100;

@@ -21,7 +21,7 @@ SELECT EXISTS (
 
 -- name: watch_overdue
 -- Of each herd a few, so that others are seen beside it.
-SELECT s.name, d.slot_at, s.expect_start_within
+SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     SELECT * FROM (SELECT id AS spec_id, next_at AS slot_at, 0 AS last_id FROM specs WHERE next_at <= :now ORDER BY next_at LIMIT :scanned)
     UNION ALL
@@ -43,7 +43,7 @@ WITH RECURSIVE losing (id) AS (
     SELECT (SELECT min(l.schedule_id) FROM slots l WHERE l.disposition = 1 AND l.reason IN ('too_late', 'breaker') AND l.schedule_id > losing.id)
     FROM losing WHERE losing.id IS NOT NULL LIMIT :scanned
 )
-SELECT s.name, min(coalesce(l.since, l.slot_at)) AS since, max(l.slot_at) AS until, min(l.decided_at) AS dropped_at, max(l.reason = 'breaker') AS breaker
+SELECT s.name AS schedule, min(coalesce(l.since, l.slot_at)) AS since, max(l.slot_at) AS until, min(l.decided_at) AS dropped_at, max(l.reason = 'breaker') AS breaker
 FROM losing
 CROSS JOIN schedules s ON s.id = losing.id
 CROSS JOIN slots l ON l.schedule_id = s.id AND l.slot_at IN (
@@ -56,7 +56,7 @@ GROUP BY s.id ORDER BY max(l.decided_at) DESC LIMIT :most + 1;
 -- name: watch_expecting
 -- Live jobs of schedules that say how soon they should start or end: for each of those the oldest that has not
 -- started and the oldest that has not ended.
-SELECT s.name, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id, j.queue,
+SELECT s.name AS schedule, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id AS job_id, j.queue,
        CASE WHEN j.run_at < 253307692800000000 THEN j.run_at ELSE j.due_at END AS due_at,
        j.worker_id <> 0 OR j.run_at = 253307692800000000 AS claimed, j.fence > 0 AS begun
 FROM schedules s
@@ -86,7 +86,7 @@ WITH RECURSIVE live (schedule_id, place) AS (
     SELECT (SELECT min(j.schedule_id) FROM jobs j WHERE j.schedule_id > l.schedule_id), l.place + 1
     FROM live l WHERE l.schedule_id IS NOT NULL AND l.place <= :scanned
 )
-SELECT s.name, j.slot_at, j.id, j.queue, j.run_at AS due_at
+SELECT s.name AS schedule, j.slot_at, j.id AS job_id, j.queue, j.run_at AS due_at
 FROM live l
 CROSS JOIN jobs j ON j.id = (
     SELECT id FROM (
@@ -101,7 +101,7 @@ ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
 -- Of each lane the oldest job of each task that is among its oldest.
-SELECT l.queue, j.task, j.id, j.run_at AS due_at
+SELECT l.queue, j.task, j.id AS job_id, j.run_at AS due_at
 FROM (SELECT queue, priority FROM lanes) l
 CROSS JOIN jobs j ON j.id IN (
     SELECT id FROM (
@@ -123,34 +123,12 @@ WITH RECURSIVE tasks (task) AS (
 SELECT t.task,
        (SELECT count(*) FROM (SELECT 1 FROM dead_jobs o WHERE o.task = t.task AND o.died_at > :now - :failed_window LIMIT :counted)) AS jobs,
        (SELECT min(o.died_at) FROM dead_jobs o WHERE o.task = t.task AND o.died_at > :now - :failed_window) AS since,
-       d.id, d.died_at, d.reason, (SELECT name FROM schedules s WHERE s.id = d.schedule_id) AS schedule
+       d.id AS job_id, d.died_at, d.reason, (SELECT name FROM schedules s WHERE s.id = d.schedule_id) AS schedule
 FROM tasks t
 CROSS JOIN dead_jobs d ON d.id = (
     SELECT o.id FROM dead_jobs o WHERE o.task = t.task AND o.died_at > :now - :failed_window ORDER BY o.died_at DESC LIMIT 1
 )
 ORDER BY d.died_at DESC, d.id DESC LIMIT :most + 1;
-
--- name: watch_grown
-SELECT count(*) AS grown, min(died_at) AS since
-FROM (SELECT died_at FROM dead_jobs WHERE died_at > :now - :dead_window ORDER BY died_at LIMIT :counted);
-
--- name: watch_failing
--- Schedules with so many dead letters whose newest job that has ended is one.
-WITH RECURSIVE dead (schedule_id, place) AS (
-    SELECT min(schedule_id), 1 FROM dead_jobs WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL
-    UNION ALL
-    SELECT (SELECT min(d.schedule_id) FROM dead_jobs d WHERE d.schedule_id > o.schedule_id AND d.slot_at IS NOT NULL), o.place + 1
-    FROM dead o WHERE o.schedule_id IS NOT NULL AND o.place <= :scanned
-)
-SELECT d.schedule_id
-FROM dead d
-WHERE d.schedule_id IS NOT NULL
-  AND (SELECT 1 FROM dead_jobs j WHERE j.schedule_id = d.schedule_id AND j.slot_at IS NOT NULL LIMIT 1 OFFSET :failing - 1) IS NOT NULL
-  AND (SELECT (SELECT j.id FROM dead_jobs j WHERE j.id = l.job_id)
-       FROM (SELECT job_id FROM slots WHERE schedule_id = d.schedule_id AND job_id IS NOT NULL
-             ORDER BY slot_at DESC LIMIT :streak) l
-       WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = l.job_id) LIMIT 1) IS NOT NULL
-ORDER BY d.schedule_id LIMIT :most + 1;
 
 -- name: watch_retrying
 -- What has failed since the last minutes in which at least as many runs went well, unless it went well at last and
@@ -161,9 +139,10 @@ FROM (
     FROM (
         SELECT task, at, sum(json_extract(counts, '$[1]') + json_extract(counts, '$[2]') + json_extract(counts, '$[4]')) AS bad,
                sum(json_extract(counts, '$[0]') + json_extract(counts, '$[7]') + json_extract(counts, '$[9]')) AS good
-        FROM stats
+        FROM (SELECT :now - 600000000 - (:now - 600000000 - 946684800000000) % 600000000 AS fine) w
+        CROSS JOIN stats
         WHERE task NOT IN ('', '*', '(other)')
-          AND (span = 10 AND at >= :now - 10800000000 AND at < :fine OR span = 1 AND at >= :fine)
+          AND (span = 10 AND at >= :now - 10800000000 AND at < w.fine OR span = 1 AND at >= w.fine)
         GROUP BY task, at
     )
 )
@@ -176,7 +155,7 @@ ORDER BY since LIMIT :most + 1;
 
 -- name: watch_streaks
 -- The newest slots of these schedules that made a job, and what became of it.
-SELECT s.name, l.slot_at,
+SELECT s.name AS schedule, l.slot_at,
        EXISTS (SELECT 1 FROM dead_jobs d WHERE d.id = l.job_id) AS dead,
        EXISTS (SELECT 1 FROM jobs j WHERE j.id = l.job_id) AS live
 FROM json_each(:schedule_ids) w

@@ -1,0 +1,190 @@
+"""How the store is: what stands out in it, how its database does, and rows that cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from mainspring.errors import (
+    AnswerLost,
+    MainspringError,
+    SchemaMismatch,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    Unreadable,
+)
+from mainspring.model.fleet import MemberInfo
+from mainspring.model.health import StoreHealth, UnreadableRow
+from mainspring.model.queue import QueuePause
+from mainspring.model.trouble import (
+    COUNTED,
+    Died,
+    Dropped,
+    Facts,
+    Gap,
+    Late,
+    Lost,
+    Overdue,
+    Retrying,
+    Waiting,
+    Watched,
+)
+from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.migrations import Schema
+from mainspring.store.reads import reads
+from mainspring.store.rows import maybe_moment, moment, reader
+from mainspring.store.streaks import HERD, Lists, streaks
+
+LOOK_AGAIN = 10.0
+"""Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
+
+_log = logging.getLogger("mainspring")
+_member = reader(MemberInfo)
+_lost = reader(Lost)
+_overdue = reader(Overdue)
+_dropped = reader(Dropped)
+_expected = reader(Late)
+_stale = reader(Late, given=["claimed", "begun", "expect_start_within", "expect_finish_by"])
+_waiting = reader(Waiting)
+_pause = reader(QueuePause)
+_died = reader(Died)
+_retrying = reader(Retrying)
+_gap = reader(Gap)
+unreadable_row = reader(UnreadableRow)
+
+
+class Health(ABC):
+    """What everybody asks is written here; what only one kind of database can tell is its own."""
+
+    def __init__(self, database: Database, schema: Schema) -> None:
+        self._database = database
+        self._schema = schema
+        self._look = asyncio.Lock()
+        self._looks = 0
+        self._look_again_at = 0.0
+
+    @reads
+    async def watch(self, watched: Watched, *, at: Stamp) -> Facts:
+        """What stands out now, by the store's clock: one bounded look at everything that alerts, the overview
+        and `status` judge."""
+
+        async def work(tx: Transaction) -> Facts:
+            return await _facts(tx, watched, at)
+
+        return await self._database.reading("watch", work)
+
+    @abstractmethod
+    async def look(self) -> StoreHealth:
+        """What the database tells of itself. No more rights are needed than for everything else; what they do
+        not suffice for is named."""
+
+    @abstractmethod
+    async def damage(self) -> list[str] | None:
+        """Read the whole file and answer what is broken in it; None for a server, which does that by itself
+        and cannot be asked. Takes as long as reading the file does."""
+
+    @abstractmethod
+    async def facts(self) -> dict[str, str]:
+        """What an operator wants to know about the engine: its version and relevant settings."""
+
+    @abstractmethod
+    async def is_down(self) -> bool:
+        """Whether the store itself is known to take calls from nobody: its host refuses sessions, it says
+        that it is starting or stopping, its file is locked. No answer is no knowledge: then it may be only
+        us."""
+
+    async def set_aside(self) -> list[UnreadableRow]:
+        """Move every row that cannot be read into `unreadable_rows`, whole, and answer which they were.
+        Reads whole tables: for when something met such a row. Nothing is done where the schema is not this
+        version's, for what we cannot read may be a newer one's."""
+        await self._schema.verify()
+        return await self._set_aside()
+
+    @abstractmethod
+    async def _set_aside(self) -> list[UnreadableRow]:
+        """Move them."""
+
+    async def left_out(self, error: Exception) -> bool:
+        """After an error: whether rows in the way were looked for, and what was found was set aside and
+        logged. One look at a time, and after one that found nothing a pause."""
+        if isinstance(error, StoreUnavailable | AnswerLost | SchemaMismatch | StoreFull):
+            return False
+        if isinstance(error, MainspringError) and type(error) not in (StoreError, Unreadable):
+            return False
+        before, loop = self._looks, asyncio.get_running_loop()
+        async with self._look:
+            if self._looks > before:
+                return True  # another call has looked since this one failed
+            if loop.time() < self._look_again_at:
+                return False
+            try:
+                found = await self.set_aside()
+            except StoreError:
+                return False  # the first error is the one to tell
+            self._looks += 1
+            if not found:
+                self._look_again_at = loop.time() + LOOK_AGAIN  # counted from now: a look may take minutes
+        for row in found:
+            _log.warning(
+                "row %s of %s cannot be read (%s): it was moved, whole, into unreadable_rows, "
+                "and is left out",
+                row.key,
+                row.table,
+                error,
+            )
+        return True
+
+
+async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
+    async def look(statement: str, **params: object) -> Sequence[Row]:
+        return await tx.fetch(statement, at=at, most=watched.most, **params)
+
+    [clock] = await tx.fetch("now", at=at)
+    [standing] = await tx.fetch("watch_scheduled", at=at)
+    lists, scanned, lately = Lists(watched.most), watched.scanned, watched.failed_window
+    overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, herd=HERD)
+    dropped = await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
+    expected = await look("watch_expecting")
+    stale = await look("watch_stale", late_after=watched.late_after, scanned=scanned)
+    waiting = await look("watch_waiting")
+    lost = await look("watch_lost", lost_window=watched.lost_window)
+    died = await look("watch_died", failed_window=lately, counted=COUNTED)
+    [grown] = await look(
+        "watch_grown", dead_window=watched.dead_window, counted=max(COUNTED, watched.dead_growth)
+    )
+    failing = await look("watch_failing", failing=watched.failing, streak=watched.streak, scanned=scanned)
+    failing = lists.cut("failing", failing)
+    runs = await tx.fetch(
+        "watch_streaks", schedule_ids=[row["schedule_id"] for row in failing], streak=watched.streak
+    )
+    return Facts(
+        now=moment(clock["now"]),
+        members=tuple(map(_member, await tx.fetch("members", at=at))),
+        lost=tuple(map(_lost, lists.cut("lost", lost))),
+        scheduled=bool(standing["scheduled"]),
+        behind_since=maybe_moment(standing["behind_since"]),
+        overdue=tuple(map(_overdue, lists.cut("overdue", overdue))),
+        dropped=tuple(map(_dropped, lists.cut("dropped", dropped))),
+        late=(
+            *map(_expected, lists.cut("expected", expected, times=2)),
+            *(
+                _stale(row, claimed=False, begun=False, expect_start_within=None, expect_finish_by=None)
+                for row in lists.cut("stale", stale)
+                if row["schedule"] is not None
+            ),
+        ),
+        waiting=tuple(map(_waiting, lists.cut("waiting", waiting, times=10))),
+        pauses=tuple(map(_pause, await tx.fetch("queue_pauses"))),
+        died=tuple(map(_died, lists.cut("died", died))),
+        grown=grown["grown"],
+        grown_since=maybe_moment(grown["since"]),
+        streaks=streaks(
+            (row["schedule"], moment(row["slot_at"]), bool(row["dead"]), bool(row["live"])) for row in runs
+        ),
+        retrying=tuple(map(_retrying, lists.cut("retrying", await look("watch_retrying")))),
+        gaps=tuple(map(_gap, await look("watch_gaps", failed_window=lately))),
+        cut=lists.rules,
+    )
