@@ -9,7 +9,6 @@ import msgspec
 
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
-from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadGroup, DeadJob, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
@@ -309,24 +308,6 @@ def version(row: Record) -> ScheduleVersion:
         changed_at=row["changed_at"],
         author=row["author"],
         note=row["note"],
-    )
-
-
-def member(row: Record) -> MemberInfo:
-    """A row of `members`."""
-    return MemberInfo(
-        id=row["id"],
-        role=Role(row["role"]),
-        name=row["name"],
-        queues=tuple(row["queues"]),
-        tasks=tuple(row["tasks"]),
-        version=row["version"],
-        tzdata=row["tzdata"],
-        started_at=row["started_at"],
-        lease_until=row["lease_until"],
-        alive=row["alive"],
-        skew=row["skew"],
-        holding=row["holding"],
     )
 
 

@@ -11,7 +11,6 @@ import msgspec
 
 from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
-from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.model.schedule import (
@@ -37,7 +36,6 @@ _failure = msgspec.json.Decoder(Failure)
 _schedule = msgspec.json.Decoder(Schedule)
 _ints = msgspec.json.Decoder(tuple[int, ...])
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
-_names = msgspec.json.Decoder(tuple[str, ...])
 
 
 @overload
@@ -383,24 +381,6 @@ def version(row: sqlite3.Row) -> ScheduleVersion:
         changed_at=moment(row["changed_at"]),
         author=row["author"],
         note=row["note"],
-    )
-
-
-def member(row: sqlite3.Row) -> MemberInfo:
-    """A row of `members`."""
-    return MemberInfo(
-        id=row["id"],
-        role=Role(row["role"]),
-        name=row["name"],
-        queues=_names.decode(row["queues"]),
-        tasks=_names.decode(row["tasks"]),
-        version=row["version"],
-        tzdata=row["tzdata"],
-        started_at=moment(row["started_at"]),
-        lease_until=moment(row["lease_until"]),
-        alive=bool(row["alive"]),
-        skew=maybe_length(row["skew"]),
-        holding=row["holding"],
     )
 
 

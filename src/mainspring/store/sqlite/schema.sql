@@ -17,7 +17,7 @@ CREATE TABLE acts (
     via      TEXT    NOT NULL,
     target   TEXT    NOT NULL,
     details  BLOB    NOT NULL,
-    order_id INTEGER,                       -- the entry that ordered what this one tells the end of
+    order_id INTEGER,   -- the entry that ordered what this one tells the end of
     address  TEXT    NOT NULL,
     digest   BLOB    NOT NULL
 ) STRICT;
@@ -44,12 +44,12 @@ CREATE TABLE alert_notes (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     alert_id   INTEGER NOT NULL,
     kind       TEXT    NOT NULL,
-    place      INTEGER NOT NULL,    -- of repeats, which
-    target     TEXT    NOT NULL,    -- a digest of its address
-    shown      TEXT    NOT NULL,    -- the address without secrets
+    place      INTEGER NOT NULL,   -- of repeats, which
+    target     TEXT    NOT NULL,   -- a digest of its address
+    shown      TEXT    NOT NULL,   -- the address without secrets
     state      TEXT    NOT NULL DEFAULT 'waiting',
-    due_at     INTEGER NOT NULL,    -- while it is sent: when it is taken as not sent
-    batch      TEXT,                -- the id of the message, the same for every try
+    due_at     INTEGER NOT NULL,   -- while it is sent: when it is taken as not sent
+    batch      TEXT,               -- the id of the message, the same for every try
     tries      INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     ended_at   INTEGER,
@@ -104,14 +104,14 @@ CREATE TABLE backfills (
 ) STRICT;
 CREATE INDEX backfills_active ON backfills (id) WHERE ended_at IS NULL;
 CREATE TABLE calendars (
-    name       TEXT NOT NULL,
+    name       TEXT    NOT NULL,
     version    INTEGER NOT NULL,
-    definition TEXT NOT NULL,
+    definition TEXT    NOT NULL,
     PRIMARY KEY (name, version)
 ) STRICT;
 CREATE TABLE database_identity (
     one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    id  TEXT NOT NULL             -- a UUID in its usual form, as on PostgreSQL
+    id  TEXT    NOT NULL   -- a UUID in its usual form, as on PostgreSQL
 ) STRICT;
 CREATE TABLE dead_jobs (
     id           INTEGER NOT NULL PRIMARY KEY,
@@ -129,8 +129,12 @@ CREATE TABLE dead_jobs (
     crashes      INTEGER NOT NULL,
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
-    errors       TEXT    NOT NULL              -- JSON
-, line_id INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT) STRICT;
+    errors       TEXT    NOT NULL,   -- JSON
+    line_id      INTEGER,
+    expires_at   INTEGER,
+    workflow_id  INTEGER,
+    trace        TEXT
+) STRICT;
 CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
 CREATE INDEX dead_jobs_schedule ON dead_jobs (schedule_id, slot_at) WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL;
 CREATE INDEX dead_jobs_task ON dead_jobs (task, died_at);
@@ -138,8 +142,8 @@ CREATE TABLE definitions (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT    NOT NULL,
     version    INTEGER NOT NULL,
-    digest     BLOB    NOT NULL,      -- SHA-256 of the definition
-    definition TEXT    NOT NULL,      -- JSON
+    digest     BLOB    NOT NULL,   -- SHA-256 of the definition
+    definition TEXT    NOT NULL,   -- JSON
     created_at INTEGER NOT NULL,
     UNIQUE (name, version),
     UNIQUE (name, digest)
@@ -156,17 +160,23 @@ CREATE TABLE event_waits (
 ) STRICT;
 CREATE INDEX event_waits_name ON event_waits (name);
 CREATE TABLE events (
-    job_id  INTEGER NOT NULL,               -- whose; 0: everybody's
+    job_id  INTEGER NOT NULL,   -- whose; 0: everybody's
     name    TEXT    NOT NULL,
     payload BLOB    NOT NULL,
     sent_at INTEGER NOT NULL,
     PRIMARY KEY (job_id, name)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE fires (
-    spec_id INTEGER NOT NULL,
-    slot_at INTEGER NOT NULL,
-    since   INTEGER,
-    last_id INTEGER NOT NULL DEFAULT 0, skip TEXT, note TEXT, previous_at INTEGER, combined TEXT,
+    spec_id     INTEGER NOT NULL,
+    slot_at     INTEGER NOT NULL,
+    since       INTEGER,
+    last_id     INTEGER NOT NULL DEFAULT 0,
+    skip        TEXT,
+    note        TEXT,
+    previous_at INTEGER,
+    -- The newest of the missed slots that a fire stands for, as many as a schedule is asked to skip: such a request is for slots,
+    -- not for rows. Few schedules have one.
+    combined    TEXT,   -- JSON
     PRIMARY KEY (spec_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
@@ -177,14 +187,23 @@ CREATE TABLE gaps (
 CREATE TABLE gates (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     name        TEXT    NOT NULL,
-    key         TEXT    NOT NULL,           -- whose; empty: everybody's
+    key         TEXT    NOT NULL,   -- whose; empty: everybody's
     concurrency INTEGER,
     rate        INTEGER,
     period      INTEGER,
     burst       INTEGER NOT NULL,
     open_window INTEGER,
     tokens      REAL    NOT NULL DEFAULT 0,
-    refilled_at INTEGER, readable INTEGER CHECK (coalesce(concurrency, 0) >= 0 AND coalesce(rate, 0) >= 0 AND burst >= 0 AND coalesce(open_window, 0) >= 0 AND tokens BETWEEN -1e15 AND 1e15 AND coalesce(refilled_at, 0) BETWEEN -2208988800000000 AND 253402214400000000),
+    refilled_at INTEGER,
+    -- What claims and passes compute with. The column holds nothing.
+    readable    INTEGER CHECK (
+        coalesce(concurrency, 0) >= 0
+        AND coalesce(rate, 0) >= 0
+        AND burst >= 0
+        AND coalesce(open_window, 0) >= 0
+        AND tokens BETWEEN -1e15 AND 1e15
+        AND coalesce(refilled_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+    ),
     UNIQUE (name, key)
 ) STRICT;
 CREATE TRIGGER jobs_ended AFTER DELETE ON jobs
@@ -210,8 +229,35 @@ CREATE TABLE jobs (
     failures     INTEGER NOT NULL DEFAULT 0,
     crashes      INTEGER NOT NULL DEFAULT 0,
     payload      BLOB    NOT NULL,
-    errors       TEXT                          -- JSON
-, backfill_id INTEGER, line_id INTEGER, due_at INTEGER, expires_at INTEGER, workflow_id INTEGER, trace TEXT, suspect INTEGER, readable INTEGER CHECK (run_at BETWEEN -2208988800000000 AND 253402214400000000 AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000 AND claimed_at BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(slot_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(due_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(expires_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND fence BETWEEN 0 AND 2147483646 AND failures BETWEEN 0 AND 32766 AND crashes BETWEEN 0 AND 32766 AND max_attempts BETWEEN 1 AND 32766), previous_at INTEGER) STRICT;
+    errors       TEXT,                         -- JSON
+    -- Slots of the past, run on request. A backfill's jobs are told apart, for overlap takes no notice of them.
+    backfill_id  INTEGER,
+    line_id      INTEGER,
+    due_at       INTEGER,
+    -- Deadlines of jobs; most jobs have none, and are in no index for it.
+    expires_at   INTEGER,
+    -- The workflow whose step a job is. Null for nearly every job.
+    workflow_id  INTEGER,
+    -- The trace that a job goes on with: a W3C traceparent, and after a space a tracestate if there is one.
+    trace        TEXT,
+    -- Jobs that may have ended a process. NULL for nearly all. Otherwise the fence of the job's last run that was put on record when
+    -- it began, 0 for none: a worker that dies costs such a job a crash only where that is the claim it died with.
+    suspect      INTEGER,
+    -- What claims and passes compute with. The column holds nothing.
+    readable     INTEGER CHECK (
+        run_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND claimed_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(slot_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(due_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(expires_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND fence BETWEEN 0 AND 2147483646
+        AND failures BETWEEN 0 AND 32766
+        AND crashes BETWEEN 0 AND 32766
+        AND max_attempts BETWEEN 1 AND 32766
+    ),
+    previous_at  INTEGER
+) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
@@ -222,7 +268,9 @@ CREATE INDEX jobs_suspect ON jobs (queue, priority, crashes, run_at, id) WHERE s
 CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
 CREATE TABLE lanes (
     queue    TEXT    NOT NULL,
-    priority INTEGER NOT NULL, paused INTEGER NOT NULL DEFAULT 0,
+    priority INTEGER NOT NULL,
+    -- Queues that are paused: claims pass their lanes by.
+    paused   INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (queue, priority)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE leases (
@@ -231,11 +279,17 @@ CREATE TABLE leases (
     holder_id   INTEGER NOT NULL,   -- random for each acquisition; 0: released
     holder      TEXT    NOT NULL,   -- for people to read
     expires_at  INTEGER NOT NULL,
-    acquired_at INTEGER NOT NULL
-, readable INTEGER CHECK (expires_at BETWEEN -2208988800000000 AND 253402214400000000 AND acquired_at BETWEEN -2208988800000000 AND 253402214400000000 AND token BETWEEN 0 AND 9223372036854775806)) STRICT, WITHOUT ROWID;
+    acquired_at INTEGER NOT NULL,
+    -- What claims and passes compute with. The column holds nothing.
+    readable    INTEGER CHECK (
+        expires_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND acquired_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND token BETWEEN 0 AND 9223372036854775806
+    )
+) STRICT, WITHOUT ROWID;
 CREATE TABLE lines (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
-    gates TEXT    NOT NULL UNIQUE           -- ids of gates, sorted, with commas between them
+    gates TEXT    NOT NULL UNIQUE   -- ids of gates, sorted, with commas between them
 ) STRICT;
 CREATE TABLE lost_members (
     id      INTEGER NOT NULL PRIMARY KEY,
@@ -245,17 +299,28 @@ CREATE TABLE lost_members (
 ) STRICT;
 CREATE INDEX lost_members_at ON lost_members (lost_at);
 CREATE TABLE members (
-    id          INTEGER NOT NULL PRIMARY KEY,  -- random per process start
+    id          INTEGER NOT NULL PRIMARY KEY,   -- random per process start
     role        TEXT    NOT NULL,
     name        TEXT    NOT NULL,
-    queues      TEXT    NOT NULL,              -- JSON
-    tasks       TEXT    NOT NULL,              -- JSON
+    queues      TEXT    NOT NULL,               -- JSON
+    tasks       TEXT    NOT NULL,               -- JSON
     version     TEXT    NOT NULL,
     tzdata      TEXT    NOT NULL,
     started_at  INTEGER NOT NULL,
     lease_until INTEGER NOT NULL,
-    dead        INTEGER NOT NULL DEFAULT 0
-, skew INTEGER, holding TEXT NOT NULL DEFAULT '[]', lease INTEGER NOT NULL DEFAULT 15000000, readable INTEGER CHECK (started_at BETWEEN -2208988800000000 AND 253402214400000000 AND lease_until BETWEEN -2208988800000000 AND 253402214400000000 AND lease BETWEEN 0 AND 316224000000000000)) STRICT;
+    dead        INTEGER NOT NULL DEFAULT 0,
+    -- What each process had in hand when it last said that it lives, and how far its clock is from the database's.
+    skew        INTEGER,
+    holding     TEXT    NOT NULL DEFAULT '[]',
+    -- How long a member's lease lasts. After an outage every member has that long again to renew it.
+    lease       INTEGER NOT NULL DEFAULT 15000000,
+    -- What claims and passes compute with. The column holds nothing.
+    readable    INTEGER CHECK (
+        started_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND lease_until BETWEEN -2208988800000000 AND 253402214400000000
+        AND lease BETWEEN 0 AND 316224000000000000
+    )
+) STRICT;
 CREATE TABLE migrations (
     version    INTEGER NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
@@ -283,8 +348,8 @@ CREATE TABLE queue_pauses (
 CREATE TABLE requests (
     caller TEXT    NOT NULL,
     key    TEXT    NOT NULL,
-    digest BLOB    NOT NULL,                -- SHA-256 of what was asked for
-    answer BLOB    NOT NULL,                -- JSON: a job's id, whether it was made, whether replaced
+    digest BLOB    NOT NULL,   -- SHA-256 of what was asked for
+    answer BLOB    NOT NULL,   -- JSON: a job's id, whether it was made, whether replaced
     at     INTEGER NOT NULL,
     PRIMARY KEY (caller, key)
 ) STRICT, WITHOUT ROWID;
@@ -301,7 +366,7 @@ CREATE INDEX run_logs_job ON run_logs (job_id);
 CREATE TABLE runs (
     job_id       INTEGER NOT NULL,
     finished_at  INTEGER NOT NULL,
-    started_at   INTEGER,                      -- null: ended before any handler began
+    started_at   INTEGER,            -- null: ended before any handler began
     enqueued_at  INTEGER NOT NULL,
     run_at       INTEGER NOT NULL,
     worker_id    INTEGER NOT NULL,
@@ -312,12 +377,12 @@ CREATE TABLE runs (
     fence        INTEGER NOT NULL,
     priority     INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
-    failures     INTEGER NOT NULL,             -- before this run
+    failures     INTEGER NOT NULL,   -- before this run
     crashes      INTEGER NOT NULL,
     verdict      INTEGER NOT NULL,
-    payload      BLOB,                         -- kept with the run that ended the job, unless it is dead
+    payload      BLOB,               -- kept with the run that ended the job, unless it is dead
     result       BLOB,
-    error        TEXT                          -- JSON
+    error        TEXT                -- JSON
 ) STRICT;
 CREATE INDEX runs_finished ON runs (finished_at);
 CREATE INDEX runs_job ON runs (job_id);
@@ -330,24 +395,57 @@ CREATE TABLE schedule_versions (
     changed_at  INTEGER NOT NULL,
     author      TEXT    NOT NULL,
     note        TEXT,
-    definition  TEXT    NOT NULL,              -- the schedule as JSON, as it was from then on
+    definition  TEXT    NOT NULL,   -- the schedule as JSON, as it was from then on
     PRIMARY KEY (schedule_id, version)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_versions_name ON schedule_versions (name);
 CREATE TABLE schedules (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    name         TEXT    NOT NULL UNIQUE,
-    spec_id      INTEGER NOT NULL,
-    task         TEXT    NOT NULL,
-    queue        TEXT    NOT NULL,
-    priority     INTEGER NOT NULL,
-    max_attempts INTEGER NOT NULL,
-    payload      BLOB    NOT NULL,
-    misfire      TEXT    NOT NULL,
-    catch_up     INTEGER NOT NULL,
-    version      INTEGER NOT NULL DEFAULT 1,
-    active_from  INTEGER NOT NULL
-, overlap       TEXT    NOT NULL DEFAULT 'skip', overlap_limit INTEGER NOT NULL DEFAULT 1, offset_by     INTEGER NOT NULL DEFAULT 0, jitter        INTEGER NOT NULL DEFAULT 0, max_fires     INTEGER, fires_left    INTEGER, skips         INTEGER NOT NULL DEFAULT 0, edited        INTEGER NOT NULL DEFAULT 0, paused_at     INTEGER, paused_by     TEXT, pause_note    TEXT, last_paused_at INTEGER, last_resumed_at INTEGER, line_id INTEGER, expires_after INTEGER, expect_start_within INTEGER, expect_finish_by INTEGER, readable INTEGER CHECK (active_from BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND catch_up BETWEEN 0 AND 316224000000000000 AND offset_by BETWEEN 0 AND 316224000000000000 AND jitter BETWEEN 0 AND 316224000000000000 AND coalesce(expires_after, 0) BETWEEN 0 AND 316224000000000000 AND misfire IN ('latest', 'all', 'skip') AND overlap IN ('skip', 'queue_one', 'queue_all', 'allow', 'replace') AND max_attempts BETWEEN 1 AND 32766 AND overlap_limit >= 0 AND skips >= 0)) STRICT;
+    id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+    name                TEXT    NOT NULL UNIQUE,
+    spec_id             INTEGER NOT NULL,
+    task                TEXT    NOT NULL,
+    queue               TEXT    NOT NULL,
+    priority            INTEGER NOT NULL,
+    max_attempts        INTEGER NOT NULL,
+    payload             BLOB    NOT NULL,
+    misfire             TEXT    NOT NULL,
+    catch_up            INTEGER NOT NULL,
+    version             INTEGER NOT NULL DEFAULT 1,
+    active_from         INTEGER NOT NULL,
+    overlap             TEXT    NOT NULL DEFAULT 'skip',
+    overlap_limit       INTEGER NOT NULL DEFAULT 1,
+    offset_by           INTEGER NOT NULL DEFAULT 0,
+    jitter              INTEGER NOT NULL DEFAULT 0,
+    max_fires           INTEGER,
+    fires_left          INTEGER,
+    skips               INTEGER NOT NULL DEFAULT 0,
+    edited              INTEGER NOT NULL DEFAULT 0,
+    paused_at           INTEGER,
+    paused_by           TEXT,
+    pause_note          TEXT,
+    -- The last pause that has ended: slots of it that nobody had opened are skipped as paused when somebody does.
+    last_paused_at      INTEGER,
+    last_resumed_at     INTEGER,
+    line_id             INTEGER,
+    expires_after       INTEGER,
+    -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
+    expect_start_within INTEGER,
+    expect_finish_by    INTEGER,
+    -- What claims and passes compute with. The column holds nothing.
+    readable            INTEGER CHECK (
+        active_from BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND catch_up BETWEEN 0 AND 316224000000000000
+        AND offset_by BETWEEN 0 AND 316224000000000000
+        AND jitter BETWEEN 0 AND 316224000000000000
+        AND coalesce(expires_after, 0) BETWEEN 0 AND 316224000000000000
+        AND misfire IN ('latest', 'all', 'skip')
+        AND overlap IN ('skip', 'queue_one', 'queue_all', 'allow', 'replace')
+        AND max_attempts BETWEEN 1 AND 32766
+        AND overlap_limit >= 0
+        AND skips >= 0
+    )
+) STRICT;
 CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS NOT NULL OR expect_finish_by IS NOT NULL;
 CREATE INDEX schedules_skips ON schedules (spec_id, skips) WHERE skips > 0;
 CREATE INDEX schedules_spec ON schedules (spec_id, id);
@@ -356,8 +454,8 @@ CREATE TABLE sessions (
     digest    BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
     name      TEXT    NOT NULL,
     role      TEXT    NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
-    scopes    TEXT    NOT NULL,             -- JSON
-    token_id  INTEGER,                      -- the token it was opened with, and ends with
+    scopes    TEXT    NOT NULL,   -- JSON
+    token_id  INTEGER,            -- the token it was opened with, and ends with
     opened_at INTEGER NOT NULL,
     seen_at   INTEGER NOT NULL
 ) STRICT;
@@ -370,30 +468,42 @@ CREATE TABLE slots (
     since       INTEGER,
     job_id      INTEGER,
     disposition INTEGER NOT NULL,
-    reason      TEXT, blocker INTEGER, note TEXT,
+    reason      TEXT,
+    blocker     INTEGER,
+    note        TEXT,
     PRIMARY KEY (schedule_id, slot_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX slots_at ON slots (slot_at);
 CREATE INDEX slots_dropped ON slots (schedule_id, decided_at) WHERE disposition = 1 AND reason IN ('too_late', 'breaker');
-CREATE TABLE "specs" (
+CREATE TABLE specs (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     trigger      TEXT    NOT NULL,
-    next_at      INTEGER,                      -- null: no slot is left
+    next_at      INTEGER,            -- null: no slot is left
     following_at INTEGER,
-    planned      INTEGER NOT NULL,             -- following_at is known
-    catch_up     INTEGER NOT NULL DEFAULT -1000000, readable INTEGER CHECK (coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(following_at, 0) BETWEEN -2208988800000000 AND 253402214400000000 AND catch_up BETWEEN -1000000 AND 316224000000000000), last_at INTEGER,  -- negative: coalesce
+    planned      INTEGER NOT NULL,   -- following_at is known
+    -- Schedules that want every missed slot do not share a spec with those that want the newest.
+    catch_up     INTEGER NOT NULL DEFAULT -1000000,   -- negative: coalesce
+    -- What claims and passes compute with. The column holds nothing.
+    readable     INTEGER CHECK (
+        coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(following_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        AND catch_up BETWEEN -1000000 AND 316224000000000000
+    ),
+    -- What a slot's job stands for: the slot before its own, worked out once when the slot is opened, and given to its jobs. Null
+    -- where missed slots were combined into it, or where it has none: then it is looked up.
+    last_at      INTEGER,
     UNIQUE (trigger, catch_up)
 ) STRICT;
 CREATE INDEX specs_due ON specs (next_at);
 CREATE INDEX specs_unplanned ON specs (id) WHERE NOT planned;
 CREATE TABLE stats (
-    span   INTEGER NOT NULL,      -- minutes
-    at     INTEGER NOT NULL,      -- where they begin
+    span   INTEGER NOT NULL,   -- minutes
+    at     INTEGER NOT NULL,   -- where they begin
     task   TEXT    NOT NULL,
     queue  TEXT    NOT NULL,
-    counts TEXT    NOT NULL,      -- JSON: by what is counted
-    waits  TEXT    NOT NULL,      -- JSON: how long jobs waited for a worker, or how late slots were: a histogram
-    tooks  TEXT    NOT NULL,      -- JSON: how long runs took: a histogram
+    counts TEXT    NOT NULL,   -- JSON: by what is counted
+    waits  TEXT    NOT NULL,   -- JSON: how long jobs waited for a worker, or how late slots were: a histogram
+    tooks  TEXT    NOT NULL,   -- JSON: how long runs took: a histogram
     mark   INTEGER,
     PRIMARY KEY (span, at, task, queue)
 ) STRICT, WITHOUT ROWID;
@@ -409,7 +519,7 @@ CREATE TABLE tokens (
     digest       BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
     name         TEXT    NOT NULL,
     role         TEXT    NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
-    scopes       TEXT    NOT NULL,          -- JSON
+    scopes       TEXT    NOT NULL,   -- JSON
     hint         TEXT    NOT NULL,
     author       TEXT    NOT NULL,
     created_at   INTEGER NOT NULL,
@@ -428,7 +538,7 @@ CREATE TABLE unreadable_rows (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     kind    TEXT    NOT NULL,
     ref     TEXT    NOT NULL,
-    content TEXT    NOT NULL,          -- JSON
+    content TEXT    NOT NULL,   -- JSON
     at      INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE watch_mark (
@@ -445,19 +555,24 @@ CREATE TABLE workflow_acts (
 ) STRICT;
 CREATE INDEX workflow_acts_workflow ON workflow_acts (workflow_id, at);
 CREATE TABLE workflow_steps (
-    id           INTEGER NOT NULL PRIMARY KEY,    -- that of its job
+    id           INTEGER NOT NULL PRIMARY KEY,   -- that of its job
     workflow_id  INTEGER NOT NULL,
     ended_at     INTEGER,
-    place        INTEGER NOT NULL,                -- of its node in the definition
-    item         INTEGER,                         -- of a map
-    waits        INTEGER NOT NULL,                -- parents that have not ended; items, once a map is live
+    place        INTEGER NOT NULL,               -- of its node in the definition
+    item         INTEGER,                        -- of a map
+    waits        INTEGER NOT NULL,               -- parents that have not ended; items, once a map is live
     items_failed INTEGER NOT NULL DEFAULT 0,
-    fence        INTEGER NOT NULL DEFAULT 0,      -- claims of its job before it was made again
+    fence        INTEGER NOT NULL DEFAULT 0,     -- claims of its job before it was made again
     state        INTEGER NOT NULL DEFAULT 0,
     cause        TEXT,
     result       BLOB,
-    error        TEXT                             -- JSON
-, readable INTEGER CHECK (state BETWEEN 0 AND 5 AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000)) STRICT;
+    error        TEXT,                           -- JSON
+    -- What claims and passes compute with. The column holds nothing.
+    readable     INTEGER CHECK (
+        state BETWEEN 0 AND 5
+        AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+    )
+) STRICT;
 CREATE INDEX workflow_steps_place ON workflow_steps (workflow_id, place, item);
 CREATE TABLE workflows (
     id            INTEGER NOT NULL PRIMARY KEY,   -- that of the job that started it
@@ -473,8 +588,14 @@ CREATE TABLE workflows (
     name          TEXT    NOT NULL,
     stopping      TEXT,
     params        BLOB    NOT NULL,
-    step_ids      TEXT    NOT NULL                -- JSON: one for each node, in the order of the definition
-, readable INTEGER CHECK (state BETWEEN 0 AND 3 AND started_at BETWEEN -2208988800000000 AND 253402214400000000 AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000)) STRICT;
+    step_ids      TEXT    NOT NULL,               -- JSON: one for each node, in the order of the definition
+    -- What claims and passes compute with. The column holds nothing.
+    readable      INTEGER CHECK (
+        state BETWEEN 0 AND 3
+        AND started_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+    )
+) STRICT;
 CREATE INDEX workflows_ended ON workflows (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX workflows_name ON workflows (name, id);
 CREATE INDEX workflows_running ON workflows (id) WHERE state = 0;

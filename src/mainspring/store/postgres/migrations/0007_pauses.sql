@@ -1,2 +1,0 @@
--- The last pause that has ended: slots of it that nobody had opened are skipped as paused when somebody does.
-ALTER TABLE mainspring.schedules ADD COLUMN last_paused_at timestamptz, ADD COLUMN last_resumed_at timestamptz;
