@@ -144,10 +144,10 @@ def test_an_edit_is_previewed_refused_at_its_field_and_then_written(tab: Any, ti
 def test_a_backfill_looks_first_then_runs_and_is_cancelled(tab: Any, times: WebServer) -> None:
     page = tab.page
     tab.open(_path(times, "/schedules/{paused}/-/backfill?from=2026-03-26T00:00&to=2026-03-27T09:00"))
-    before = times.run(times.timetable.desk.store.backfills(limit=10))
+    before = times.run(times.timetable.desk.store.backfills.all(limit=10))
     page.get_by_role("button", name="Run 2 jobs").click()
     page.get_by_text("runs 2 slots").wait_for()
-    assert len(times.run(times.timetable.desk.store.backfills(limit=10))) == len(before) + 1
+    assert len(times.run(times.timetable.desk.store.backfills.all(limit=10))) == len(before) + 1
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("makes no more jobs").wait_for()
 

@@ -163,7 +163,7 @@ def test_a_slot_done_over_is_no_double_for_the_audit(house):
 
     house.finish(house.begin(house.plan(FIRST, end, reprocess=Reprocess.ALL)))
 
-    assert len(house.desk.run(house.desk.store.backfill_jobs([1], start=START))) == 2
+    assert len(house.desk.run(house.desk.store.backfills.jobs([1], start=START))) == 2
     assert house.wrong() == []
 
 
@@ -177,7 +177,7 @@ def test_each_slot_is_run_as_the_version_of_its_time(house):
 
     plan = house.plan(START - 2 * HOUR, START + 7 * HOUR)
     house.begin(plan)
-    house.desk.run(house.desk.store.advance_backfills(at=house.desk.clock.stamp()))
+    house.desk.run(house.desk.store.backfills.advance(at=house.desk.clock.stamp()))
 
     made = {(job.slot_at - START) / HOUR: job.payload for job in house.desk.jobs()}
     first, second = dict.fromkeys(range(-2, 4), b"first"), dict.fromkeys((4, 5), b"second")
@@ -205,7 +205,7 @@ def test_reverse_runs_the_newest_first(house):
     house.desk.advance(4 * HOUR)
     house.begin(house.plan(START, START + 4 * HOUR, reverse=True))
 
-    house.desk.run(house.desk.store.advance_backfills(at=house.desk.clock.stamp()))
+    house.desk.run(house.desk.store.backfills.advance(at=house.desk.clock.stamp()))
 
     assert [job.slot_at for job in house.desk.jobs()][-1] == START + 3 * HOUR
 

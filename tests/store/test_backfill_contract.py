@@ -123,7 +123,7 @@ def test_a_slot_is_done_over_when_the_job_seen_is_still_the_ledgers(desk):
     [job] = jobs(desk)
     [row] = desk.slots()
     assert (row.job_id, row.disposition) == (job.id, Disposition.BACKFILLED)
-    [noted] = desk.run(desk.store.backfill_jobs([job.schedule_id], start=desk.now - DAY))
+    [noted] = desk.run(desk.store.backfills.jobs([job.schedule_id], start=desk.now - DAY))
     assert (noted.slot_at, noted.job_id, noted.seen) == (desk.now, job.id, first.job_id)
 
 
@@ -193,8 +193,8 @@ def test_a_cancelled_backfill_makes_no_more_jobs(desk):
     number = desk.backfill(*(desk.past(desk.now - n * MINUTE) for n in (3, 2, 1)))
     desk.move_backfills()
 
-    assert desk.run(desk.store.cancel_backfill(number, author="bob", at=desk.clock.stamp()))
-    assert not desk.run(desk.store.cancel_backfill(number, author="eve", at=desk.clock.stamp()))
+    assert desk.run(desk.store.backfills.cancel(number, author="bob", at=desk.clock.stamp()))
+    assert not desk.run(desk.store.backfills.cancel(number, author="eve", at=desk.clock.stamp()))
     desk.end(desk.take(), Verdict.SUCCEEDED)
     assert desk.move_backfills().active == 0
     stopped = desk.the_backfill(number)
@@ -208,14 +208,14 @@ def test_what_was_asked_for_is_on_record_newest_first(desk):
     )
     second = desk.backfill(desk.past(desk.now - HOUR))
 
-    found = desk.run(desk.store.backfills(limit=5))
+    found = desk.run(desk.store.backfills.all(limit=5))
     assert [each.id for each in found] == [second, first]
     asked = found[1]
     assert (asked.schedule, asked.start, asked.end) == ("s", desk.now - DAY, desk.now)
     assert (asked.max_active, asked.reverse, asked.reprocess, asked.author) == (4, True, Reprocess.ALL, "eve")
     assert (asked.created_at, asked.ended_at, asked.slots) == (desk.now, None, 1)
-    assert [each.id for each in desk.run(desk.store.backfills(limit=1))] == [second]
-    assert desk.run(desk.store.backfill(99)) is None
+    assert [each.id for each in desk.run(desk.store.backfills.all(limit=1))] == [second]
+    assert desk.run(desk.store.backfills.get(99)) is None
 
 
 def test_states_tell_where_jobs_stand_and_leave_out_the_unknown(desk):

@@ -309,7 +309,7 @@ class Desk:
         """Put a backfill on record; answer its id."""
         given = {"schedule": "s", "start": self.now - DAY, "end": self.now, "author": "ann", "slots": slots}
         new = NewBackfill(**{**given, **fields})
-        return int(self.run(self.store.add_backfill(new, at=self.clock.stamp())))
+        return int(self.run(self.store.backfills.add(new, at=self.clock.stamp())))
 
     def past(self, slot_at: datetime, *, seen: int | None = None, name: str = "s") -> BackfillSlot:
         """A slot of the past, as the schedule's newest version."""
@@ -319,10 +319,10 @@ class Desk:
         )
 
     def move_backfills(self) -> Advance:
-        return self.run(self.store.advance_backfills(at=self.clock.stamp()))
+        return self.run(self.store.backfills.advance(at=self.clock.stamp()))
 
     def the_backfill(self, backfill_id: int) -> Backfill:
-        found = self.run(self.store.backfill(backfill_id))
+        found = self.run(self.store.backfills.get(backfill_id))
         assert found is not None
         return found
 

@@ -159,7 +159,7 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
     await store.leases.acquire("duty", holder_id=8, holder=text("holder"), ttl=LEASE, at=stamp)
     await store.send_event(Event(name="mine", payload=b'{"password": "c4n4ry-event"}', job_id=4), at=stamp)
     past = NewBackfill(schedule="nightly", start=NOW - LEASE, end=NOW, slots=(), author=text("author"))
-    await store.add_backfill(past, at=stamp)
+    await store.backfills.add(past, at=stamp)
     await endings(house, canaries)
     await alerts(house, canaries)
 

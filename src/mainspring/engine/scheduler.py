@@ -79,7 +79,7 @@ class Scheduler:
             await self._store.open_fires(openings, at=self._clock.stamp())
         await self._fire()
         released = await self._store.release_held(at=self._clock.stamp())
-        backfills = await self._store.advance_backfills(at=self._clock.stamp())
+        backfills = await self._store.backfills.advance(at=self._clock.stamp())
         await self._plan()
         if len(due) == BATCH:
             return timedelta()

@@ -7,6 +7,7 @@ from datetime import datetime
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
+from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.health import Health
@@ -32,6 +33,7 @@ class Nouns:
         self.stats = Stats(database)
         self.processes = Processes(database)
         self.runs = Runs(database)
+        self.backfills = Backfills(database)
 
     async def now(self, *, at: Stamp) -> datetime:
         """The store's clock, or the stamp."""

@@ -178,7 +178,7 @@ class Auditor:
                     made[slot_at].add(job_id)
         again = {
             job_id
-            for each in await self._store.backfill_jobs(sorted(ids), start=within.start)
+            for each in await self._store.backfills.jobs(sorted(ids), start=within.start)
             for job_id in (each.job_id, each.seen)
             if job_id is not None
         }

@@ -84,7 +84,7 @@ class Backfills:
         calendars = await calendars_of(self._store, {each.schedule.trigger for each in versions})
         rows = await ledger(self._store, name, start=_EVER, most=_MOST_ROWS)
         slots = left_out(versions, rows, calendars)
-        for each in await self._store.backfills(limit=_PAGE):
+        for each in await self._store.backfills.all(limit=_PAGE):
             if each.schedule == name and each.state is BackfillState.ACTIVE:
                 why = f"backfill {each.id} is under way"
                 slots = [PlannedSlot(slot=planned.slot, run=False, why=why) for planned in slots]
@@ -111,23 +111,23 @@ class Backfills:
             reverse=plan.reverse,
             reprocess=plan.reprocess,
         )
-        return await self.one(await self._store.add_backfill(new, at=self._clock.stamp()))
+        return await self.one(await self._store.backfills.add(new, at=self._clock.stamp()))
 
     async def cancel(self, backfill_id: int, *, author: str) -> bool:
         """Make no more jobs of it; False when it had ended already."""
         await self.one(backfill_id)
-        return await self._store.cancel_backfill(backfill_id, author=author, at=self._clock.stamp())
+        return await self._store.backfills.cancel(backfill_id, author=author, at=self._clock.stamp())
 
     async def one(self, backfill_id: int) -> Backfill:
         """One backfill, and how far it is."""
-        found = await self._store.backfill(backfill_id)
+        found = await self._store.backfills.get(backfill_id)
         if found is None:
             raise NotFound("backfill", backfill_id)
         return found
 
     async def newest(self, *, limit: int = 50) -> list[Backfill]:
         """Newest first."""
-        return await self._store.backfills(limit=limit)
+        return await self._store.backfills.all(limit=limit)
 
     async def _versions(self, name: str) -> list[ScheduleVersion]:
         versions = await self._store.versions(name)

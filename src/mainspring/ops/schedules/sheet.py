@@ -96,7 +96,7 @@ class ScheduleSheets:
             nights=() if trigger is None else nights(zones_of(trigger) - {"UTC"}, now, now + _AHEAD),
             policies=policies(schedule, trigger),
             history=tuple(reversed(steps(versions)))[:VERSIONS],
-            backfills=_of(name, await self._store.backfills(limit=BACKFILLS)),
+            backfills=_of(name, await self._store.backfills.all(limit=BACKFILLS)),
             why=await Why(self._store, self._clock).schedule(name),
         )
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
+from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
@@ -25,7 +26,6 @@ from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import (
-    BackfillStore,
     Expected,
     ScheduleStore,
 )
@@ -37,7 +37,6 @@ from mainspring.store.stats import Stats
 
 __all__ = [
     "Admin",
-    "BackfillStore",
     "Borrower",
     "DeadLetters",
     "EffectStore",
@@ -64,7 +63,6 @@ class Store(
     JobQueue,
     DeadLetters,
     ScheduleStore,
-    BackfillStore,
     LimitStore,
     RequestStore,
     WorkflowStore,
@@ -88,3 +86,4 @@ class Store(
     processes: Processes
     runs: Runs
     health: Health
+    backfills: Backfills

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from mainspring.model.backfill import Advance, Backfill, BackfillJob, NewBackfill
 from mainspring.model.schedule import (
     Chunk,
     NewSchedule,
@@ -101,26 +100,3 @@ class ScheduleStore(Protocol):
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
         """How long until the earliest spec that is not among those `beside` is due (not negative), by the
         store's clock."""
-
-
-class BackfillStore(Protocol):
-    """Slots of the past, run on request."""
-
-    async def add_backfill(self, backfill: NewBackfill, *, at: Stamp) -> int:
-        """Put a backfill on record with all its slots; answer its id. Schedulers make its jobs."""
-
-    async def advance_backfills(self, *, at: Stamp) -> Advance:
-        """Make jobs of the next slots of every active backfill, as many as may be live at once, each
-        with its row of the ledger in the same transaction. One that has no slot and no job left ends."""
-
-    async def cancel_backfill(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
-        """Make no more jobs of it; those there are go on. False when it is not active."""
-
-    async def backfills(self, *, limit: int) -> list[Backfill]:
-        """Newest first."""
-
-    async def backfill(self, backfill_id: int) -> Backfill | None:
-        """One backfill."""
-
-    async def backfill_jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
-        """Jobs that backfills made of slots of these schedules, from `start` on."""

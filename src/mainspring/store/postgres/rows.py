@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadGroup, DeadJob, Standing
 from mainspring.model.job import Claim, Job, JobState
@@ -23,7 +22,6 @@ from mainspring.model.schedule import (
     SlotFacts,
     Spec,
 )
-from mainspring.store.backfilling import state
 from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
 from mainspring.store.declaring import OpenFire
 from mainspring.store.postgres.names import Names
@@ -308,26 +306,4 @@ def version(row: Record) -> ScheduleVersion:
         changed_at=row["changed_at"],
         author=row["author"],
         note=row["note"],
-    )
-
-
-def backfill(row: Record) -> Backfill:
-    """A row of `backfills`, with what its slots come to."""
-    return Backfill(
-        id=row["id"],
-        schedule=row["schedule"],
-        start=row["start_at"],
-        end=row["end_at"],
-        author=row["author"],
-        max_active=row["max_active"],
-        reverse=row["reverse"],
-        reprocess=Reprocess(row["reprocess"]),
-        state=state(row["ended_at"] is not None, row["cancelled_by"]),
-        created_at=row["created_at"],
-        ended_at=row["ended_at"],
-        cancelled_by=row["cancelled_by"],
-        slots=row["slots"],
-        made=row["made"],
-        left=row["left_alone"],
-        live=row["live"],
     )

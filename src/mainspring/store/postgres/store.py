@@ -9,7 +9,6 @@ from mainspring.clock import Clock
 from mainspring.config.pooling import address
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
-from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.connection import MIGRATIONS, Database
 from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
@@ -39,7 +38,6 @@ class PostgresStore(
     PostgresWorkflows,
     PostgresControl,
     PostgresFiring,
-    PostgresBackfills,
     PostgresLimits,
     PostgresEffects,
     PostgresEvents,

@@ -9,7 +9,6 @@ from typing import overload
 
 import msgspec
 
-from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Standing
 from mainspring.model.job import Claim, Job, JobState
@@ -25,7 +24,6 @@ from mainspring.model.schedule import (
     SlotFacts,
     Spec,
 )
-from mainspring.store.backfilling import state
 from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
 from mainspring.store.declaring import OpenFire
 
@@ -381,26 +379,4 @@ def version(row: sqlite3.Row) -> ScheduleVersion:
         changed_at=moment(row["changed_at"]),
         author=row["author"],
         note=row["note"],
-    )
-
-
-def backfill(row: sqlite3.Row) -> Backfill:
-    """A row of `backfills`, with what its slots come to."""
-    return Backfill(
-        id=row["id"],
-        schedule=row["schedule"],
-        start=moment(row["start_at"]),
-        end=moment(row["end_at"]),
-        author=row["author"],
-        max_active=row["max_active"],
-        reverse=bool(row["reverse"]),
-        reprocess=Reprocess(row["reprocess"]),
-        state=state(row["ended_at"] is not None, row["cancelled_by"]),
-        created_at=moment(row["created_at"]),
-        ended_at=maybe_moment(row["ended_at"]),
-        cancelled_by=row["cancelled_by"],
-        slots=row["slots"],
-        made=row["made"],
-        left=row["left_alone"],
-        live=row["live"],
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from mainspring.clock import Clock
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
-from mainspring.store.sqlite.backfills import SQLiteBackfills
 from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
@@ -33,7 +32,6 @@ class SQLiteStore(
     SQLiteDeadLetters,
     SQLiteControl,
     SQLiteFiring,
-    SQLiteBackfills,
     SQLiteLimits,
     SQLiteRequests,
     SQLiteWorkflows,

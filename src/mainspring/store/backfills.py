@@ -1,0 +1,162 @@
+"""Backfills: slots of the past, run on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from mainspring.model.backfill import Advance, Backfill, BackfillJob, BackfillState, NewBackfill
+from mainspring.model.schedule import Schedule
+from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.reads import reads
+from mainspring.store.rows import moment, reader
+
+BATCH = 100
+"""Jobs made for one backfill in one transaction, at most."""
+MOST_ACTIVE = 100
+"""Backfills looked at in one pass."""
+
+_schedule = msgspec.json.Decoder(Schedule)
+
+
+def _state(row: Row) -> BackfillState:
+    if row["ended_at"] is None:
+        return BackfillState.ACTIVE
+    return BackfillState.DONE if row["cancelled_by"] is None else BackfillState.CANCELLED
+
+
+_backfill = reader(
+    Backfill,
+    start=lambda row: moment(row["start_at"]),
+    end=lambda row: moment(row["end_at"]),
+    state=_state,
+    left=lambda row: row["left_alone"],
+)
+_job = reader(BackfillJob, seen=lambda row: row["seen_job_id"])
+
+
+class Backfills:
+    """Backfills and their slots. Schedulers make the jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, backfill: NewBackfill, *, at: Stamp) -> int:
+        """Put a backfill on record with all its slots; answer its id."""
+
+        async def work(tx: Transaction) -> int:
+            [row] = await tx.fetch(
+                "add_backfill",
+                schedule=backfill.schedule,
+                start_at=backfill.start,
+                end_at=backfill.end,
+                author=backfill.author,
+                max_active=backfill.max_active,
+                reverse=backfill.reverse,
+                reprocess=backfill.reprocess.value,
+                at=at,
+            )
+            slots = [
+                {
+                    "place": place,
+                    "schedule_id": slot.schedule_id,
+                    "slot_at": slot.slot_at,
+                    "version": slot.version,
+                    "seen_job_id": slot.seen,
+                }
+                for place, slot in enumerate(backfill.slots, start=1)
+            ]
+            await tx.each("add_backfill_slots", slots, backfill_id=row["id"])
+            backfill_id: int = row["id"]
+            return backfill_id
+
+        return await self._database.within("add_backfill", work)
+
+    async def advance(self, *, at: Stamp) -> Advance:
+        """Make jobs of the next slots of every active backfill, as many as may be live at once, each with its
+        row of the ledger in the same transaction. A backfill that has no slot and no job left ends."""
+        active = await self._database.relaxed("active_backfills", limit=MOST_ACTIVE)
+        made = 0
+        for row in active:
+            backfill_id: int = row["id"]
+
+            async def work(tx: Transaction, backfill_id: int = backfill_id) -> int:
+                return await _advance(tx, backfill_id, at)
+
+            made += await self._database.within("advance_backfill", work)
+        return Advance(active=len(active), made=made)
+
+    async def cancel(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
+        """Make no more jobs of it; the jobs there are go on. False when it is not active."""
+        return bool(await self._database.fetch("end_backfill", id=backfill_id, cancelled_by=author, at=at))
+
+    @reads
+    async def all(self, *, limit: int) -> list[Backfill]:
+        """Newest first."""
+        return [_backfill(row) for row in await self._database.fetch("backfills", id=None, limit=limit)]
+
+    @reads
+    async def get(self, backfill_id: int) -> Backfill | None:
+        """One backfill."""
+        found = await self._database.fetch("backfills", id=backfill_id, limit=1)
+        return _backfill(found[0]) if found else None
+
+    @reads
+    async def jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
+        """Jobs that backfills made of slots of these schedules, from `start` on."""
+        found = await self._database.fetch("backfill_jobs", schedule_ids=list(schedule_ids), start=start)
+        return [_job(row) for row in found]
+
+
+async def _advance(tx: Transaction, backfill_id: int, at: Stamp) -> int:
+    taken = await tx.fetch("take_backfill", id=backfill_id)
+    if not taken:
+        return 0  # it has ended, or another scheduler advances it
+    [backfill] = taken
+    pending = await tx.fetch("pending_slots", backfill_id=backfill_id, limit=BATCH)
+    if not pending and backfill["live"] == 0:
+        await tx.fetch("end_backfill", id=backfill_id, cancelled_by=None, at=at)
+    made = 0
+    for slot in pending:
+        if backfill["live"] + made >= backfill["max_active"]:
+            break
+        made += await _run(tx, backfill, slot, at)
+    if made:
+        tx.hint()
+    return made
+
+
+async def _run(tx: Transaction, backfill: Row, slot: Row, at: Stamp) -> int:
+    """Make the job of a slot, unless another job has been made of it since it was planned."""
+    [row] = await tx.fetch("next_job_id")
+    which = {"schedule_id": slot["schedule_id"], "slot_at": moment(slot["slot_at"])}
+    ours = await tx.fetch(
+        "backfill_slot",
+        **which,
+        job_id=row["id"],
+        seen_job_id=slot["seen_job_id"],
+        note=f"backfill {backfill['id']} by {backfill['author']}",
+        at=at,
+    )
+    if ours:
+        then = _schedule.decode(slot["definition"])
+        await tx.fetch(
+            "add_backfill_job",
+            **which,
+            id=row["id"],
+            queue=then.queue,
+            task=then.task,
+            priority=then.priority,
+            max_attempts=then.max_attempts,
+            payload=then.payload,
+            line_id=then.line_id,
+            expires_after=then.expires,
+            backfill_id=backfill["id"],
+            at=at,
+        )
+    await tx.fetch(
+        "done_slot", backfill_id=backfill["id"], place=slot["place"], job_id=row["id"] if ours else None
+    )
+    return len(ours)
