@@ -105,11 +105,11 @@ async def failover(bench: Bench, kills: int) -> Figures:
 
         async def next_slot(after: datetime | None = None) -> datetime:
             async def came() -> bool:
-                rows = await store.slots("herd-0", limit=1)
+                rows = await store.slots.of("herd-0", limit=1)
                 return bool(rows) and (after is None or rows[0].slot_at > after)
 
             await bench.until(came, "the next slot")
-            return (await store.slots("herd-0", limit=1))[0].slot_at
+            return (await store.slots.of("herd-0", limit=1))[0].slot_at
 
         last = await next_slot()
         for number in range(kills):
@@ -125,7 +125,7 @@ async def failover(bench: Bench, kills: int) -> Figures:
             processes.kill(victim)
             killed_after = last
             last = await next_slot(last + SECOND)
-            rows = [row for row in await store.slots("herd-0", limit=10) if row.slot_at > killed_after]
+            rows = [row for row in await store.slots.of("herd-0", limit=10) if row.slot_at > killed_after]
             late.append(max((row.decided_at - row.slot_at) / SECOND * 1000 for row in rows))
             await processes.add()
     await no_schedules(bench)

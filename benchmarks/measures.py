@@ -218,7 +218,7 @@ async def schedules(
     """So many schedules on one trigger, and a scheduler for them."""
     store = await app.store()
     await bench.execute(f"DELETE FROM {bench.table('specs')}")
-    await store.put_schedules([one_of_a_herd("herd-0", period, first)], at=first - HOUR)
+    await store.schedules.put([one_of_a_herd("herd-0", period, first)], at=first - HOUR)
     await bench.copy_schedule("herd-0", count - 1)
     return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
 

@@ -79,7 +79,7 @@ async def _put(
 ) -> None:
     """So many on one trigger of their own: its period tells them from others."""
     store = await app.store()
-    await store.put_schedules([one_of_a_herd(f"{name}-0", period, first)], at=first - 2 * HOUR)
+    await store.schedules.put([one_of_a_herd(f"{name}-0", period, first)], at=first - 2 * HOUR)
     await bench.copy_schedule(f"{name}-0", count - 1)
     await run(bench, "VACUUM ANALYZE mainspring.schedules")
 

@@ -130,7 +130,7 @@ async def _stored(bench: Bench, triggers: list[str], each: int, first: timedelta
             for number, trigger in enumerate(triggers)
         ]
         await bench.execute(f"DELETE FROM {bench.table('specs')}")
-        await store.put_schedules(news, at=now - HOUR)
+        await store.schedules.put(news, at=now - HOUR)
     if each > 1:
         await bench.copy_schedule("0", each - 1)
 

@@ -106,7 +106,7 @@ async def _opened(bench: Bench) -> Figures:
     store = open_store(bench.url, clock=clock)
     try:
         news = [_schedule(number, herd, clock) for number, herd in enumerate(herds)]
-        await store.put_schedules(
+        await store.schedules.put(
             [msgspec.structs.replace(each, next_at=START, following_at=START + _BEFORE) for each in news],
             at=clock.now(),
         )
@@ -127,7 +127,7 @@ async def _filled(bench: Bench, herds: list[Herd], clock: Clock) -> Figures:
     began = time.perf_counter()
     store = open_store(bench.url, clock=clock)
     now = clock.now()
-    await store.put_schedules([_schedule(number, herd, clock) for number, herd in enumerate(herds)], at=now)
+    await store.schedules.put([_schedule(number, herd, clock) for number, herd in enumerate(herds)], at=now)
     await store.close()
     connection = await asyncpg.connect(bench.url)
     try:

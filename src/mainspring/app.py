@@ -306,12 +306,12 @@ class Mainspring:
         now = await store.now(at=self.clock.stamp())
         await write_calendars(store, self.registry.schedules.values())
         declared = [each.new_schedule(now) for each in self.registry.schedules.values()]
-        names = await store.put_schedules(declared, at=self.clock.stamp()) if declared else []
+        names = await store.schedules.put(declared, at=self.clock.stamp()) if declared else []
         if names:
             self.telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
         # There may be a million of them, so only the first few are read and told.
-        stray = await store.strays(list(self.registry.schedules), limit=MOST_TOLD + 1)
+        stray = await store.schedules.undeclared(list(self.registry.schedules), limit=MOST_TOLD + 1)
         if stray:
             told = tuple(stray[:MOST_TOLD])
             self.telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))

@@ -162,7 +162,7 @@ def test_delete_wants_the_name_typed(tab: Any, times: WebServer) -> None:
     page.locator("#delete input[name=name]").fill(name)
     button.click()
     page.get_by_text("its ledger, versions and jobs stay").wait_for()
-    assert times.run(times.timetable.desk.store.schedule(name)) is None
+    assert times.run(times.timetable.desk.store.schedules.get(name)) is None
 
 
 def test_a_viewer_is_shown_no_acts_and_may_not_do_them(tab: Any, times: WebServer) -> None:

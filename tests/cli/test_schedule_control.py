@@ -35,7 +35,7 @@ def hourly(database_url: str, run: Any) -> Iterator[Any]:
         following_at=HOURLY.next_after(now + HOUR),
     )
     try:
-        run(store.put_schedules([hourly], at=None))
+        run(store.schedules.put([hourly], at=None))
         yield store
     finally:
         run(store.close())

@@ -98,7 +98,7 @@ def lived(bare_shell: Any, run: Any) -> Path:
         trigger = Cron("* * * * *", "UTC")
         first = trigger.next_after(clock.now())
         assert first is not None
-        await store.put_schedules(
+        await store.schedules.put(
             [
                 NewSchedule(
                     name="s",

@@ -110,8 +110,8 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
 
     began = time.monotonic()
     (tmp_path / "stuck.txt").touch()
-    site.ask(site.store.delete_schedules(["unreadable"], author="ann", at=None))
-    site.ask(site.store.pause_schedules(WRONG, author="ann", note=None, at=None))
+    site.ask(site.store.schedules.delete(["unreadable"], author="ann", at=None))
+    site.ask(site.store.schedules.pause(WRONG, author="ann", note=None, at=None))
     until(lambda: not _running(site, "breaks"), "what breaks to have broken")
     site.ask(site.store.purge([each.id for each in site.ask(site.store.dead(DeadFilter(limit=1000)))]))
     waiting = [each.id for each in site.ask(site.store.jobs(JobFilter(queue="nobodys", limit=1000), at=None))]
@@ -179,7 +179,7 @@ def _write_unreadable(site: Site) -> None:
     unreadable = NewSchedule(
         name="unreadable", task="breaks", trigger="from the future", payload=b"{}", next_at=now + SECOND
     )
-    site.ask(site.store.put_schedules([unreadable], author="ann", at=None))
+    site.ask(site.store.schedules.put([unreadable], author="ann", at=None))
 
 
 def _running(site: Site, task: str) -> int:

@@ -57,9 +57,9 @@ def test_a_scheduler_killed_while_it_catches_up_costs_no_slot_and_no_order(site:
 
 def _declare(site: Site, name: str, *, at: datetime) -> None:
     """As an app did at that moment; nobody has looked at it since."""
-    site.ask(site.store.put_schedules([app.registry.schedules[name].new_schedule(at)], at=at))
+    site.ask(site.store.schedules.put([app.registry.schedules[name].new_schedule(at)], at=at))
 
 
 def _ledger(site: Site, name: str) -> list[Slot]:
-    slots: list[Slot] = site.ask(site.store.slots(name, limit=1000))
+    slots: list[Slot] = site.ask(site.store.slots.of(name, limit=1000))
     return slots[::-1]

@@ -70,5 +70,5 @@ def _alone(site: Site, since: datetime) -> list[Slot]:
 
 
 def _ledger(site: Site, schedule: str = SCHEDULES[0]) -> list[Slot]:
-    slots: list[Slot] = site.ask(site.store.slots(schedule, limit=1000))
+    slots: list[Slot] = site.ask(site.store.slots.of(schedule, limit=1000))
     return slots[::-1]

@@ -19,7 +19,7 @@ TOGETHER = 3
 def test_schedulers_that_start_together_with_ten_thousand_schedules_all_live(site: Site) -> None:
     first = _started(site, "first")
 
-    assert Counter(each.version for each in site.ask(site.store.schedules())) == {1: MANY}
+    assert Counter(each.version for each in site.ask(site.store.schedules.all())) == {1: MANY}
     assert sum(each.log.count("schedules written: ") for each in first) >= 1
     assert all(len(line) < 1000 for each in first for line in each.log.splitlines())
     for each in first:
@@ -27,7 +27,7 @@ def test_schedulers_that_start_together_with_ten_thousand_schedules_all_live(sit
 
     again = _started(site, "again")  # a redeploy of the same code
 
-    assert Counter(each.version for each in site.ask(site.store.schedules())) == {1: MANY}
+    assert Counter(each.version for each in site.ask(site.store.schedules.all())) == {1: MANY}
     assert not any(each.says("schedules written") for each in again)
 
 

@@ -52,5 +52,5 @@ def test_every_slot_happens_once_while_schedulers_are_killed_in_turn(site: Site)
 
 
 def _ledger(site: Site, schedule: str) -> list[Slot]:
-    slots: list[Slot] = site.ask(site.store.slots(schedule, limit=1000))
+    slots: list[Slot] = site.ask(site.store.slots.of(schedule, limit=1000))
     return slots[::-1]

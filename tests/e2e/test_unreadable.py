@@ -20,9 +20,10 @@ def test_queue_schedules_and_alerts_go_on_beside_rows_that_cannot_be_read(
 ) -> None:
     first = site.scheduler("first")
     until(
-        lambda: site.effects.of("start") or site.ask(site.store.due_specs(limit=1, at=None))[1] or True, "it"
+        lambda: site.effects.of("start") or site.ask(site.store.slots.due_specs(limit=1, at=None))[1] or True,
+        "it",
     )
-    until(lambda: len(site.ask(site.store.schedule_names())) == len(SCHEDULES), "the schedules")
+    until(lambda: len(site.ask(site.store.schedules.names())) == len(SCHEDULES), "the schedules")
     first.signal(signal.SIGTERM)
     assert first.exit_code() == 0
     [pattern] = site.put([work.job(0.0)])

@@ -49,7 +49,7 @@ class Office:
     def declare(self, **options: Any) -> None:
         declared = self.floor.app.schedule("s", self.look, **{"every": "1h", **options})
         self.run(
-            self.floor.store.put_schedules([declared.new_schedule(self.clock.now())], at=self.clock.stamp())
+            self.floor.store.schedules.put([declared.new_schedule(self.clock.now())], at=self.clock.stamp())
         )
 
     def pass_time(self, length: timedelta) -> Period:
@@ -70,7 +70,7 @@ class Office:
 
     def asked(self) -> int:
         """How often the store was asked what a slot stands for."""
-        return [name for name, *_ in self.floor.store.calls].count("slot_facts")
+        return [name for name, *_ in self.floor.store.calls].count("slots.facts")
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_slots_before_the_schedule_was_resumed_were_not_missed(office: Office) -
     store, clock = office.floor.store, office.clock
     other = office.floor.app.schedule("other", office.look, every="10m")
     clock.advance(25 * MINUTE)
-    office.run(store.put_schedules([other.new_schedule(clock.now())], at=clock.stamp()))
+    office.run(store.schedules.put([other.new_schedule(clock.now())], at=clock.stamp()))
 
     office.pass_time(20 * MINUTE)
 
@@ -129,7 +129,7 @@ def test_the_next_day_of_a_changed_trigger_has_the_slot_before_by_the_new_one(of
     now = office.clock.now()
     changed = declare_schedule("s", office.look, every="2h")
     store = office.floor.store
-    office.run(store.put_schedules([changed.new_schedule(now)], at=office.clock.stamp()))
+    office.run(store.schedules.put([changed.new_schedule(now)], at=office.clock.stamp()))
 
     found = office.pass_time(2 * HOUR)
 
@@ -163,7 +163,7 @@ def test_a_store_that_cannot_be_asked_costs_no_attempt(office: Office) -> None:
     office.pass_time(HOUR)
     office.clock.advance(3 * HOUR)
     office.run(office.scheduler.tick())
-    office.floor.store.before("slot_facts", StoreUnavailable("on order"))
+    office.floor.store.before("slots.facts", StoreUnavailable("on order"))
     seen = len(office.seen)
 
     office.run(office._work())
@@ -176,7 +176,7 @@ def test_a_store_that_cannot_be_asked_costs_no_attempt(office: Office) -> None:
 
 
 async def _jobs(office: Office) -> list[Any]:
-    rows = await office.floor.store.slots("s", limit=10)
+    rows = await office.floor.store.slots.of("s", limit=10)
     return [await office.floor.job(row.job_id) for row in rows if row.job_id is not None]
 
 
@@ -216,7 +216,7 @@ def test_a_job_in_a_child_is_told_as_well(office: Office, run: Any) -> None:
     stands = floor.task(name="stands", isolate=True)(isolated.stands)
     declared = floor.app.schedule("c", stands, every="1h")
     now = floor.clock.now()
-    run(floor.store.put_schedules([declared.new_schedule(now)], at=floor.clock.stamp()))
+    run(floor.store.schedules.put([declared.new_schedule(now)], at=floor.clock.stamp()))
 
     async def story() -> Any:
         try:
@@ -226,7 +226,7 @@ def test_a_job_in_a_child_is_told_as_well(office: Office, run: Any) -> None:
             await floor.finish()
         finally:
             await floor.worker.executor.end_children()
-        [row] = await floor.store.slots("c", limit=1)
+        [row] = await floor.store.slots.of("c", limit=1)
         return await floor.job(row.job_id)
 
     floor.clock.advance(3 * HOUR)

@@ -206,7 +206,7 @@ def test_a_scheduler_alone_fires_and_runs_nothing(shop: Shop, run: Any) -> None:
         store = await shop.app.store()
 
         async def fired() -> bool:
-            return len(await store.slots("often", limit=5)) >= 1
+            return len(await store.slots.of("often", limit=5)) >= 1
 
         await until_async(fired)
         [member] = await store.processes.all(at=None)

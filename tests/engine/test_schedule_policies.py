@@ -54,7 +54,7 @@ class Stage:
         self.put(declared.new_schedule(self.clock.now()))
 
     def put(self, schedule: NewSchedule) -> None:
-        self.run(self.store.put_schedules([schedule], at=self.clock.stamp()))
+        self.run(self.store.schedules.put([schedule], at=self.clock.stamp()))
 
     def after(self, wait: timedelta, *, ticks: int = 1) -> None:
         self.clock.advance(wait)
@@ -100,7 +100,7 @@ class Stage:
         raise AssertionError("it does not end")
 
     def ledger(self, name: str = "s") -> list[tuple[Disposition, Skipped | None]]:
-        slots = self.run(self.store.slots(name, limit=1000))
+        slots = self.run(self.store.slots.of(name, limit=1000))
         return [(slot.disposition, slot.reason) for slot in reversed(slots)]
 
 
@@ -174,7 +174,7 @@ def test_a_four_hour_outage_of_a_minutely_schedule_costs_one_job_by_default(stag
     stage.after(4 * HOUR, ticks=3)
 
     assert stage.ledger() == [FIRED]
-    [slot] = stage.run(stage.store.slots("s", limit=10))
+    [slot] = stage.run(stage.store.slots.of("s", limit=10))
     assert slot.since == slot.slot_at - 239 * MINUTE
 
 
@@ -289,7 +289,7 @@ def test_the_breaker_looks_at_the_load_of_one_schedule_and_says_so(store: Any, c
     stage = Stage(store, clock, run, breaker=3)
     stage.declare(misfire="all")
     stage.declare("other", misfire="all")
-    other = run(store.schedule("other"))
+    other = run(store.schedules.get("other"))
     stage.clock.advance(10 * MINUTE + timedelta(seconds=30))
     for _ in range(12):
         # The other one's jobs end as soon as they are there: only its own load counts.
@@ -313,7 +313,7 @@ def test_once_tripped_it_leaves_out_the_rest_at_once_and_fresh_slots_go_on(
     stage.after(timedelta(), ticks=1)
 
     assert stage.ledger() == [FIRED] * 3 + [skipped(Skipped.BREAKER)] * 2 + [FIRED]
-    rows = run(store.slots("s", limit=10))
+    rows = run(store.slots.of("s", limit=10))
     assert rows[1].since is not None
     assert rows[1].slot_at - rows[1].since > 29 * DAY, "one row stands for a month of minutes"
 
@@ -342,7 +342,7 @@ def test_a_day_that_a_calendar_leaves_out_is_never_dropped(stage: Stage) -> None
     start = stage.clock.now()
     stage.after(timedelta(days=15), ticks=40)
 
-    rows = stage.run(stage.store.slots("s", limit=100))
+    rows = stage.run(stage.store.slots.of("s", limit=100))
     dropped = [row for row in rows if row.reason is Skipped.TOO_LATE]
     assert dropped
     assert all(row.slot_at.weekday() < 5 for row in dropped)
@@ -353,9 +353,9 @@ def test_a_day_that_a_calendar_leaves_out_is_never_dropped(stage: Stage) -> None
 
 def test_a_paused_schedule_skips_and_a_resumed_one_does_not_catch_up(stage: Stage) -> None:
     stage.declare()
-    stage.run(stage.store.pause_schedules(["s"], author="ada", note="audit", at=stage.clock.stamp()))
+    stage.run(stage.store.schedules.pause(["s"], author="ada", note="audit", at=stage.clock.stamp()))
     stage.after(MINUTE)
-    stage.run(stage.store.resume_schedules(["s"], author="ada", at=stage.clock.stamp()))
+    stage.run(stage.store.schedules.resume(["s"], author="ada", at=stage.clock.stamp()))
     stage.after(MINUTE)
 
     assert stage.ledger() == [skipped(Skipped.PAUSED), FIRED]
@@ -365,9 +365,9 @@ def test_a_window_and_a_jitter_move_the_job_and_not_the_slot(stage: Stage) -> No
     stage.declare(window="10m", jitter="5s", overlap="queue_all", allow=None)
     stage.after(MINUTE)
 
-    [slot] = stage.run(stage.store.slots("s", limit=10))
+    [slot] = stage.run(stage.store.slots.of("s", limit=10))
     job = stage.run(stage.store.job(slot.job_id, at=stage.clock.stamp()))
-    [schedule] = stage.run(stage.store.schedules())
+    [schedule] = stage.run(stage.store.schedules.all())
     assert slot.slot_at == stage.clock.now()
     assert schedule.offset <= job.run_at - slot.slot_at < schedule.offset + timedelta(seconds=5)
 
@@ -426,5 +426,5 @@ def test_two_schedules_of_one_trigger_but_other_misfire_do_not_disturb_each_othe
     stage.after(5 * MINUTE, ticks=10)
 
     assert stage.ledger() == [FIRED]
-    others = stage.run(stage.store.slots("other", limit=100))
+    others = stage.run(stage.store.slots.of("other", limit=100))
     assert len(others) == 5

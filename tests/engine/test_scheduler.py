@@ -58,7 +58,7 @@ def _new(name: str, clock: ManualClock, trigger: Any = MINUTELY, **fields: Any) 
 
 
 async def _put(store: Store, clock: ManualClock, *schedules: NewSchedule) -> None:
-    await store.put_schedules(schedules, at=clock.stamp())
+    await store.schedules.put(schedules, at=clock.stamp())
 
 
 async def _jobs(store: Store, clock: ManualClock) -> list[Any]:
@@ -72,11 +72,11 @@ def test_a_slot_is_fired_when_it_comes_and_not_before(store: Any, clock: ManualC
         assert await scheduler.tick() == SECOND  # at most a poll
         clock.advance(MINUTE - timedelta(milliseconds=500))
         assert await scheduler.tick() == timedelta(milliseconds=501)
-        assert await store.slots("s", limit=10) == []
+        assert await store.slots.of("s", limit=10) == []
         clock.advance(timedelta(milliseconds=500))
         await scheduler.tick()
 
-        [slot] = await store.slots("s", limit=10)
+        [slot] = await store.slots.of("s", limit=10)
         [job] = await _jobs(store, clock)
         assert (slot.slot_at, slot.disposition, slot.since, slot.job_id) == (
             clock.now(),
@@ -123,7 +123,7 @@ def test_three_schedulers_in_any_interleaving_fire_each_slot_once(
             while moment is not None and moment <= clock.now():
                 expected.append(moment)
                 moment = triggers[n % 3].next_after(moment)
-            slots = await store.slots(f"s{n}", limit=1000)
+            slots = await store.slots.of(f"s{n}", limit=1000)
             assert sorted(slot.slot_at for slot in slots) == expected
             assert all(slot.disposition is Disposition.FIRED and slot.since is None for slot in slots)
         keys = [(job.schedule_id, job.slot_at) for job in await _jobs(store, clock)]
@@ -132,7 +132,9 @@ def test_three_schedulers_in_any_interleaving_fire_each_slot_once(
     run(story())
 
 
-@pytest.mark.parametrize("fatal", ["open_fires", "fire", "plan_specs", "unplanned_specs", "next_due"])
+@pytest.mark.parametrize(
+    "fatal", ["slots.open_fires", "slots.fire", "slots.plan_specs", "slots.unplanned_specs", "slots.next_due"]
+)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_scheduler_that_dies_anywhere_loses_nothing_and_doubles_nothing(
     store: Any, clock: ManualClock, run: Any, fatal: str, when: str
@@ -148,7 +150,7 @@ def test_a_scheduler_that_dies_anywhere_loses_nothing_and_doubles_nothing(
             await _scheduler(store, clock, chunk=2).tick()
 
         for n in range(5):
-            [slot] = await store.slots(f"s{n}", limit=10)
+            [slot] = await store.slots.of(f"s{n}", limit=10)
             assert (slot.slot_at, slot.disposition) == (clock.now(), Disposition.FIRED)
         assert len(await _jobs(store, clock)) == 5
 
@@ -165,8 +167,8 @@ def test_a_scheduler_that_dies_between_two_chunks_is_followed_by_another(
 
         async def nothing() -> None: ...
 
-        dying.during("fire", nothing)
-        dying.before("fire", AnswerLost("fire"))
+        dying.during("slots.fire", nothing)
+        dying.before("slots.fire", AnswerLost("fire"))
         with pytest.raises(AnswerLost):
             await _scheduler(dying, clock, chunk=2).tick()
         assert len(await _jobs(store, clock)) == 2
@@ -186,7 +188,7 @@ def test_four_hours_of_silence_cost_a_minutely_schedule_one_job(
         clock.advance(4 * HOUR)
         await asyncio.gather(*(_scheduler(store, clock).tick() for _ in range(2)))
 
-        [slot] = await store.slots("s", limit=1000)
+        [slot] = await store.slots.of("s", limit=1000)
         assert (slot.slot_at, slot.since, slot.disposition) == (clock.now(), first, Disposition.FIRED)
         assert len(await _jobs(store, clock)) == 1
         clock.advance(MINUTE)
@@ -205,7 +207,7 @@ def test_a_slot_missed_by_more_than_the_catch_up_is_skipped_and_says_so(
         clock.advance(10 * HOUR)
         await _scheduler(store, clock).tick()
 
-        [slot] = await store.slots("s", limit=10)
+        [slot] = await store.slots.of("s", limit=10)
         assert (slot.disposition, slot.reason, slot.job_id) == (Disposition.SKIPPED, "too_late", None)
         assert await _jobs(store, clock) == []
 
@@ -226,8 +228,8 @@ def test_a_trigger_that_cannot_be_read_blocks_no_other_and_is_told_once(
             clock.advance(MINUTE)
             assert await scheduler.tick() == SECOND, "what stays due must not make it spin"
 
-        assert len(await store.slots("s", limit=10)) == 3
-        assert await store.slots("odd", limit=10) == []
+        assert len(await store.slots.of("s", limit=10)) == 3
+        assert await store.slots.of("odd", limit=10) == []
         assert [event.trigger for event in heard.of(TriggerRefused)] == ['{"moon":"full"}']
 
     run(story())
@@ -251,9 +253,9 @@ def test_more_triggers_that_cannot_be_read_than_a_pass_takes_hold_up_no_other(
         scheduler = Scheduler(store, clock, Telemetry(), poll=MINUTE, chunk=100)
         clock.advance(SECOND)
 
-        assert [await scheduler.tick(), len(await store.slots("s", limit=10))] == [timedelta(), 0]
+        assert [await scheduler.tick(), len(await store.slots.of("s", limit=10))] == [timedelta(), 0]
         wait = await scheduler.tick()
-        assert len(await store.slots("s", limit=10)) == 1
+        assert len(await store.slots.of("s", limit=10)) == 1
         assert timedelta() < wait <= SECOND + AFTER, "as long as until its next slot, not until the next look"
 
     run(story())
@@ -268,8 +270,8 @@ def test_a_schedule_made_while_an_older_slot_is_due_does_not_get_that_slot(
         await _put(store, clock, _new("new", clock))
         await _scheduler(store, clock).tick()
 
-        assert len(await store.slots("old", limit=10)) == 1
-        assert await store.slots("new", limit=10) == []
+        assert len(await store.slots.of("old", limit=10)) == 1
+        assert await store.slots.of("new", limit=10) == []
 
     run(story())
 

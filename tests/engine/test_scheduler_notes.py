@@ -32,14 +32,14 @@ def _nightly(clock: ManualClock) -> Any:
 async def _ledger(store: Store, clock: ManualClock, day: datetime) -> list[Slot]:
     """The ledger of a nightly schedule after three days of hours, oldest slot first."""
     clock.advance(day - clock.now())
-    await store.put_schedules([_nightly(clock)], at=clock.stamp())
+    await store.schedules.put([_nightly(clock)], at=clock.stamp())
     scheduler = Scheduler(store, clock, Telemetry(), poll=SECOND, chunk=100)
     for _ in range(72):
         clock.advance(HOUR / 2)
         await scheduler.tick()
         clock.advance(HOUR / 2)
         await scheduler.tick()
-    return (await store.slots("s", limit=10))[::-1]
+    return (await store.slots.of("s", limit=10))[::-1]
 
 
 def test_a_slot_that_the_clocks_moved_says_so(store: Any, clock: ManualClock, run: Any) -> None:
@@ -69,7 +69,7 @@ def test_every_pass_sets_the_gauge_of_lag(store: Any, clock: ManualClock, run: A
 
     async def story() -> None:
         new = _nightly(clock)
-        await store.put_schedules([new], at=clock.stamp())
+        await store.schedules.put([new], at=clock.stamp())
         scheduler = Scheduler(store, clock, Telemetry(heard), poll=SECOND, chunk=100)
         await scheduler.tick()
         clock.advance(new.next_at - clock.now() + timedelta(seconds=7))

@@ -87,7 +87,7 @@ def test_overlap_sees_a_workflow_that_still_runs(app: Mainspring) -> None:
     with Harness(app, start=datetime(2030, 6, 1, 11, 59, tzinfo=UTC)) as mainspring:
         mainspring.run_for("3h")
         store = mainspring._store
-        slots = asyncio.run(_ask(store.slots("hourly", limit=10)))
+        slots = asyncio.run(_ask(store.slots.of("hourly", limit=10)))
     assert [(slot.slot_at.hour, slot.reason) for slot in reversed(slots)] == [
         (12, None),
         (13, "overlap"),

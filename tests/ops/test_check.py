@@ -143,10 +143,10 @@ def test_schedules_that_the_code_writes_anew_are_not_looked_at(app: Mainspring, 
     for name in ("kept", "edited", "stray"):
         before.schedule(name, old, every="1h", kwargs={"name": "x"})
     declared = [each.new_schedule(desk.now) for each in before.registry.schedules.values()]
-    desk.run(desk.store.put_schedules(declared, at=desk.clock.stamp()))
+    desk.run(desk.store.schedules.put(declared, at=desk.clock.stamp()))
     edited = [each for each in declared if each.name == "edited"]
     desk.run(
-        desk.store.put_schedules(
+        desk.store.schedules.put(
             [type(edited[0])(**{**_fields(edited[0]), "priority": 3})], author="ada", at=desk.clock.stamp()
         )
     )

@@ -22,7 +22,7 @@ def declared_by(clock: ManualClock, every: str = "1h") -> Mainspring:
 
 
 def planned(app: Mainspring, store: Any, run: Any) -> list[Planned]:
-    return plan(app.registry.schedules, run(store.schedules()), app.clock.now())
+    return plan(app.registry.schedules, run(store.schedules.all()), app.clock.now())
 
 
 def test_what_somebody_edited_is_kept_and_the_difference_is_told(
@@ -30,8 +30,8 @@ def test_what_somebody_edited_is_kept_and_the_difference_is_told(
 ) -> None:
     app = declared_by(clock)
     new = app.registry.schedules["s"].new_schedule(clock.now())
-    run(store.put_schedules([new], at=clock.stamp()))
-    run(store.put_schedules([msgspec.structs.replace(new, priority=9)], author="ada", at=clock.stamp()))
+    run(store.schedules.put([new], at=clock.stamp()))
+    run(store.schedules.put([msgspec.structs.replace(new, priority=9)], author="ada", at=clock.stamp()))
 
     [found] = planned(app, store, run)
 
@@ -44,14 +44,14 @@ def test_what_somebody_made_by_hand_is_no_business_of_the_code(
 ) -> None:
     app = declared_by(clock)
     new = app.registry.schedules["s"].new_schedule(clock.now())
-    run(store.put_schedules([msgspec.structs.replace(new, name="by-hand")], author="ada", at=clock.stamp()))
+    run(store.schedules.put([msgspec.structs.replace(new, name="by-hand")], author="ada", at=clock.stamp()))
 
     assert [(each.name, each.action) for each in planned(app, store, run)] == [("s", Action.ADD)]
 
 
 def test_what_is_the_same_is_the_same(store: Any, clock: ManualClock, run: Any) -> None:
     app = declared_by(clock)
-    run(store.put_schedules([app.registry.schedules["s"].new_schedule(clock.now())], at=clock.stamp()))
+    run(store.schedules.put([app.registry.schedules["s"].new_schedule(clock.now())], at=clock.stamp()))
 
     assert [each.action for each in planned(app, store, run)] == [Action.SAME]
     assert [each.action for each in planned(declared_by(clock, "2h"), store, run)] == [Action.CHANGE]

@@ -89,7 +89,7 @@ class Town:
     async def deploy(self, store: Store) -> None:
         """Redeploys of everything, beside those of others."""
         while await self.lasts(store):
-            await store.put_schedules(self.declared(self.names, await store.now(at=None)), at=None)
+            await store.schedules.put(self.declared(self.names, await store.now(at=None)), at=None)
             self.told["deploys"] += 1
             await pause(0.2 * self.dice.random() * SECOND)
 
@@ -99,13 +99,13 @@ class Town:
             some = self.dice.sample(self.names, self.dice.randint(1, 5))
             order = self.dice.choice(["pause"] * 3 + ["resume"] * 4 + ["skip", "delete"])
             if order == "pause":
-                done: object = await store.pause_schedules(some, author="ann", note=None, at=None)
+                done: object = await store.schedules.pause(some, author="ann", note=None, at=None)
             elif order == "resume":
-                done = await store.resume_schedules(self.names, author="ann", at=None)
+                done = await store.schedules.resume(self.names, author="ann", at=None)
             elif order == "skip":
-                done = await store.skip_slots(some[0], count=1, author="ann", at=None)
+                done = await store.schedules.skip(some[0], count=1, author="ann", at=None)
             else:
-                done = await store.delete_schedules(some[:1], author="ann", at=None)
+                done = await store.schedules.delete(some[:1], author="ann", at=None)
             self.told[order] += bool(done)
             await pause(0.05 * self.dice.random() * SECOND)
 
@@ -119,7 +119,7 @@ def test_changes_at_any_moment_leave_each_slot_one_row_and_its_version_s_job(
             first = stores[0]
             begun = await first.now(at=None)
             town = Town(begun + LASTS, random.Random(seed))
-            await first.put_schedules(town.declared(town.names, begun), at=None)
+            await first.schedules.put(town.declared(town.names, begun), at=None)
             await asyncio.gather(
                 town.schedule(stores[0]),
                 town.schedule(stores[1]),
@@ -128,7 +128,7 @@ def test_changes_at_any_moment_leave_each_slot_one_row_and_its_version_s_job(
                 town.operate(stores[4]),
                 town.operate(stores[5]),
             )
-            await first.resume_schedules(town.names, author="ann", at=None)
+            await first.schedules.resume(town.names, author="ann", at=None)
             scheduler = Scheduler(first, SystemClock(), Telemetry(), poll=SECOND, chunk=1000)
             for _ in range(40):
                 await scheduler.tick()
@@ -162,13 +162,13 @@ def test_a_schedule_that_is_being_written_is_not_passed_by_a_slot_of_the_trigger
                 NewSchedule(name=name, task="t", trigger=hourly.encode(), payload=b"{}", next_at=slot)
                 for name in ("old", "young")
             )
-            await one.put_schedules([old], at=made)
-            _, [spec] = await two.due_specs(limit=1, at=slot)
+            await one.schedules.put([old], at=made)
+            _, [spec] = await two.slots.due_specs(limit=1, at=slot)
 
             async def fire() -> None:
                 opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=None)
-                assert await two.open_fires([opening], at=slot) == 1
-                while await two.fire(limit=10, at=slot):
+                assert await two.slots.open_fires([opening], at=slot) == 1
+                while await two.slots.fire(limit=10, at=slot):
                     pass
 
             connection, looker = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
@@ -177,7 +177,7 @@ def test_a_schedule_that_is_being_written_is_not_passed_by_a_slot_of_the_trigger
                 await hold.start()
                 await connection.execute("LOCK TABLE mainspring.schedule_versions IN EXCLUSIVE MODE")
                 async with asyncio.timeout(4):
-                    put = asyncio.create_task(one.put_schedules([young], at=slot - SECOND))
+                    put = asyncio.create_task(one.schedules.put([young], at=slot - SECOND))
                     while await looker.fetchval(waiting) < 1:  # it is about to write its version
                         assert not put.done()
                     firing = asyncio.create_task(fire())
@@ -189,8 +189,8 @@ def test_a_schedule_that_is_being_written_is_not_passed_by_a_slot_of_the_trigger
                 await connection.close()
                 await looker.close()
 
-            assert [each.slot_at for each in await two.slots("old", limit=9)] == [slot]
-            assert [each.slot_at for each in await two.slots("young", limit=9)] == [slot]
+            assert [each.slot_at for each in await two.slots.of("old", limit=9)] == [slot]
+            assert [each.slot_at for each in await two.slots.of("young", limit=9)] == [slot]
 
     run(story())
 
@@ -213,8 +213,8 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
             assert first is not None
             fourth, fifth = (first + number * timedelta(minutes=1) for number in (3, 4))
             new = NewSchedule(name="s", task="t", trigger=minutely.encode(), payload=b"{}", next_at=first)
-            await one.put_schedules([new], at=made)
-            _, [spec] = await two.due_specs(limit=1, at=first)
+            await one.schedules.put([new], at=made)
+            _, [spec] = await two.slots.due_specs(limit=1, at=first)
             opening = Opening(
                 spec_id=spec.id,
                 expected=first,
@@ -225,8 +225,8 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
             )
 
             async def fire() -> None:
-                assert await two.open_fires([opening], at=fifth) == 1
-                while await two.fire(limit=10, at=fifth + SECOND):
+                assert await two.slots.open_fires([opening], at=fifth) == 1
+                while await two.slots.fire(limit=10, at=fifth + SECOND):
                     pass
 
             connection, looker = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
@@ -236,7 +236,7 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
                 await connection.execute("LOCK TABLE mainspring.schedule_versions IN EXCLUSIVE MODE")
                 async with asyncio.timeout(4):
                     change = asyncio.create_task(
-                        one.skip_slots("s", count=1, author="ann", at=first + SECOND)
+                        one.schedules.skip("s", count=1, author="ann", at=first + SECOND)
                     )
                     while await looker.fetchval(waiting) < 1:  # it is about to write its version
                         assert not change.done()
@@ -249,7 +249,7 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
                 await connection.close()
                 await looker.close()
 
-            rows = await two.slots("s", limit=9)
+            rows = await two.slots.of("s", limit=9)
             assert [(row.slot_at, row.reason) for row in rows] == [(fifth, Skipped.OVERLAP), (first, None)]
             assert rows[0].blocker == rows[1].job_id
 
@@ -261,8 +261,8 @@ async def _check_jobs(store: Store, names: list[str]) -> Counter[Skipped | None]
     jobs = {job.id: job for job in await store.jobs(JobFilter(limit=100_000), at=None)}
     reasons: Counter[Skipped | None] = Counter()
     for name in names:
-        versions = await store.versions(name)
-        for row in await store.slots(name, limit=100_000):
+        versions = await store.schedules.versions(name)
+        for row in await store.slots.of(name, limit=100_000):
             reasons[row.reason] += 1
             if row.job_id is not None:
                 version = in_force(versions, row.slot_at)

@@ -271,7 +271,7 @@ def test_two_schedulers_fire_a_herd_in_chunks_and_each_schedule_once(database_ur
                 )
                 for n in range(500)
             ]
-            await one.put_schedules(herd, at=made)
+            await one.schedules.put(herd, at=made)
 
             class Later(SystemClock):
                 def stamp(self) -> Any:
@@ -288,7 +288,7 @@ def test_two_schedulers_fire_a_herd_in_chunks_and_each_schedule_once(database_ur
             assert len(jobs) == 500
             assert len({job.schedule_id for job in jobs}) == 500
             for n in range(0, 500, 50):
-                assert len(await one.slots(f"s{n}", limit=10)) == 1
+                assert len(await one.slots.of(f"s{n}", limit=10)) == 1
 
     run(story())
 
@@ -305,11 +305,11 @@ def test_the_same_schedules_written_in_opposite_orders_at_once_are_written(
                 for n in range(200)
             ]
             await asyncio.gather(
-                _insist(lambda: one.put_schedules(schedules, at=None)),
-                _insist(lambda: two.put_schedules(schedules[::-1], at=None)),
+                _insist(lambda: one.schedules.put(schedules, at=None)),
+                _insist(lambda: two.schedules.put(schedules[::-1], at=None)),
             )
 
-            assert len(await one.schedules()) == 200
+            assert len(await one.schedules.all()) == 200
 
     run(story())
 
@@ -339,22 +339,22 @@ def test_once_a_pause_has_returned_no_slot_is_fired_any_more(postgres_url: str, 
                     )
                     for name in names[start : start + 100]
                 ]
-                await one.put_schedules(batch, at=made)
+                await one.schedules.put(batch, at=made)
             dice = random.Random(11)
             cut = 0
             for slot, following in pairwise(slots):
-                _, [spec] = await one.due_specs(limit=10, at=slot)
+                _, [spec] = await one.slots.due_specs(limit=10, at=slot)
                 opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=following)
-                assert await one.open_fires([opening], at=slot) == 1
+                assert await one.slots.open_fires([opening], at=slot) == 1
 
                 async def fire(store: Store, slot: Any = slot) -> None:
                     async with _connection(postgres_url) as own:
                         while await own.fetchval(_OPEN):
-                            await store.fire(limit=20, at=slot)
+                            await store.slots.fire(limit=20, at=slot)
 
                 async def pause(slot: Any = slot) -> int:
                     await asyncio.sleep(0.05 * dice.random())
-                    paused = await three.pause_schedules(names, author="ann", note=None, at=slot)
+                    paused = await three.schedules.pause(names, author="ann", note=None, at=slot)
                     assert len(paused) == 500
                     return int(await looker.fetchval(count))
 
@@ -363,7 +363,7 @@ def test_once_a_pause_has_returned_no_slot_is_fired_any_more(postgres_url: str, 
 
                 assert await looker.fetchval(count) == at_pause
                 cut += 0 < at_pause - before < 500
-                await three.resume_schedules(names, author="ann", at=slot)
+                await three.schedules.resume(names, author="ann", at=slot)
             assert cut, "no pause ever came in the middle of a fire"
 
     run(story())

@@ -68,8 +68,8 @@ class Weeks:
         ]
         self.triggers = {each.name: each.trigger for each in declared}
         news = [each.new_schedule(self.clock.now()) for each in declared]
-        await self.store.put_schedules(news, at=self.clock.stamp())
-        self.schedules = {each.id: each for each in await self.store.schedules()}
+        await self.store.schedules.put(news, at=self.clock.stamp())
+        self.schedules = {each.id: each for each in await self.store.schedules.all()}
         await self.store.processes.join(
             Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
         )
@@ -77,7 +77,7 @@ class Weeks:
     async def live(self, outages: int) -> None:
         for _ in range(outages):
             for _ in range(self.dice.randint(1, 12)):
-                self.clock.advance(await self.store.next_due(at=self.clock.stamp()) or SECOND)
+                self.clock.advance(await self.store.slots.next_due(at=self.clock.stamp()) or SECOND)
                 await self.step()
             longest = self.dice.choice([30 * SECOND, 10 * MINUTE, 5 * HOUR, 2 * DAY, 16 * DAY])
             before = longest * self.dice.random()
@@ -87,7 +87,7 @@ class Weeks:
             self.told["outages"] += 1
             await self.step()
         self.end = self.clock.now()
-        await self.store.pause_schedules(list(SCHEDULES), author="ann", note=None, at=self.clock.stamp())
+        await self.store.schedules.pause(list(SCHEDULES), author="ann", note=None, at=self.clock.stamp())
         while await self.store.jobs(JobFilter(limit=1), at=self.clock.stamp()):
             self.clock.advance(HOUR * self.dice.random())
             await self.step()
@@ -96,7 +96,7 @@ class Weeks:
         """A user does, whether or not a scheduler is alive."""
         for name in self.wishes.sample(list(SCHEDULES), k=6):
             count = self.wishes.choice([1, 2, 10])
-            await self.store.skip_slots(name, count=count, author="ann", at=self.clock.stamp())
+            await self.store.schedules.skip(name, count=count, author="ann", at=self.clock.stamp())
             self.asked[name] += count
 
     async def step(self) -> None:
@@ -196,7 +196,7 @@ async def check(weeks: Weeks) -> Counter[str]:
         for job in await weeks.store.jobs(JobFilter(state=state, limit=1_000_000), at=stamp)
     }
     for schedule in weeks.schedules.values():
-        rows = (await weeks.store.slots(schedule.name, limit=1_000_000))[::-1]
+        rows = (await weeks.store.slots.of(schedule.name, limit=1_000_000))[::-1]
         by_slot = {row.slot_at: row for row in rows}
         following = iter(rows)
         standing = next(following, None)

@@ -90,7 +90,7 @@ class Plant:
         often = self.app.schedule("often", root, every="5m", allow=3)
         seldom = self.app.schedule("seldom", root.using(expires="10m"), every="13m")
         for each in (often, seldom):
-            await self.store.put_schedules([each.new_schedule(self.clock.now())], at=self.clock.stamp())
+            await self.store.schedules.put([each.new_schedule(self.clock.now())], at=self.clock.stamp())
         self.schedulers = [Host(self.store, self.clock, timedelta()) for _ in range(2)]
         self.crews = [self.new_crew() for _ in range(3)]
 
@@ -196,7 +196,7 @@ class Plant:
     async def heal(self) -> None:
         """Nothing more is fired, nobody fails, and a healthy worker goes on until nothing is left to do."""
         self.in_peace = True
-        await self.store.pause_schedules(["often", "seldom"], author="ann", note=None, at=self.clock.stamp())
+        await self.store.schedules.pause(["often", "seldom"], author="ann", note=None, at=self.clock.stamp())
         for crew in self.crews:
             await crew.close()
         healthy = self.new_crew()

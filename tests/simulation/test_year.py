@@ -99,7 +99,7 @@ class Year:
         declared = app.schedule(name, nothing, args=[self.changes], **options)
         now = self.clock.now()
         author = self.dice.choice(["ann", None]) if name in EDITED else None
-        put = self.store.put_schedules([declared.new_schedule(now)], author=author, at=self.clock.stamp())
+        put = self.store.schedules.put([declared.new_schedule(now)], author=author, at=self.clock.stamp())
         if await put == []:
             self.told["left as edited"] += 1
             return
@@ -113,7 +113,7 @@ class Year:
         await self.declare(name, OTHER if name == "changing" and turned else SCHEDULES[name])
 
     async def delete(self, name: str) -> None:
-        if await self.store.delete_schedules([name], author="ann", at=self.clock.stamp()):
+        if await self.store.schedules.delete([name], author="ann", at=self.clock.stamp()):
             self.triggers[name].append((self.clock.now(), None))
             self.numbers[name].append((self.clock.now(), 0))
             self.paused.discard(name)
@@ -133,7 +133,7 @@ class Year:
         while self.clock.now() < until:
             if self.dice.random() < 0.02:
                 await self.outage()
-            wait = await self.store.next_due(at=self.clock.stamp())
+            wait = await self.store.slots.next_due(at=self.clock.stamp())
             wait = HOUR if wait is None else wait
             self.clock.advance(wait + self.dice.choice([timedelta(), SECOND]) * self.dice.random())
             await self.work()
@@ -197,7 +197,7 @@ class Year:
         """Somebody pauses, resumes, asks to skip, changes or deletes a schedule; mostly within a second of a
         slot, and often between the slot and the schedulers that come to it."""
         if self.dice.random() < 0.8:
-            wait = await self.store.next_due(at=self.clock.stamp())
+            wait = await self.store.slots.next_due(at=self.clock.stamp())
             beside = self.dice.choice([-0.9, -0.001, 0, 0.000001, 0.4, 0.9]) * SECOND
             self.clock.advance(max(timedelta(), (wait or HOUR) + beside))
         if not self.acts:  # in any order, and each of them however short the time is
@@ -211,7 +211,7 @@ class Year:
         elif what == "resume":
             await self.resume()
         elif what == "skip":
-            await self.store.skip_slots(name, count=2, author="ann", at=self.clock.stamp())
+            await self.store.schedules.skip(name, count=2, author="ann", at=self.clock.stamp())
         elif what == "delete":
             await self.delete(name)
         else:
@@ -219,10 +219,10 @@ class Year:
 
     async def pause(self, name: str) -> None:
         stamp = self.clock.stamp()
-        self.paused |= set(await self.store.pause_schedules([name], author="ann", note=None, at=stamp))
+        self.paused |= set(await self.store.schedules.pause([name], author="ann", note=None, at=stamp))
 
     async def resume(self) -> None:
-        await self.store.resume_schedules(sorted(self.paused), author="ann", at=self.clock.stamp())
+        await self.store.schedules.resume(sorted(self.paused), author="ann", at=self.clock.stamp())
         self.paused.clear()
 
     async def work(self) -> None:
@@ -284,7 +284,7 @@ async def check(year: Year, report: Report) -> None:
     arguments = {job.id: decode(job.payload)[0] for job in jobs}
     reasons: Counter[Skipped | None] = Counter()
     for name in SCHEDULES:
-        rows = await year.store.slots(name, limit=100_000)
+        rows = await year.store.slots.of(name, limit=100_000)
         slots = year.expected(name, now)
         assert {row.slot_at for row in rows} <= set(slots), name
         counted = {slot: fates(slot, rows) for slot in slots}

@@ -194,19 +194,19 @@ def test_without_a_stamp_slots_are_due_and_fired_by_the_databases_clock(store, r
             return None
 
     desk = Desk(store, RealClock(), run)
-    run(store.put_schedules([desk.new_schedule(next_at=real_now() + DAY)], at=None))
-    assert DAY - MINUTE < run(store.next_due(at=None)) < DAY + MINUTE
+    run(store.schedules.put([desk.new_schedule(next_at=real_now() + DAY)], at=None))
+    assert DAY - MINUTE < run(store.slots.next_due(at=None)) < DAY + MINUTE
     past = real_now() - 2 * DAY
     run(
-        store.put_schedules(
+        store.schedules.put(
             [desk.new_schedule("p", trigger="p", next_at=past, catch_up=DAY)], at=real_now() - 3 * DAY
         )
     )
-    now, [spec] = run(store.due_specs(limit=10, at=None))
+    now, [spec] = run(store.slots.due_specs(limit=10, at=None))
     assert abs(now - real_now()) < MINUTE
-    run(store.open_fires([desk.opening(spec, next_at=None)], at=None))
+    run(store.slots.open_fires([desk.opening(spec, next_at=None)], at=None))
 
-    chunk = run(store.fire(limit=10, at=None))
+    chunk = run(store.slots.fire(limit=10, at=None))
 
     assert (chunk.fired, chunk.skipped) == (0, 1)
     assert 2 * DAY - MINUTE < chunk.late < 2 * DAY + MINUTE

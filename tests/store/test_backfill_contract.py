@@ -247,7 +247,7 @@ def test_the_ledger_is_read_in_pages(desk):
     newest = [row.slot_at for row in desk.slots()]
 
     def page(**which):
-        return [row.slot_at for row in desk.run(desk.store.slots("s", **which))]
+        return [row.slot_at for row in desk.run(desk.store.slots.of("s", **which))]
 
     assert page(limit=2) == newest[:2]
     assert page(limit=2, before=newest[1]) == newest[2:4]

@@ -106,19 +106,19 @@ def test_schedules_that_are_as_declared_are_neither_written_nor_locked(
 
     async def story() -> None:
         async with stores(database_url, 1) as [store]:
-            assert len(await store.put_schedules(news, at=None)) == len(news)
+            assert len(await store.schedules.put(news, at=None)) == len(news)
         async with stores(database_url, 1) as [store]:
-            assert await store.put_schedules(news[:1], at=None) == []  # what a first call of all asks for
+            assert await store.schedules.put(news[:1], at=None) == []  # what a first call of all asks for
             if backend == "postgres":
                 before = await postgres_rows(database_url)
-                assert await store.put_schedules(news, at=None) == []
+                assert await store.schedules.put(news, at=None) == []
                 assert await postgres_rows(database_url) == before
                 return
             with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"))) as looker:
                 before = sqlite_changes(looker)
-                assert await store.put_schedules(news, at=None) == []
+                assert await store.schedules.put(news, at=None) == []
                 assert sqlite_changes(looker) == before
-                assert await store.put_schedules([msgspec.structs.replace(news[0], priority=1)], at=None)
+                assert await store.schedules.put([msgspec.structs.replace(news[0], priority=1)], at=None)
                 assert sqlite_changes(looker) != before
 
     run(story())
@@ -129,13 +129,13 @@ def test_schedules_that_are_as_declared_wait_for_nobody(postgres_url: str, run: 
 
     async def story() -> None:
         async with stores(postgres_url, 1) as [store]:
-            await store.put_schedules(news, at=None)
+            await store.schedules.put(news, at=None)
             connection = await asyncpg.connect(postgres_url)
             try:
                 async with asyncio.timeout(4), connection.transaction():  # less than the lock timeout
                     for table in ROWS:
                         await connection.execute(f"LOCK TABLE mainspring.{table} IN EXCLUSIVE MODE")
-                    assert await store.put_schedules(news, at=None) == []
+                    assert await store.schedules.put(news, at=None) == []
             finally:
                 await connection.close()
 
@@ -150,7 +150,7 @@ def test_what_differs_is_written_in_short_transactions(postgres_url: str, run: A
 
     async def story() -> None:
         async with stores(postgres_url, 1) as [store]:
-            await store.put_schedules(news, at=None)
+            await store.schedules.put(news, at=None)
             holder, looker = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
             try:
                 hold = holder.transaction()
@@ -158,7 +158,7 @@ def test_what_differs_is_written_in_short_transactions(postgres_url: str, run: A
                 await holder.execute(
                     "SELECT 1 FROM mainspring.schedules WHERE name = $1 FOR SHARE", news[-1].name
                 )
-                put = asyncio.create_task(store.put_schedules(changed, at=None))
+                put = asyncio.create_task(store.schedules.put(changed, at=None))
                 async with asyncio.timeout(4):
                     while await looker.fetchval(count) < 2 * BATCH:
                         assert not put.done()
@@ -183,14 +183,14 @@ def test_several_that_declare_the_same_at_once_all_succeed(database_url: str, ru
                 # One of them in another order, and one with schedules of its own.
                 orders = [said, said[::-1], said[100:], said]
                 written = await asyncio.gather(
-                    *(store.put_schedules(order, at=None) for store, order in zip(four, orders, strict=True))
+                    *(store.schedules.put(order, at=None) for store, order in zip(four, orders, strict=True))
                 )
 
                 assert sorted(chain.from_iterable(written)) == [each.name for each in said]
-            found = await four[0].schedules()
+            found = await four[0].schedules.all()
             assert [each.name for each in found] == [each.name for each in news]
             assert {(each.version, each.payload) for each in found} == {(2, b'{"n":2}')}
-            assert len(await four[0].versions(news[7].name)) == 2
+            assert len(await four[0].schedules.versions(news[7].name)) == 2
 
     run(story())
 

@@ -497,19 +497,17 @@ class Stores(RuleBasedStateMachine):
             next_at=None if ends else slot,
             following_at=None if ends else slot + timedelta(minutes=1),
         )
-        self.agree(lambda side: side.store.put_schedules([schedule], author=author, at=self.at))
+        self.agree(lambda side: side.store.schedules.put([schedule], author=author, at=self.at))
         for side in self.sides:
             # Jobs outlive their schedules, so names are only ever added.
-            side.schedule_names |= {s.id: s.name for s in self.run(side.store.schedules())}
+            side.schedule_names |= {s.id: s.name for s in self.run(side.store.schedules.all())}
         self.know_fired()
 
     @rule(some=st.sets(names, min_size=1), verb=st.sampled_from(["pause", "resume", "resume"]))
     def pause_or_resume(self, some, verb):
         note = {"note": "why"} if verb == "pause" else {}
         self.agree(
-            lambda side: getattr(side.store, f"{verb}_schedules")(
-                sorted(some), author="ann", at=self.at, **note
-            ),
+            lambda side: getattr(side.store.schedules, verb)(sorted(some), author="ann", at=self.at, **note),
             key=str,
         )
         self.know_fired()
@@ -517,26 +515,26 @@ class Stores(RuleBasedStateMachine):
     @rule(some=st.sets(names, min_size=1))
     def hand_back(self, some):
         self.agree(
-            lambda side: side.store.hand_back_schedules(sorted(some), author="ann", note=None, at=self.at),
+            lambda side: side.store.schedules.revert(sorted(some), author="ann", note=None, at=self.at),
             key=str,
         )
 
     @rule(name=names, count=st.integers(1, 2))
     def skip(self, name, count):
-        self.agree(lambda side: side.store.skip_slots(name, count=count, author="ann", at=self.at))
+        self.agree(lambda side: side.store.schedules.skip(name, count=count, author="ann", at=self.at))
         self.know_fired()
 
     @rule(some=st.sets(names, min_size=1, max_size=2), really=rarely)
     def delete(self, some, really):
         if really:
             self.agree(
-                lambda side: side.store.delete_schedules(sorted(some), author="ann", at=self.at), key=str
+                lambda side: side.store.schedules.delete(sorted(some), author="ann", at=self.at), key=str
             )
 
     @precondition(some_room_left)
     @rule(name=names)
     def trigger(self, name):
-        made = self.both(lambda side: side.store.trigger_schedule(name, at=self.at))
+        made = self.both(lambda side: side.store.schedules.trigger(name, at=self.at))
         assert (made[0] is None) == (made[1] is None)
         self.sides[1].store._spare_ids.clear()  # as in `fire`
         for side, job_id in zip(self.sides, made, strict=True):
@@ -544,7 +542,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule()
     def release(self):
-        self.agree(lambda side: side.store.release_held(at=self.at))
+        self.agree(lambda side: side.store.slots.release_held(at=self.at))
 
     def next_slot(self):
         now = self.clock.now()
@@ -561,7 +559,7 @@ class Stores(RuleBasedStateMachine):
         """Open what is due, now and then from an old look, for the last time, or the same slot again."""
         openings = {side: [] for side in self.sides}
         for side in self.sides:
-            _, due = self.run(side.store.due_specs(limit=10, at=FOREVER if stale else self.at))
+            _, due = self.run(side.store.slots.due_specs(limit=10, at=FOREVER if stale else self.at))
             for spec in due:
                 newest = max(spec.next_at, self.next_slot() - timedelta(minutes=1))
                 openings[side].append(
@@ -575,7 +573,7 @@ class Stores(RuleBasedStateMachine):
                         note=skip and f"{skip} of the spec",
                     )
                 )
-        self.agree(lambda side: side.store.open_fires(openings[side], at=self.at))
+        self.agree(lambda side: side.store.slots.open_fires(openings[side], at=self.at))
 
     @precondition(some_room_left)
     @rule(
@@ -600,7 +598,7 @@ class Stores(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 3))
     def fire(self, limit):
         # Two live jobs trip the circuit breaker: with as few as there are here it has to be low.
-        self.agree(lambda side: side.store.fire(limit=limit, breaker=2, at=self.at))
+        self.agree(lambda side: side.store.slots.fire(limit=limit, breaker=2, at=self.at))
         self.know_fired()
 
     def know_fired(self):
@@ -610,7 +608,9 @@ class Stores(RuleBasedStateMachine):
         self.sides[1].store._spare_ids.clear()
         for side in self.sides:
             ledger = [
-                slot for name in ("s1", "s2", "s3") for slot in self.run(side.store.slots(name, limit=1000))
+                slot
+                for name in ("s1", "s2", "s3")
+                for slot in self.run(side.store.slots.of(name, limit=1000))
             ]
             new = [slot for slot in ledger if slot.job_id is not None and slot.job_id not in side.numbers]
             new.sort(key=lambda slot: (slot.slot_at, slot.schedule, slot.job_id))
@@ -619,8 +619,8 @@ class Stores(RuleBasedStateMachine):
     @rule(known=st.booleans())
     def plan(self, known):
         async def planned(side):
-            specs = await side.store.unplanned_specs(limit=10)
-            await side.store.plan_specs(
+            specs = await side.store.slots.unplanned_specs(limit=10)
+            await side.store.slots.plan_specs(
                 [
                     msgspec.structs.replace(
                         s, following_at=s.next_at + timedelta(minutes=1) if known else None
@@ -661,13 +661,13 @@ class Stores(RuleBasedStateMachine):
         plain["held"] = [
             sorted(side.plain(await store.held(worker, at=at)), key=str) for worker in self.workers[-3:]
         ]
-        plain["schedules"] = side.plain(await store.schedules())
-        plain["slots"] = [side.plain(await store.slots(name, limit=1000)) for name in ("s1", "s2", "s3")]
-        plain["versions"] = [side.plain(await store.versions(name)) for name in ("s1", "s2", "s3")]
-        now, due = await store.due_specs(limit=1000, at=at)
+        plain["schedules"] = side.plain(await store.schedules.all())
+        plain["slots"] = [side.plain(await store.slots.of(name, limit=1000)) for name in ("s1", "s2", "s3")]
+        plain["versions"] = [side.plain(await store.schedules.versions(name)) for name in ("s1", "s2", "s3")]
+        now, due = await store.slots.due_specs(limit=1000, at=at)
         plain["due"] = (now, sorted(side.plain(due), key=str))
-        plain["unplanned"] = sorted(side.plain(await store.unplanned_specs(limit=1000)), key=str)
-        plain["next due"] = await store.next_due(at=at)
+        plain["unplanned"] = sorted(side.plain(await store.slots.unplanned_specs(limit=1000)), key=str)
+        plain["next due"] = await store.slots.next_due(at=at)
         return plain
 
 

@@ -117,7 +117,7 @@ def test_of_many_at_once_one_wins_and_the_others_are_told(desk, there):
 
     async def all_at_once():
         puts = [
-            desk.store.put_schedules([new], author="ann", expected={"s": read}, at=desk.clock.stamp())
+            desk.store.schedules.put([new], author="ann", expected={"s": read}, at=desk.clock.stamp())
             for new in news
         ]
         return await asyncio.gather(*puts, return_exceptions=True)

@@ -38,12 +38,12 @@ def test_coming_fires_are_those_of_each_schedule_earliest_first(desk: Desk) -> N
     desk.advance(5 * SECOND)
     desk.fire_due()
 
-    found = desk.run(desk.store.coming(limit=10))
+    found = desk.run(desk.store.slots.coming(limit=10))
 
     assert [each.schedule for each in found] == ["twin", "soon", "late"]
     assert [each.paused for each in found] == [True, False, False]
     assert found[2].slot_at - found[0].slot_at == MINUTE
-    assert [each.schedule for each in desk.run(desk.store.coming(limit=1))] == ["twin"]
+    assert [each.schedule for each in desk.run(desk.store.slots.coming(limit=1))] == ["twin"]
 
 
 def test_only_failures_among_the_newest_runs_are_told(desk: Desk) -> None:

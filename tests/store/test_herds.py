@@ -26,7 +26,7 @@ def stores(postgres_url, clock, run):
 async def put_herd(store, clock, slots):
     """Schedules of one trigger, and this many of its slots open."""
     first = clock.now() + MINUTE
-    await store.put_schedules(
+    await store.schedules.put(
         [
             NewSchedule(
                 name=f"herd-{n:05}",
@@ -43,15 +43,15 @@ async def put_herd(store, clock, slots):
     )
     clock.advance(slots * MINUTE)
     for n in range(slots):
-        _, [spec] = await store.due_specs(limit=10, at=clock.stamp())
+        _, [spec] = await store.slots.due_specs(limit=10, at=clock.stamp())
         slot = first + n * MINUTE
         opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=slot + MINUTE)
-        assert await store.open_fires([opening], at=clock.stamp()) == 1
+        assert await store.slots.open_fires([opening], at=clock.stamp()) == 1
 
 
 async def fired(store, clock):
     chunks = []
-    while chunk := await store.fire(limit=CHUNK, at=clock.stamp()):
+    while chunk := await store.slots.fire(limit=CHUNK, at=clock.stamp()):
         chunks.append(chunk)
     return chunks
 
@@ -68,13 +68,13 @@ def test_two_schedulers_share_a_herd_and_every_schedule_has_its_slot_once(stores
     async def story():
         await put_herd(stores[0], clock, 1)
         # Each has had a part; who gets how much of the rest, the machine decides.
-        shares = [[await store.fire(limit=CHUNK, at=clock.stamp())] for store in stores]
+        shares = [[await store.slots.fire(limit=CHUNK, at=clock.stamp())] for store in stores]
         assert [chunk.fired for [chunk] in shares] == [CHUNK, CHUNK]
 
         async def share(store, chunks):
             # One that finds everything in hand looks again, as a scheduler does.
             while sum(chunk.fired for each in shares for chunk in each) < HERD:
-                if chunk := await store.fire(limit=CHUNK, at=clock.stamp()):
+                if chunk := await store.slots.fire(limit=CHUNK, at=clock.stamp()):
                     chunks.append(chunk)
 
         async with asyncio.timeout(60):
@@ -93,7 +93,7 @@ def test_a_range_that_somebody_has_in_hand_holds_up_the_next_slot_and_not_the_re
 ):
     async def story():
         await put_herd(stores[0], clock, 2)
-        first = (await stores[0].fire(limit=CHUNK, at=clock.stamp())).slot_at
+        first = (await stores[0].slots.fire(limit=CHUNK, at=clock.stamp())).slot_at
         holder = await asyncpg.connect(postgres_url)
         async with holder.transaction():
             # As a scheduler does that is in the middle of it, or frozen.
@@ -102,7 +102,7 @@ def test_a_range_that_somebody_has_in_hand_holds_up_the_next_slot_and_not_the_re
             chunks = await fired(stores[1], clock)
             assert {chunk.slot_at for chunk in chunks} == {first}
             assert 0 < sum(chunk.fired for chunk in chunks) < HERD - CHUNK
-            assert (await stores[1].next_due(at=clock.stamp())).total_seconds() <= 0.01, (
+            assert (await stores[1].slots.next_due(at=clock.stamp())).total_seconds() <= 0.01, (
                 "it is looked at again"
             )
         await holder.close()

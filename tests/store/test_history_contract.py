@@ -17,7 +17,7 @@ def test_names_of_schedules_outlive_them(desk):
         desk.schedule(name)
     desk.delete("b")
 
-    assert desk.run(desk.store.schedule_names()) == ["a", "b"]
+    assert desk.run(desk.store.schedules.names()) == ["a", "b"]
 
 
 def test_the_newest_runs_of_many_jobs_are_read_at_once(desk):

@@ -12,6 +12,7 @@ from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.unique import Key
 from mainspring.store import paging
+from mainspring.store import schedules as store_schedules
 from mainspring.store.postgres import pages as postgres_pages
 from mainspring.store.sqlite import pages as sqlite_pages
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
@@ -24,7 +25,7 @@ def page(desk):
 
 @pytest.fixture
 def schedules(desk):
-    return lambda **which: desk.run(desk.store.schedules_page(ScheduleFilter(**which), at=desk.clock.stamp()))
+    return lambda **which: desk.run(desk.store.schedules.page(ScheduleFilter(**which), at=desk.clock.stamp()))
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def short_sighted(monkeypatch):
     """A page looks at three rows."""
     for module in (paging, postgres_pages, sqlite_pages):
         monkeypatch.setattr(module, "LOOK", 3)
-    monkeypatch.setattr(postgres_pages, "SCHEDULES_LOOK", 3)
+    monkeypatch.setattr(store_schedules, "LOOK", 3)
 
 
 def ids(page):
@@ -132,10 +133,10 @@ def test_jobs_of_a_schedule_are_found_live_and_done(desk, page):
 def test_a_schedule_is_called_by_its_name_even_after_it_was_deleted(desk):
     desk.schedule("nightly")
     schedule_id = desk.the_schedule("nightly").id
-    assert desk.run(desk.store.name_of_schedule(schedule_id)) == "nightly"
+    assert desk.run(desk.store.schedules.name_of(schedule_id)) == "nightly"
     desk.delete("nightly")
-    assert desk.run(desk.store.name_of_schedule(schedule_id)) == "nightly"
-    assert desk.run(desk.store.name_of_schedule(schedule_id + 1)) is None
+    assert desk.run(desk.store.schedules.name_of(schedule_id)) == "nightly"
+    assert desk.run(desk.store.schedules.name_of(schedule_id + 1)) is None
 
 
 def test_times_are_those_of_the_enqueue_or_of_the_end(desk, page):
@@ -213,7 +214,7 @@ def test_schedules_are_filtered(desk, schedules):
     assert names(only=Only.OVERDUE) == []
     desk.advance(HOUR)
     assert names(only=Only.OVERDUE) == ["daily.Report", "hourly", "idle"]
-    counts = desk.run(desk.store.schedule_counts(late=SECOND, at=desk.clock.stamp()))
+    counts = desk.run(desk.store.schedules.counts(late=SECOND, at=desk.clock.stamp()))
     assert counts == ScheduleCounts(
         total=3, paused=1, edited=1, overdue=3, ended=0, oldest_due_at=desk.now - HOUR + MINUTE
     )

@@ -557,7 +557,7 @@ def test_a_deleted_schedule_fires_no_more_but_keeps_its_ledger_and_versions(desk
     desk.advance(SECOND)
 
     assert desk.delete(author="ann") == ["s"]
-    assert (desk.schedules(), desk.run(desk.store.schedule("s"))) == ([], None)
+    assert (desk.schedules(), desk.run(desk.store.schedules.get("s"))) == ([], None)
     slot(desk, 2)
     assert desk.slots() == ledger
     assert len(desk.jobs()) == 1

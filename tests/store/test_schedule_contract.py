@@ -152,7 +152,7 @@ def test_strays_are_those_that_nobody_declares_and_that_go_on(desk):
     desk.schedule("over", trigger="over", next_at=None, following_at=None)
 
     def strays(*declared, limit=10):
-        return desk.run(desk.store.strays(declared, limit=limit))
+        return desk.run(desk.store.schedules.undeclared(declared, limit=limit))
 
     assert strays("b", "nobody") == ["a", "c", "d"]
     assert strays("b", limit=2) == ["a", "c"]

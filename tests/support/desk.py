@@ -214,7 +214,7 @@ class Desk:
         return NewSchedule(name=name, **{**given, **fields})
 
     def schedule_all(self, *schedules: NewSchedule, **how: Any) -> list[str]:
-        return list(self.run(self.store.put_schedules(schedules, **how, at=self.clock.stamp())))
+        return list(self.run(self.store.schedules.put(schedules, **how, at=self.clock.stamp())))
 
     def edit(
         self,
@@ -231,42 +231,42 @@ class Desk:
 
     def pause(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
         stamp = self.clock.stamp()
-        return list(self.run(self.store.pause_schedules(names or ("s",), author=author, note=note, at=stamp)))
+        return list(self.run(self.store.schedules.pause(names or ("s",), author=author, note=note, at=stamp)))
 
     def resume(self, *names: str, author: str = "ann") -> list[str]:
         stamp = self.clock.stamp()
-        return list(self.run(self.store.resume_schedules(names or ("s",), author=author, at=stamp)))
+        return list(self.run(self.store.schedules.resume(names or ("s",), author=author, at=stamp)))
 
     def hand_back(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
         stamp = self.clock.stamp()
         wanted = names or ("s",)
-        return list(self.run(self.store.hand_back_schedules(wanted, author=author, note=note, at=stamp)))
+        return list(self.run(self.store.schedules.revert(wanted, author=author, note=note, at=stamp)))
 
     def skip(self, count: int, name: str = "s", author: str = "ann") -> bool:
         stamp = self.clock.stamp()
-        return bool(self.run(self.store.skip_slots(name, count=count, author=author, at=stamp)))
+        return bool(self.run(self.store.schedules.skip(name, count=count, author=author, at=stamp)))
 
     def trigger(self, name: str = "s") -> int | None:
-        return self.run(self.store.trigger_schedule(name, at=self.clock.stamp()))
+        return self.run(self.store.schedules.trigger(name, at=self.clock.stamp()))
 
     def delete(self, *names: str, author: str = "ann") -> list[str]:
         stamp = self.clock.stamp()
-        return list(self.run(self.store.delete_schedules(names or ("s",), author=author, at=stamp)))
+        return list(self.run(self.store.schedules.delete(names or ("s",), author=author, at=stamp)))
 
     def release(self) -> int:
         """Make due what waited for jobs that have ended."""
-        return int(self.run(self.store.release_held(at=self.clock.stamp())))
+        return int(self.run(self.store.slots.release_held(at=self.clock.stamp())))
 
     def due(self, limit: int = 10) -> list[Spec]:
-        now, specs = self.run(self.store.due_specs(limit=limit, at=self.clock.stamp()))
+        now, specs = self.run(self.store.slots.due_specs(limit=limit, at=self.clock.stamp()))
         assert now == self.now
         return list(specs)
 
     def unplanned(self, limit: int = 10) -> list[Spec]:
-        return list(self.run(self.store.unplanned_specs(limit=limit)))
+        return list(self.run(self.store.slots.unplanned_specs(limit=limit)))
 
     def plan(self, *specs: Spec) -> None:
-        self.run(self.store.plan_specs(specs))
+        self.run(self.store.slots.plan_specs(specs))
 
     def open(self, spec: Spec, **fields: Any) -> int:
         """Open the spec's next slot; by default the one after it is a minute later."""
@@ -282,10 +282,10 @@ class Desk:
         return Opening(spec_id=spec.id, **{**given, **fields})
 
     def open_all(self, *openings: Opening) -> int:
-        return int(self.run(self.store.open_fires(openings, at=self.clock.stamp())))
+        return int(self.run(self.store.slots.open_fires(openings, at=self.clock.stamp())))
 
     def fire(self, limit: int = 100, breaker: int = BREAKER) -> Chunk | None:
-        return self.run(self.store.fire(limit=limit, breaker=breaker, at=self.clock.stamp()))
+        return self.run(self.store.slots.fire(limit=limit, breaker=breaker, at=self.clock.stamp()))
 
     def fire_all(self, limit: int = 100, breaker: int = BREAKER) -> list[Chunk]:
         """Fire until no fire is open."""
@@ -301,7 +301,7 @@ class Desk:
         return self.fire_all(limit)
 
     def next_due(self) -> timedelta | None:
-        return self.run(self.store.next_due(at=self.clock.stamp()))
+        return self.run(self.store.slots.next_due(at=self.clock.stamp()))
 
     # Backfills.
 
@@ -352,18 +352,18 @@ class Desk:
         return list(self.run(self.store.dead_groups(DeadFilter(**which))))
 
     def schedules(self) -> list[Schedule]:
-        return list(self.run(self.store.schedules()))
+        return list(self.run(self.store.schedules.all()))
 
     def the_schedule(self, name: str = "s") -> Schedule:
-        found = self.run(self.store.schedule(name))
+        found = self.run(self.store.schedules.get(name))
         assert found is not None
         return found
 
     def versions(self, name: str = "s") -> list[ScheduleVersion]:
-        return list(self.run(self.store.versions(name)))
+        return list(self.run(self.store.schedules.versions(name)))
 
     def slots(self, schedule: str = "s", limit: int = 100) -> list[Slot]:
-        return list(self.run(self.store.slots(schedule, limit=limit)))
+        return list(self.run(self.store.slots.of(schedule, limit=limit)))
 
     def members(self) -> list[MemberInfo]:
         return list(self.run(self.store.processes.all(at=self.clock.stamp())))

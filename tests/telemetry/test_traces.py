@@ -137,7 +137,7 @@ def test_slots_begin_traces_of_their_own_and_steps_go_on_with_their_workflows(
         store = await app.store()
         await app.write_schedules()
         for _ in range(2):
-            await store.trigger_schedule("ticks", at=None)
+            await store.schedules.trigger("ticks", at=None)
             await serve(app, scheduler=False, burst=True)
         await app.aclose()
 

@@ -116,7 +116,7 @@ def _declared(app: Mainspring, now: datetime) -> tuple[list[Planned], Calendars]
 def _stored(app: Mainspring) -> tuple[list[Planned], Calendars]:
     async def read(store: Store) -> tuple[list[Planned], Calendars]:
         stored = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
-        return list(await store.schedules()), stored
+        return list(await store.schedules.all()), stored
 
     return with_store(app, read)
 

@@ -76,9 +76,9 @@ class Scheduler:
             )
         )
         if openings:
-            await self._store.open_fires(openings, at=self._clock.stamp())
+            await self._store.slots.open_fires(openings, at=self._clock.stamp())
         await self._fire()
-        released = await self._store.release_held(at=self._clock.stamp())
+        released = await self._store.slots.release_held(at=self._clock.stamp())
         backfills = await self._store.backfills.advance(at=self._clock.stamp())
         await self._plan()
         if len(due) == BATCH:
@@ -87,7 +87,7 @@ class Scheduler:
             return CATCH_UP_PAUSE
         if backfills.active:
             return BACKFILL_PAUSE
-        wait = await self._store.next_due(beside=sorted(self._unreadable), at=self._clock.stamp())
+        wait = await self._store.slots.next_due(beside=sorted(self._unreadable), at=self._clock.stamp())
         return self._poll if wait is None else min(wait + AFTER, self._poll)
 
     async def _due(self) -> tuple[datetime, list[Spec]]:
@@ -95,7 +95,7 @@ class Scheduler:
         if self._clock.monotonic() >= self._look_again_at:
             self._unreadable.clear()
             self._look_again_at = self._clock.monotonic() + self._poll.total_seconds()
-        now, due = await self._store.due_specs(
+        now, due = await self._store.slots.due_specs(
             limit=BATCH, beside=sorted(self._unreadable), at=self._clock.stamp()
         )
         await self._learn_calendars(due)
@@ -114,7 +114,9 @@ class Scheduler:
 
     async def _fire(self) -> None:
         limit = min(FIRST_CHUNK, self._chunk)
-        while chunk := await self._store.fire(limit=limit, breaker=self._breaker, at=self._clock.stamp()):
+        while chunk := await self._store.slots.fire(
+            limit=limit, breaker=self._breaker, at=self._clock.stamp()
+        ):
             limit = min(2 * limit, self._chunk)
             if chunk.fired or chunk.skipped:
                 self._telemetry.emit(
@@ -141,11 +143,11 @@ class Scheduler:
             )
 
     async def _plan(self) -> None:
-        unplanned = await self._store.unplanned_specs(limit=BATCH)
+        unplanned = await self._store.slots.unplanned_specs(limit=BATCH)
         await self._learn_calendars(unplanned)
         planned = [plan for spec in unplanned if (plan := self._planned(spec)) is not None]
         if planned:
-            await self._store.plan_specs(planned)
+            await self._store.slots.plan_specs(planned)
 
     def _planned(self, spec: Spec) -> Spec | None:
         try:

@@ -9,14 +9,14 @@ from mainspring.declare.registry import Registry
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter
 from mainspring.model.job import Job
 from mainspring.ops.check import Comparison, Source
-from mainspring.store.ports import HistoryStore
+from mainspring.store.ports import Store
 
 LEAST_PAGE, MOST_PAGE = 50, 2000
 PAGE_BYTES = 8 * 1024 * 1024
 """About as much of payloads as one page may hold, to judge by the page before."""
 
 
-async def compare(store: HistoryStore, clock: Clock, registry: Registry, *, dead: bool) -> Comparison:
+async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool) -> Comparison:
     """Look at every live job, every schedule that this code does not write anew, and, if asked, every
     dead letter. Jobs that come and go meanwhile may or may not be seen."""
     comparison = Comparison(registry.tasks)
@@ -25,14 +25,14 @@ async def compare(store: HistoryStore, clock: Clock, registry: Registry, *, dead
     if dead:
         async for letter in _dead(store):
             comparison.look(Source.DEAD, letter.id, letter.task, letter.payload)
-    for schedule in await store.schedules():
+    for schedule in await store.schedules.all():
         # What code declares, it writes when it starts, unless somebody has edited it since.
         if schedule.edited or schedule.name not in registry.schedules:
             comparison.look(Source.SCHEDULE, schedule.name, schedule.task, schedule.payload)
     return comparison
 
 
-async def _live(store: HistoryStore, clock: Clock) -> AsyncIterator[Job]:
+async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
     before, limit = None, LEAST_PAGE
     while page := await store.jobs(JobFilter(before=before, limit=limit), at=clock.stamp()):
         for job in page:
@@ -40,7 +40,7 @@ async def _live(store: HistoryStore, clock: Clock) -> AsyncIterator[Job]:
         before, limit = page[-1].id, _next_limit(page)
 
 
-async def _dead(store: HistoryStore) -> AsyncIterator[DeadJob]:
+async def _dead(store: Store) -> AsyncIterator[DeadJob]:
     before, limit = None, LEAST_PAGE
     while page := await store.dead(DeadFilter(before=before, limit=limit)):
         for letter in page:

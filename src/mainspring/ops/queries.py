@@ -139,27 +139,27 @@ class Queries:
 
     async def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""
-        return await self._store.schedules()
+        return await self._store.schedules.all()
 
     async def schedules_page(self, which: ScheduleFilter) -> SchedulePage:
         """One page of schedules, by name, each with its newest slot."""
-        return await self._store.schedules_page(which, at=self._clock.stamp())
+        return await self._store.schedules.page(which, at=self._clock.stamp())
 
     async def schedule_counts(self) -> ScheduleCounts:
         """How many schedules there are, are paused, are late."""
-        return await self._store.schedule_counts(late=LATE, at=self._clock.stamp())
+        return await self._store.schedules.counts(late=LATE, at=self._clock.stamp())
 
     async def schedule(
         self, name: str, *, slots: int = LAST_SLOTS, fires: int = NEXT_FIRES
     ) -> ScheduleHistory:
         """One schedule with its last slots and its next fires."""
-        schedule = await self._store.schedule(name)
+        schedule = await self._store.schedules.get(name)
         if schedule is None:
             raise NotFound("schedule", name)
         now = await self._store.now(at=self._clock.stamp())
         return ScheduleHistory(
             schedule=schedule,
-            slots=tuple(await self._store.slots(name, limit=slots)) if slots else (),
+            slots=tuple(await self._store.slots.of(name, limit=slots)) if slots else (),
             fires=next_fires(
                 readable(schedule.trigger, await calendars_of(self._store, [schedule.trigger])), now, fires
             ),
@@ -167,8 +167,8 @@ class Queries:
 
     async def versions(self, name: str) -> list[ScheduleVersion]:
         """Every version of a schedule, oldest first; of one that was deleted too."""
-        versions = await self._store.versions(name)
-        if not versions and await self._store.schedule(name) is None:
+        versions = await self._store.schedules.versions(name)
+        if not versions and await self._store.schedules.get(name) is None:
             raise NotFound("schedule", name)
         return versions
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from mainspring.errors import Outdated
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Schedule
+from mainspring.model.schedule import Disposition, Misfire, NewSchedule
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import StepState, WorkflowState
 
@@ -76,24 +74,6 @@ PARKED = datetime(9997, 1, 1, tzinfo=UTC)
 """When the job of a workflow is due that has been started: it ends with the workflow."""
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """When a job is due that waits for the jobs before it."""
-
-
-def refuse_outdated(expected: Mapping[str, Schedule | None], found: Mapping[str, tuple[int, int]]) -> None:
-    """Raise Outdated unless each is what its reader saw. Found are ids and versions: a schedule that
-    was deleted and made anew may have the same version, but never the same id."""
-    for name, read in expected.items():
-        if read is None and name in found:
-            raise Outdated("schedule", name, "there is one of that name by now")
-        if read is None:
-            continue
-        if name not in found:
-            raise Outdated("schedule", name, "it has been deleted since it was read")
-        if found[name] != (read.id, read.version):
-            is_same = found[name][0] == read.id
-            change = f"is at version {found[name][1]} now" if is_same else "has been made anew"
-            raise Outdated(
-                "schedule", name, f"it was at version {read.version} when it was read, and {change}"
-            )
 
 
 def spec_catch_up(schedule: NewSchedule) -> timedelta:

@@ -30,9 +30,12 @@ class Transaction(Protocol):
     async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
         """Run one statement and answer its rows."""
 
-    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
-        """Run a statement for each of these sets of parameters, which all have the same names; none, when
-        there are none. On PostgreSQL each name is bound to the array of its values."""
+    async def each(
+        self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
+    ) -> Sequence[Row]:
+        """Run a statement for each of these sets of parameters, which all have the same names, and answer the
+        rows of all; none, when there are none. On PostgreSQL each name is bound to the array of its
+        values."""
 
     async def script(self, text: str) -> None:
         """Run a text of several statements, as migrations are, however long it takes."""
@@ -50,6 +53,16 @@ class Database(Protocol):
 
     async def relaxed(self, statement: str, **params: object) -> Sequence[Row]:
         """The same for what may be lost if the server, or the machine of an SQLite file, crashes."""
+
+    async def each(
+        self,
+        statement: str,
+        sets: Sequence[Mapping[str, object]],
+        *,
+        durable: bool = True,
+        **params: object,
+    ) -> Sequence[Row]:
+        """As of a transaction that does nothing else."""
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         """As of a transaction, after a statement alone."""

@@ -12,14 +12,15 @@ from itertools import chain, islice
 import msgspec
 
 from mainspring.calendars import decode_calendar
-from mainspring.errors import UsageError
+from mainspring.errors import Outdated, UsageError
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, Skipped, Spec
 from mainspring.model.value import Value
-from mainspring.store.ports import Expected
 from mainspring.trigger.codec import Calendars, calendar_of, decode
 from mainspring.trigger.misfire import overdue
 
+Expected = Mapping[str, Schedule | None]
+"""By name, what the caller has read and wants to stand as it was; None for what must not be there."""
 BATCH = 500
 """Schedules compared in one read and written in one transaction: whoever waits for it does not wait long."""
 MOST_DUE = 2000
@@ -58,6 +59,24 @@ def batches(schedules: Sequence[NewSchedule], expected: Expected | None) -> Iter
     ordered = [each for _, each in sorted({each.name: each for each in schedules}.items())]
     size = max(len(ordered), 1) if expected else BATCH
     return (ordered[start : start + size] for start in range(0, len(ordered), size))
+
+
+def refuse_outdated(expected: Expected, found: Mapping[str, tuple[int, int]]) -> None:
+    """Raise Outdated unless each is what its reader saw. Found are ids and versions: a schedule that
+    was deleted and made anew may have the same version, but never the same id."""
+    for name, read in expected.items():
+        if read is None and name in found:
+            raise Outdated("schedule", name, "there is one of that name by now")
+        if read is None:
+            continue
+        if name not in found:
+            raise Outdated("schedule", name, "it has been deleted since it was read")
+        if found[name] != (read.id, read.version):
+            is_same = found[name][0] == read.id
+            change = f"is at version {found[name][1]} now" if is_same else "has been made anew"
+            raise Outdated(
+                "schedule", name, f"it was at version {read.version} when it was read, and {change}"
+            )
 
 
 def named_change(change: Change, schedule: Schedule) -> Change:

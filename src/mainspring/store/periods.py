@@ -24,7 +24,7 @@ async def slot_period(store: Store, job: Job) -> Period | None:
 async def period_of(store: Store, schedule_id: int, slot_at: datetime) -> Period:
     """Of the slot of a schedule, by the trigger that it had then. What is not on record any more, or cannot
     be read by this version, is left out."""
-    facts = await store.slot_facts(schedule_id, slot_at)
+    facts = await store.slots.facts(schedule_id, slot_at)
     unknown = Period(end=slot_at, since=facts.since, backfill=facts.backfilled)
     if facts.trigger is None:
         return unknown

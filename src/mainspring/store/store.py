@@ -16,13 +16,17 @@ from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
+from mainspring.store.schedules import Places, Schedules
+from mainspring.store.slots import Firing, Slots
 from mainspring.store.stats import Stats
 
 
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
-    def __init__(self, database: Database, schema: Schema, health: Health) -> None:
+    def __init__(
+        self, database: Database, schema: Schema, health: Health, places: Places, firing: Firing
+    ) -> None:
         self._base, self._schema = database, schema
         self.health = health
         self.leases = Leases(database)
@@ -34,6 +38,8 @@ class Nouns:
         self.processes = Processes(database)
         self.runs = Runs(database)
         self.backfills = Backfills(database)
+        self.slots = Slots(database, firing)
+        self.schedules = Schedules(database, places, firing)
 
     async def now(self, *, at: Stamp) -> datetime:
         """The store's clock, or the stamp."""

@@ -207,8 +207,8 @@ def quoted(words: Sequence[object]) -> str:
 
 
 READS = (
-    *("held", "due_specs", "unplanned_specs", "next_due"),
-    *("steps", "event", "awaited", "running", "coming"),
+    *("held",),
+    *("steps", "event", "awaited", "running"),
     *(
         "job",
         "jobs",
@@ -217,9 +217,8 @@ READS = (
         "dead",
         "count_dead",
     ),
-    *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots"),
-    *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
-    *("name_of_schedule",),
+    *("dead_groups",),
+    *("depth", "gates", "gates_of", "queue_pauses", "jobs_page"),
     *("workflow", "workflows", "definition", "steps_of", "step_counts"),
     *("lost_items", "acts", "workflow_step"),
 )

@@ -65,11 +65,11 @@ class Floor:
 
     async def fire(self) -> bool:
         """One pass of the scheduler; answer whether another has more to open at this moment."""
-        _, due = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
+        _, due = await self._store.slots.due_specs(limit=BATCH, at=self._clock.stamp())
         await self._scheduler.tick()
         if not due:
             return False
-        _, left = await self._store.due_specs(limit=BATCH, at=self._clock.stamp())
+        _, left = await self._store.slots.due_specs(limit=BATCH, at=self._clock.stamp())
         return bool(left) and left != due
 
     async def work(self) -> Ran | None:

@@ -44,7 +44,7 @@ async def next_moment(store: Store, clock: Clock, *, end: datetime | None) -> da
     moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _FOR_EVER]
     if end is None and not moments:
         return None
-    wait = await store.next_due(at=clock.stamp())
+    wait = await store.slots.next_due(at=clock.stamp())
     if wait:
         moments.append(now + wait)
     soonest = min(moments, default=None)

@@ -66,8 +66,8 @@ async def _dead(desk: Desk) -> View:
 async def _schedules(desk: Desk) -> View:
     # Looked at every second while somebody listens: never all of them.
     store = await desk.store()
-    counts = await store.schedule_counts(late=LATE, at=desk.clock.stamp())
-    coming = await store.coming(limit=1)
+    counts = await store.schedules.counts(late=LATE, at=desk.clock.stamp())
+    coming = await store.slots.coming(limit=1)
     return {
         "count": counts.total,
         "paused": counts.paused,

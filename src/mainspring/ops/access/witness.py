@@ -15,11 +15,10 @@ READS = frozenset({
     "now", "verify", "identity", "close", "waker",
     "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
     "step", "steps", "event", "awaited",
-    "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
-    "next_due", "depth", "gates", "gates_of", "queue_pauses",
+    "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
-    "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule",
-    "slot_facts", "running", "coming", "dead_names", "whereabouts",
+    "jobs_page",
+    "running", "dead_names", "whereabouts",
 })
 # fmt: on
 

@@ -38,7 +38,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
     now = await store.now(at=clock.stamp())
     members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
     depth = await store.depth(at=clock.stamp(), about=True)
-    counts = await store.schedule_counts(late=LATE, at=clock.stamp())
+    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
     health = await store.health.look()
     return [
         *checks,
@@ -156,7 +156,7 @@ def _schedules(members: Sequence[MemberInfo], count: int) -> Check:
 
 
 async def _lag(store: Store, clock: Clock) -> Check:
-    now, due = await store.due_specs(limit=1, at=clock.stamp())
+    now, due = await store.slots.due_specs(limit=1, at=clock.stamp())
     lag = now - due[0].next_at if due else timedelta()
     if lag <= LATE:
         return ok("lag", "no slot is overdue")

@@ -82,7 +82,7 @@ async def look(
         queues=tuple(await Queues(store, clock).all(about=True)),
         running=tuple(await store.running(limit=rows)),
         names={each.id: each.name for each in seen.members},
-        coming=tuple(await store.coming(limit=rows)),
+        coming=tuple(await store.slots.coming(limit=rows)),
         failures=await _failures(store, clock, rows),
     )
     return (redaction or Redaction()).within(frame)

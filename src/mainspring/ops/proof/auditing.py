@@ -123,7 +123,7 @@ class Auditor:
             )
         stored = await self._store.calendars.all()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
-        names = await self._store.schedule_names() if name is None else [name]
+        names = await self._store.schedules.names() if name is None else [name]
         audits: list[Audit] = []
         for each in names:
             if told is not None:
@@ -137,8 +137,8 @@ class Auditor:
         return Report(start=within.start, end=within.end, audits=tuple(audits), notes=tuple(self._notes))
 
     async def _one(self, name: str, within: Range) -> Audit:
-        schedule = await self._store.schedule(name)
-        versions = await self._store.versions(name)
+        schedule = await self._store.schedules.get(name)
+        versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
             raise NotFound("schedule", name)
         rows = await ledger(self._store, name, start=within.start, most=MOST_ROWS)

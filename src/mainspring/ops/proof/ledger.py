@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.model.schedule import Slot
-from mainspring.store.ports import HistoryStore
+from mainspring.store.ports import Store
 
 PAGE = 1000
 
 
 async def ledger(
-    store: HistoryStore, name: str, *, start: datetime, end: datetime | None = None, most: int
+    store: Store, name: str, *, start: datetime, end: datetime | None = None, most: int
 ) -> list[Slot]:
     """Rows from `start` on and before `end`, newest first, about `most` of them at most."""
     found: list[Slot] = []
     before = end
     while len(found) < most:
-        page = await store.slots(name, start=start, before=before, limit=PAGE)
+        page = await store.slots.of(name, start=start, before=before, limit=PAGE)
         if len(page) < PAGE:
             return found + page
         # A slot may have two rows, of schedules that had the name one after the other: the page may end

@@ -17,7 +17,7 @@ MOST_AT_ONCE = 500
 async def planned(store: Store, clock: Clock, registry: Registry) -> list[Planned]:
     """What an app's schedules would change."""
     now = await store.now(at=clock.stamp())
-    return plan(registry.schedules, await store.schedules(), now)
+    return plan(registry.schedules, await store.schedules.all(), now)
 
 
 async def apply(
@@ -30,7 +30,7 @@ async def apply(
     doomed = [each.name for each in found if each.action is Action.REMOVE]
     if prune:
         for start in range(0, len(doomed), MOST_AT_ONCE):
-            await store.delete_schedules(
+            await store.schedules.delete(
                 doomed[start : start + MOST_AT_ONCE], author=BY_CODE, at=clock.stamp()
             )
     return found

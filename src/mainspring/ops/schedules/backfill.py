@@ -130,7 +130,7 @@ class Backfills:
         return await self._store.backfills.all(limit=limit)
 
     async def _versions(self, name: str) -> list[ScheduleVersion]:
-        versions = await self._store.versions(name)
+        versions = await self._store.schedules.versions(name)
         if not versions:
             raise NotFound("schedule", name)
         return versions

@@ -59,7 +59,7 @@ class ScheduleEditor:
         """Make a schedule that is nobody's but the author's; a name that is taken is refused."""
         valid_name(name, "schedule.name")
         wishes = read(options)
-        if await self._store.schedule(name) is not None:
+        if await self._store.schedules.get(name) is not None:
             raise _taken(name)
         draft = await self._drafted(name, wishes)
         now = await self._store.now(at=self._clock.stamp())
@@ -84,7 +84,7 @@ class ScheduleEditor:
     ) -> Written:
         """Change the options that are given, and no others. Raises Outdated if somebody changed the
         schedule since it was read, here or by a caller who saw `expected_version`."""
-        stored = await self._store.schedule(name)
+        stored = await self._store.schedules.get(name)
         if stored is None:
             raise NotFound("schedule", name)
         if expected_version not in (None, stored.version):
@@ -146,7 +146,7 @@ class ScheduleEditor:
     async def _put(
         self, draft: Draft, now: datetime, author: str, note: str | None, expected: Schedule | None
     ) -> None:
-        await self._store.put_schedules(
+        await self._store.schedules.put(
             [msgspec.structs.replace(draft.new_schedule(now), gates=self._gates(draft))],
             author=author,
             note=note,

@@ -55,14 +55,14 @@ class ScheduleLists:
 
     async def summary(self) -> ScheduleSummary:
         """What is to be seen before any list."""
-        counts = await self._store.schedule_counts(late=LATE, at=self._clock.stamp())
+        counts = await self._store.schedules.counts(late=LATE, at=self._clock.stamp())
         late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
         return ScheduleSummary(counts=counts, overdue=(await self.page(late)).rows if counts.overdue else ())
 
     async def page(self, which: ScheduleFilter) -> ScheduleList:
         """One page, by name."""
         stamp = self._clock.stamp()
-        found = await self._store.schedules_page(replace(which, late=LATE), at=stamp)
+        found = await self._store.schedules.page(replace(which, late=LATE), at=stamp)
         jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
         states = await self._store.states(jobs, at=stamp) if jobs else {}
         now = await self._store.now(at=stamp)

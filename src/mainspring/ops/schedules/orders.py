@@ -62,7 +62,7 @@ class ScheduleCommands:
     ) -> list[ScheduleDone]:
         """Skip their slots from now on; one that is paused keeps its first author and note."""
         found = await self._found(names)
-        paused = await self._store.pause_schedules(
+        paused = await self._store.schedules.pause(
             list(found), author=author, note=note, at=self._clock.stamp()
         )
         return _answers(found, paused, ScheduleEffect.PAUSED, _paused_already)
@@ -70,7 +70,7 @@ class ScheduleCommands:
     async def resume(self, names: Sequence[str], *, author: str) -> list[ScheduleDone]:
         """End their pause; the slots of the pause are not caught up."""
         found = await self._found(names)
-        resumed = await self._store.resume_schedules(list(found), author=author, at=self._clock.stamp())
+        resumed = await self._store.schedules.resume(list(found), author=author, at=self._clock.stamp())
         return _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused")
 
     async def hand_back(
@@ -79,7 +79,7 @@ class ScheduleCommands:
         """Let code have what somebody edited: the next declaration of it counts. One that no app
         declares goes on as it is, but is code's to remove."""
         found = await self._found(names)
-        handed = await self._store.hand_back_schedules(
+        handed = await self._store.schedules.revert(
             list(found), author=author, note=note, at=self._clock.stamp()
         )
         return _answers(found, handed, ScheduleEffect.HANDED_BACK, lambda _: "is code's already")
@@ -87,20 +87,20 @@ class ScheduleCommands:
     async def delete(self, names: Sequence[str], *, author: str) -> list[ScheduleDone]:
         """Take them away; their ledger, their versions and the jobs they made stay."""
         found = await self._found(names)
-        deleted = await self._store.delete_schedules(list(found), author=author, at=self._clock.stamp())
+        deleted = await self._store.schedules.delete(list(found), author=author, at=self._clock.stamp())
         return _answers(found, deleted, ScheduleEffect.DELETED, lambda _: "was deleted meanwhile")
 
     async def trigger(self, name: str) -> Triggered:
         """Make a job of it now, besides its slots and whatever its policies say."""
         [schedule] = (await self._found([name])).values()
-        job_id = await self._store.trigger_schedule(name, at=self._clock.stamp())
+        job_id = await self._store.schedules.trigger(name, at=self._clock.stamp())
         if job_id is None:
             raise NotFound("schedule", name)
         return Triggered(name=name, job_id=job_id, task=schedule.task, queue=schedule.queue)
 
     async def skip(self, name: str, count: int = 1, *, author: str) -> Skipping:
         """Have its next slots skipped, on top of those that are to be already."""
-        await self._store.skip_slots(
+        await self._store.schedules.skip(
             looked_for(name, "name"), count=count, author=author, at=self._clock.stamp()
         )
         [schedule] = (await self._found([name])).values()
@@ -109,7 +109,7 @@ class ScheduleCommands:
     async def _found(self, names: Sequence[str]) -> dict[str, Schedule]:
         found: dict[str, Schedule] = {}
         for name in dict.fromkeys(looked_for(each, "name") for each in names):
-            schedule = await self._store.schedule(name)
+            schedule = await self._store.schedules.get(name)
             if schedule is None:
                 raise NotFound("schedule", name)
             found[name] = schedule

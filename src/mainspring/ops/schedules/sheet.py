@@ -73,15 +73,15 @@ class ScheduleSheets:
 
     async def sheet(self, name: str, *, before: datetime | None = None) -> ScheduleSheet:
         """One schedule, with a page of its slots: the newest, or those before a moment."""
-        schedule = await self._store.schedule(name)
+        schedule = await self._store.schedules.get(name)
         if schedule is None:
             raise NotFound("schedule", name)
-        slots = await self._store.slots(name, limit=TILES + 1, before=before)
+        slots = await self._store.slots.of(name, limit=TILES + 1, before=before)
         shown = slots[:TILES]
         jobs = sorted({each.job_id for each in shown if each.job_id is not None})
         states = await self._store.states(jobs, at=self._clock.stamp()) if jobs else {}
         trigger = readable(schedule.trigger, await calendars_of(self._store, [schedule.trigger]))
-        versions = await self._store.versions(name)
+        versions = await self._store.schedules.versions(name)
         now = await self._store.now(at=self._clock.stamp())
         return ScheduleSheet(
             schedule=schedule,

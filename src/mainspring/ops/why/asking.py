@@ -114,8 +114,8 @@ class Why:
         return next((each for each in await self._store.queue_pauses() if each.queue == job.queue), None)
 
     async def _records(self, name: str, at: datetime | None) -> Records:
-        schedule = await self._store.schedule(name)
-        versions = await self._store.versions(name)
+        schedule = await self._store.schedules.get(name)
+        versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
             raise NotFound("schedule", name)
         members = await self._store.processes.all(at=self._clock.stamp())
@@ -134,8 +134,8 @@ class Why:
     async def _rows(self, name: str, at: datetime | None) -> list[Slot]:
         """The newest row; or all that are as new as the moment, and one that is older."""
         if at is None:
-            return await self._store.slots(name, limit=1)
-        older = await self._store.slots(name, before=at, limit=1)
+            return await self._store.slots.of(name, limit=1)
+        older = await self._store.slots.of(name, before=at, limit=1)
         return await ledger(self._store, name, start=at, most=MOST) + older
 
     async def _job_of(self, row: Slot | None) -> Job | None:

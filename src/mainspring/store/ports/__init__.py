@@ -25,14 +25,12 @@ from mainspring.store.ports.jobs import DeadLetters, JobQueue
 from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.requests import RequestStore
-from mainspring.store.ports.schedules import (
-    Expected,
-    ScheduleStore,
-)
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
 from mainspring.store.runs import Runs
+from mainspring.store.schedules import Schedules
+from mainspring.store.slots import Slots
 from mainspring.store.stats import Stats
 
 __all__ = [
@@ -42,7 +40,6 @@ __all__ = [
     "EffectStore",
     "Errand",
     "EventStore",
-    "Expected",
     "GlanceStore",
     "HistoryStore",
     "JobQueue",
@@ -50,7 +47,6 @@ __all__ = [
     "Loan",
     "PageStore",
     "RequestStore",
-    "ScheduleStore",
     "Stamp",
     "Store",
     "Waker",
@@ -62,7 +58,6 @@ __all__ = [
 class Store(
     JobQueue,
     DeadLetters,
-    ScheduleStore,
     LimitStore,
     RequestStore,
     WorkflowStore,
@@ -87,3 +82,5 @@ class Store(
     runs: Runs
     health: Health
     backfills: Backfills
+    schedules: Schedules
+    slots: Slots

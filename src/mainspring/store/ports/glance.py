@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mainspring.model.glance import ComingFire, RunningJob
+from mainspring.model.glance import RunningJob
 
 
 class GlanceStore(Protocol):
@@ -14,6 +14,3 @@ class GlanceStore(Protocol):
         """Jobs that workers hold, those held longest first. They are looked for at the heads of the queues,
         where claims leave them: in a queue whose head is thousands of jobs that no worker can run, some may
         be missing."""
-
-    async def coming(self, *, limit: int) -> list[ComingFire]:
-        """The next slots, earliest first; one for each schedule."""

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Protocol
 
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Standing
 from mainspring.model.job import Job, JobState
-from mainspring.model.schedule import (
-    Schedule,
-    ScheduleVersion,
-    Slot,
-)
 from mainspring.store.ports.stamp import Stamp
 
 
@@ -39,31 +33,6 @@ class HistoryStore(Protocol):
 
     async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
         """Dead letters by task and last error, the largest group first."""
-
-    async def schedules(self) -> list[Schedule]:
-        """Every schedule, by name."""
-
-    async def schedule(self, name: str) -> Schedule | None:
-        """One schedule."""
-
-    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
-        """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
-
-    async def schedule_names(self) -> list[str]:
-        """Every name on record, also of schedules that were deleted."""
-
-    async def versions(self, name: str) -> list[ScheduleVersion]:
-        """Every version of one schedule, also of one that was deleted, oldest first."""
-
-    async def slots(
-        self,
-        schedule: str,
-        *,
-        limit: int,
-        start: datetime | None = None,
-        before: datetime | None = None,
-    ) -> list[Slot]:
-        """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
 
     async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
         """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to

@@ -116,6 +116,20 @@ class Database:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
         return await self._alone(statement, params, relaxed=False)
 
+    async def each(
+        self,
+        statement: str,
+        sets: Sequence[Mapping[str, object]],
+        *,
+        durable: bool = True,
+        **params: object,
+    ) -> list[Record]:
+        """Run one statement for all these sets of parameters: each name is bound to the array of its
+        values."""
+        if not sets:
+            return []
+        return await self._alone(statement, {**params, **_arrays(sets)}, relaxed=not durable)
+
     async def fetch_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
         """The same for what holds numbers that were learnt when the count of lives was this."""
         self.lives.require(life)
@@ -505,11 +519,12 @@ class Transaction:
         """Run one statement and answer its rows."""
         return await self._database.run_on(self._connection, statement, params)
 
-    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
+    async def each(
+        self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
+    ) -> list[Record]:
         """Run one statement for all these sets of parameters: each name is bound to the array of its
         values."""
-        if sets:
-            await self.fetch(statement, **params, **{name: [each[name] for each in sets] for name in sets[0]})
+        return await self.fetch(statement, **params, **_arrays(sets)) if sets else []
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         """Say that so many jobs may be due once it has been committed."""
@@ -531,6 +546,10 @@ class Transaction:
         await self._connection.copy_records_to_table(
             table, schema_name="mainspring", columns=columns, records=records
         )
+
+
+def _arrays(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    return {name: [each[name] for each in sets] for name in sets[0]}
 
 
 def _unheard(jobs: int, earlier: bool) -> None:

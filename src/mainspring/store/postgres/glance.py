@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mainspring.model.glance import ComingFire, RunningJob
+from mainspring.model.glance import RunningJob
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.names import Names
 
@@ -35,18 +35,6 @@ class PostgresGlance:
                 note=row["note"] or "",
             )
             for row in await self._glanced("running", look=LOOK, limit=limit)
-        ]
-
-    async def coming(self, *, limit: int) -> list[ComingFire]:
-        return [
-            ComingFire(
-                schedule=row["name"],
-                task=self._names.task(row["task_id"]),
-                queue=self._names.queue(row["queue_id"]),
-                slot_at=row["next_at"],
-                paused=row["paused"],
-            )
-            for row in await self._glanced("coming", limit=limit)
         ]
 
     async def _glanced(self, statement: str, **params: object) -> list[Record]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Standing
 from mainspring.model.job import Job, JobState
-from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.connection import Database
@@ -60,36 +58,6 @@ class PostgresHistory:
     async def _dead(self, statement: str, which: DeadFilter) -> list[Record]:
         params = await self._filter(which)
         return [] if params is None else await self._fetch(statement, **params, **_dead_params(which))
-
-    async def schedules(self) -> list[Schedule]:
-        return [rows.schedule(row, self._names) for row in await self._fetch("schedules", names=None)]
-
-    async def schedule(self, name: str) -> Schedule | None:
-        found = await self._fetch("schedules", names=[name])
-        return rows.schedule(found[0], self._names) if found else None
-
-    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
-        found = await self._database.fetch("strays", declared=list(declared), limit=limit)
-        return [row["name"] for row in found]
-
-    async def schedule_names(self) -> list[str]:
-        return [row["name"] for row in await self._database.fetch("schedule_names")]
-
-    async def versions(self, name: str) -> list[ScheduleVersion]:
-        return [rows.version(row) for row in await self._database.fetch("versions", name=name)]
-
-    async def slots(
-        self,
-        schedule: str,
-        *,
-        limit: int,
-        start: datetime | None = None,
-        before: datetime | None = None,
-    ) -> list[Slot]:
-        found = await self._database.fetch(
-            "slots", schedule=schedule, start=start, before=before, limit=limit
-        )
-        return [rows.slot(row) for row in found]
 
     async def _fetch(self, statement: str, **params: object) -> list[Record]:
         """Rows that name a queue and a task, both learnt."""

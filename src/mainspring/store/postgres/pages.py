@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.model.history import JobFilter, QueueDepth
 from mainspring.model.job import LIVE_STATES, Job, JobState
-from mainspring.model.pages import (
-    JobPage,
-    ScheduleCounts,
-    ScheduleFilter,
-    SchedulePage,
-    ScheduleRow,
-)
+from mainspring.model.pages import JobPage
 from mainspring.store.codes import FINAL_CODE
 from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
 from mainspring.store.ports import Stamp
@@ -26,9 +19,6 @@ from mainspring.store.postgres.names import Names
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
-SCHEDULES_LOOK = 100_000
-MOST_SCHEDULES = 1_000_000
-"""Looked at when they are counted."""
 SAME_NAME = 5
 """Schedules of one name, all but one of them deleted, whose jobs are listed."""
 
@@ -64,40 +54,6 @@ class PostgresPages(PostgresHistory):
             found = await self._database.fetch("schedule_ids", name=which.schedule, limit=SAME_NAME)
             sources = [part for row in found for part in await self._sources(which, params, row["id"], at)]
         return merged(sources, which.limit)
-
-    async def schedules_page(self, which: ScheduleFilter, *, at: Stamp) -> SchedulePage:
-        await self._names.refresh()
-        task_id, queue_id = self._names.known_task(which.task), self._names.known_queue(which.queue)
-        if (which.task and task_id is None) or (which.queue and queue_id is None):
-            return SchedulePage(rows=())
-        page = await self._database.fetch(
-            "schedules_page",
-            text=which.text,
-            task_id=task_id,
-            queue_id=queue_id,
-            only=which.only,
-            late=which.late,
-            after=which.after or "",
-            look=SCHEDULES_LOOK,
-            limit=which.limit + 1,
-            at=at,
-        )
-        fitting = [row for row in page if row["fits"]]
-        await self._names.learn({row["queue_id"] for row in page}, {row["task_id"] for row in page})
-        shown = [_schedule_row(row, self._names) for row in fitting[: which.limit]]
-        if len(fitting) > which.limit:
-            return SchedulePage(rows=tuple(shown), next=fitting[which.limit - 1]["name"])
-        last = page[-1]["name"] if page and page[-1]["is_last"] else None
-        return SchedulePage(rows=tuple(shown), next=last, partial=last is not None)
-
-    async def schedule_counts(self, *, late: timedelta, at: Stamp) -> ScheduleCounts:
-        [row] = await self._database.fetch("schedule_counts", late=late, look=MOST_SCHEDULES, at=at)
-        return ScheduleCounts(**row, more=row["total"] == MOST_SCHEDULES)
-
-    async def name_of_schedule(self, schedule_id: int) -> str | None:
-        [row] = await self._database.fetch("name_of_schedule", schedule_id=schedule_id)
-        name: str | None = row["name"]
-        return name
 
     async def _sources(
         self, which: JobFilter, params: Params, schedule_id: int | None, at: Stamp
@@ -185,8 +141,3 @@ def _those(jobs: Sequence[Job], which: JobFilter, *, worker: int | None = None) 
 
 def _dead(row: Record, names: Names) -> Job:
     return rows.dead_job(row, names).as_job()
-
-
-def _schedule_row(row: Record, names: Names) -> ScheduleRow:
-    last = None if row["slot_at"] is None else rows.slot(row)
-    return ScheduleRow(schedule=rows.schedule(row, names), last=last)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,28 +9,13 @@ import msgspec
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadGroup, DeadJob, Standing
 from mainspring.model.job import Claim, Job, JobState
-from mainspring.model.schedule import (
-    Change,
-    Misfire,
-    Opening,
-    Overlap,
-    Schedule,
-    ScheduleVersion,
-    Skipped,
-    Slot,
-    SlotFacts,
-    Spec,
-)
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
-from mainspring.store.declaring import OpenFire
+from mainspring.store.codes import FINAL_STATE, GATED
 from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
 _failure = msgspec.json.Decoder(Failure)
-_schedule = msgspec.json.Decoder(Schedule)
-_moments = msgspec.json.Decoder(tuple[datetime, ...])
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 
 
@@ -196,114 +180,4 @@ def dead_group(row: Record, names: Names) -> DeadGroup:
         count=row["letters"],
         newest_at=row["newest_at"],
         newest_id=row["newest_id"],
-    )
-
-
-def spec(row: Record) -> Spec:
-    """A row of `specs` that has a slot to come."""
-    return Spec(
-        id=row["id"],
-        trigger=row["trigger"],
-        next_at=row["next_at"],
-        following_at=row["following_at"],
-        planned=row["planned"],
-        one_by_one=row["catch_up"] != COALESCE,
-        catch_up=catch_up_read(row["catch_up"]),
-        tripped=row["tripped"],
-        skips=row["skips"],
-        last_at=row["last_at"],
-    )
-
-
-def slot_facts(row: Record) -> SlotFacts:
-    """What is on record about one slot."""
-    definition = row["definition"]
-    return SlotFacts(
-        trigger=None if definition is None else _schedule.decode(definition).trigger,
-        since=row["since"],
-        backfilled=bool(row["backfilled"]),
-    )
-
-
-def combined(opening: Opening) -> str | None:
-    """The missed slots that an opened one names, as JSON."""
-    return msgspec.json.encode(opening.combined).decode() if opening.combined else None
-
-
-def open_fire(row: Record) -> OpenFire:
-    """A row of `fires`."""
-    return OpenFire(
-        opening=Opening(
-            spec_id=row["id"],
-            expected=row["slot_at"],
-            slot_at=row["slot_at"],
-            since=row["since"],
-            combined=() if row["combined"] is None else _moments.decode(row["combined"]),
-            next_at=None,
-            skip=None if row["skip"] is None else Skipped(row["skip"]),
-            note=row["note"],
-        ),
-        last_id=row["last_id"],
-        until_id=row["until_id"],
-    )
-
-
-def schedule(row: Record, names: Names) -> Schedule:
-    """A row of `schedules` with its spec."""
-    return Schedule(
-        id=row["id"],
-        name=row["name"],
-        task=names.task(row["task_id"]),
-        trigger=row["trigger"],
-        payload=row["payload"],
-        queue=names.queue(row["queue_id"]),
-        priority=row["priority"],
-        max_attempts=row["max_attempts"],
-        misfire=Misfire(row["misfire"]),
-        catch_up=catch_up_read(row["catch_up"]),
-        overlap=Overlap(row["overlap"]),
-        overlap_limit=row["overlap_limit"],
-        offset=row["offset_by"],
-        jitter=row["jitter"],
-        max_fires=row["max_fires"],
-        fires_left=row["fires_left"],
-        skips=row["skips"],
-        version=row["version"],
-        active_from=row["active_from"],
-        edited=row["edited"],
-        paused_at=row["paused_at"],
-        paused_by=row["paused_by"],
-        pause_note=row["pause_note"],
-        next_at=row["next_at"],
-        line_id=row["line_id"],
-        expires=row["expires_after"],
-        expect_start_within=row["expect_start_within"],
-        expect_finish_by=row["expect_finish_by"],
-    )
-
-
-def slot(row: Record) -> Slot:
-    """A row of the ledger."""
-    return Slot(
-        schedule=row["schedule"],
-        slot_at=row["slot_at"],
-        disposition=DISPOSITION[row["disposition"]],
-        reason=None if row["reason"] is None else Skipped(row["reason"]),
-        since=row["since"],
-        job_id=row["job_id"],
-        decided_at=row["decided_at"],
-        blocker=row["blocker"],
-        note=row["note"],
-    )
-
-
-def version(row: Record) -> ScheduleVersion:
-    """A row of `schedule_versions`."""
-    return ScheduleVersion(
-        schedule=_schedule.decode(row["definition"]),
-        version=row["version"],
-        change=Change(row["change"]),
-        changed_at=row["changed_at"],
-        author=row["author"],
-        note=row["note"],
     )

@@ -10,8 +10,8 @@ from mainspring.config.pooling import address
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.connection import MIGRATIONS, Database
-from mainspring.store.postgres.control import PostgresControl
 from mainspring.store.postgres.events import PostgresEvents
+from mainspring.store.postgres.firing import PostgresFiring
 from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
@@ -21,8 +21,8 @@ from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresEffects
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
+from mainspring.store.postgres.places import PostgresPlaces
 from mainspring.store.postgres.requests import PostgresRequests
-from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresWorkflows
 from mainspring.store.store import Nouns
@@ -36,8 +36,6 @@ POOL_SIZE = 4
 class PostgresStore(
     PostgresRequests,
     PostgresWorkflows,
-    PostgresControl,
-    PostgresFiring,
     PostgresLimits,
     PostgresEffects,
     PostgresEvents,
@@ -63,7 +61,14 @@ class PostgresStore(
         database.on_hint = hint
         PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, PostgresHealth(database, schema))
+        Nouns.__init__(
+            self,
+            database,
+            schema,
+            PostgresHealth(database, schema),
+            PostgresPlaces(names, lines),
+            PostgresFiring(database),
+        )
         database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier
 

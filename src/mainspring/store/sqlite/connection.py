@@ -25,6 +25,7 @@ READING = reading(SQL)
 """Statements that the reading thread can run."""
 _TIMED = frozenset(name for name, text in SQL.items() if takes_now(text))
 _SEVERAL = {name: text.split(";\n") for name, text in SQL.items() if ";\n" in text}
+_ANSWERING = frozenset(name for name, text in SQL.items() if "RETURNING" in text)
 MIGRATIONS = migrations(PACKAGE)
 
 MEMORY = ":memory:"
@@ -119,12 +120,17 @@ class Transaction:
     async def fetch(self, statement: str, **params: object) -> list[sqlite3.Row]:
         return self._session.rows(statement, **self._bound(statement, params))
 
-    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
-        if sets:
-            common = self._bound(statement, params)
-            self._session.each(
-                statement, [common | {name: bound(value) for name, value in each.items()} for each in sets]
-            )
+    async def each(
+        self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
+    ) -> list[sqlite3.Row]:
+        if not sets:
+            return []
+        common = self._bound(statement, params)
+        batch = [common | {name: bound(value) for name, value in each.items()} for each in sets]
+        if statement in _ANSWERING:
+            return [row for each in batch for row in self._session.rows(statement, **each)]
+        self._session.each(statement, batch)
+        return []
 
     async def script(self, text: str) -> None:
         self._session.script(text)

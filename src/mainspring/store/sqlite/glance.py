@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.model.glance import ComingFire, RunningJob
+from mainspring.model.glance import RunningJob
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import moment
@@ -29,21 +29,6 @@ class SQLiteGlance:
                     note=row["note"] or "",
                 )
                 for row in session.rows("running", limit=limit)
-            ]
-
-        return await self._database.read(work)
-
-    async def coming(self, *, limit: int) -> list[ComingFire]:
-        def work(session: Session) -> list[ComingFire]:
-            return [
-                ComingFire(
-                    schedule=row["name"],
-                    task=row["task"],
-                    queue=row["queue"],
-                    slot_at=moment(row["next_at"]),
-                    paused=bool(row["paused"]),
-                )
-                for row in session.rows("coming", limit=limit)
             ]
 
         return await self._database.read(work)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, Standing
 from mainspring.model.job import Job, JobState
-from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
@@ -56,51 +54,6 @@ class SQLiteHistory:
         def work(session: Session) -> list[DeadGroup]:
             found = session.rows("dead_groups", **_filter(which), **_dead_params(which))
             return [rows.dead_group(row) for row in found]
-
-        return await self._database.read(work)
-
-    async def schedules(self) -> list[Schedule]:
-        def work(session: Session) -> list[Schedule]:
-            return [rows.schedule(row) for row in session.rows("schedules", names=None)]
-
-        return await self._database.read(work)
-
-    async def schedule(self, name: str) -> Schedule | None:
-        def work(session: Session) -> Schedule | None:
-            found = session.rows("schedules", names=listed([name]))
-            return rows.schedule(found[0]) if found else None
-
-        return await self._database.read(work)
-
-    async def strays(self, declared: Sequence[str], *, limit: int) -> list[str]:
-        def work(session: Session) -> list[str]:
-            return [row["name"] for row in session.rows("strays", declared=listed(declared), limit=limit)]
-
-        return await self._database.read(work)
-
-    async def schedule_names(self) -> list[str]:
-        def work(session: Session) -> list[str]:
-            return [row["name"] for row in session.rows("schedule_names")]
-
-        return await self._database.read(work)
-
-    async def versions(self, name: str) -> list[ScheduleVersion]:
-        def work(session: Session) -> list[ScheduleVersion]:
-            return [rows.version(row) for row in session.rows("versions", name=name)]
-
-        return await self._database.read(work)
-
-    async def slots(
-        self,
-        schedule: str,
-        *,
-        limit: int,
-        start: datetime | None = None,
-        before: datetime | None = None,
-    ) -> list[Slot]:
-        def work(session: Session) -> list[Slot]:
-            page = {"start": micros(start), "before": micros(before), "limit": limit}
-            return [rows.slot(row) for row in session.rows("slots", schedule=schedule, **page)]
 
         return await self._database.read(work)
 

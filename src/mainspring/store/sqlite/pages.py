@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 
 import msgspec
 
 from mainspring.model.history import JobFilter, QueueDepth
 from mainspring.model.job import LIVE_STATES, Job, JobState
-from mainspring.model.pages import (
-    JobPage,
-    ScheduleCounts,
-    ScheduleFilter,
-    SchedulePage,
-    ScheduleRow,
-)
+from mainspring.model.pages import JobPage
 from mainspring.store.codes import FINAL_CODE
 from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite import rows
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.history import SQLiteHistory, find_job
-from mainspring.store.sqlite.rows import listed, maybe_moment, micros, span
+from mainspring.store.sqlite.rows import listed, micros
 
 SAME_NAME = 5
-MOST_SCHEDULES = 1_000_000
 
 _ids = msgspec.json.Decoder(tuple[int, ...])
 Params = dict[str, object]
@@ -66,46 +58,6 @@ class SQLitePages(SQLiteHistory):
             owners = session.rows("schedule_ids", name=which.schedule, limit=SAME_NAME)
             parts = [part for row in owners for part in _sources(session, which, row["id"], now)]
             return merged(parts, which.limit)
-
-        return await self._database.read(work)
-
-    async def schedules_page(self, which: ScheduleFilter, *, at: Stamp) -> SchedulePage:
-        def work(session: Session) -> SchedulePage:
-            page = session.rows(
-                "schedules_page",
-                text=which.text,
-                task=which.task,
-                queue=which.queue,
-                only=which.only,
-                late=span(which.late),
-                after=which.after or "",
-                look=LOOK,
-                limit=which.limit + 1,
-                now=session.now(at),
-            )
-            fitting = [row for row in page if row["fits"]]
-            shown = tuple(_schedule_row(row) for row in fitting[: which.limit])
-            if len(fitting) > which.limit:
-                return SchedulePage(rows=shown, next=fitting[which.limit - 1]["name"])
-            last = page[-1]["name"] if page and page[-1]["is_last"] else None
-            return SchedulePage(rows=shown, next=last, partial=last is not None)
-
-        return await self._database.read(work)
-
-    async def schedule_counts(self, *, late: timedelta, at: Stamp) -> ScheduleCounts:
-        def work(session: Session) -> ScheduleCounts:
-            row = session.row("schedule_counts", late=span(late), look=MOST_SCHEDULES, now=session.now(at))
-            counts = {name: row[name] for name in ("total", "paused", "edited", "overdue", "ended")}
-            oldest = maybe_moment(row["oldest_due_at"])
-            return ScheduleCounts(**counts, oldest_due_at=oldest, more=row["total"] == MOST_SCHEDULES)
-
-        return await self._database.read(work)
-
-    async def name_of_schedule(self, schedule_id: int) -> str | None:
-        def work(session: Session) -> str | None:
-            [row] = session.rows("name_of_schedule", schedule_id=schedule_id)
-            name: str | None = row["name"]
-            return name
 
         return await self._database.read(work)
 
@@ -167,8 +119,3 @@ def _those(jobs: Sequence[Job], which: JobFilter, *, worker: int | None = None) 
 
 def _dead(row: sqlite3.Row) -> Job:
     return rows.dead_job(row).as_job()
-
-
-def _schedule_row(row: sqlite3.Row) -> ScheduleRow:
-    last = None if row["slot_at"] is None else rows.slot(row)
-    return ScheduleRow(schedule=rows.schedule(row), last=last)

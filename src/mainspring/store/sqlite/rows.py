@@ -12,27 +12,12 @@ import msgspec
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Standing
 from mainspring.model.job import Claim, Job, JobState
-from mainspring.model.schedule import (
-    Change,
-    Misfire,
-    Opening,
-    Overlap,
-    Schedule,
-    ScheduleVersion,
-    Skipped,
-    Slot,
-    SlotFacts,
-    Spec,
-)
-from mainspring.store.codes import COALESCE, DISPOSITION, FINAL_STATE, GATED, catch_up_read
-from mainspring.store.declaring import OpenFire
+from mainspring.store.codes import FINAL_STATE, GATED
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 _failure = msgspec.json.Decoder(Failure)
-_schedule = msgspec.json.Decoder(Schedule)
-_ints = msgspec.json.Decoder(tuple[int, ...])
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 
 
@@ -273,110 +258,4 @@ def depth(row: sqlite3.Row) -> QueueDepth:
         delayed=row["delayed"],
         running=row["running"],
         oldest_ready_at=maybe_moment(row["oldest_ready_at"]),
-    )
-
-
-def spec(row: sqlite3.Row) -> Spec:
-    """A row of `specs` that has a slot to come."""
-    return Spec(
-        id=row["id"],
-        trigger=row["trigger"],
-        next_at=moment(row["next_at"]),
-        following_at=maybe_moment(row["following_at"]),
-        planned=bool(row["planned"]),
-        one_by_one=length(row["catch_up"]) != COALESCE,
-        catch_up=catch_up_read(length(row["catch_up"])),
-        tripped=bool(row["tripped"]),
-        skips=row["skips"],
-        last_at=maybe_moment(row["last_at"]),
-    )
-
-
-def slot_facts(row: sqlite3.Row) -> SlotFacts:
-    """What is on record about one slot."""
-    definition = row["definition"]
-    return SlotFacts(
-        trigger=None if definition is None else _schedule.decode(definition).trigger,
-        since=maybe_moment(row["since"]),
-        backfilled=bool(row["backfilled"]),
-    )
-
-
-def open_fire(row: sqlite3.Row) -> OpenFire:
-    """A row of `fires`."""
-    slot_at = moment(row["slot_at"])
-    return OpenFire(
-        opening=Opening(
-            spec_id=row["id"],
-            expected=slot_at,
-            slot_at=slot_at,
-            since=maybe_moment(row["since"]),
-            combined=tuple(map(moment, _ints.decode(row["combined"] or "[]"))),
-            next_at=None,
-            skip=None if row["skip"] is None else Skipped(row["skip"]),
-            note=row["note"],
-        ),
-        last_id=row["last_id"],
-        until_id=row["until_id"],
-    )
-
-
-def schedule(row: sqlite3.Row) -> Schedule:
-    """A row of `schedules` with its spec."""
-    return Schedule(
-        id=row["id"],
-        name=row["name"],
-        task=row["task"],
-        trigger=row["trigger"],
-        payload=row["payload"],
-        queue=row["queue"],
-        priority=row["priority"],
-        max_attempts=row["max_attempts"],
-        misfire=Misfire(row["misfire"]),
-        catch_up=catch_up_read(length(row["catch_up"])),
-        overlap=Overlap(row["overlap"]),
-        overlap_limit=row["overlap_limit"],
-        offset=length(row["offset_by"]),
-        jitter=length(row["jitter"]),
-        max_fires=row["max_fires"],
-        fires_left=row["fires_left"],
-        skips=row["skips"],
-        version=row["version"],
-        active_from=moment(row["active_from"]),
-        edited=bool(row["edited"]),
-        paused_at=maybe_moment(row["paused_at"]),
-        paused_by=row["paused_by"],
-        pause_note=row["pause_note"],
-        next_at=maybe_moment(row["next_at"]),
-        line_id=row["line_id"],
-        expires=maybe_length(row["expires_after"]),
-        expect_start_within=maybe_length(row["expect_start_within"]),
-        expect_finish_by=maybe_length(row["expect_finish_by"]),
-    )
-
-
-def slot(row: sqlite3.Row) -> Slot:
-    """A row of the ledger."""
-    return Slot(
-        schedule=row["schedule"],
-        slot_at=moment(row["slot_at"]),
-        disposition=DISPOSITION[row["disposition"]],
-        reason=None if row["reason"] is None else Skipped(row["reason"]),
-        since=maybe_moment(row["since"]),
-        job_id=row["job_id"],
-        decided_at=moment(row["decided_at"]),
-        blocker=row["blocker"],
-        note=row["note"],
-    )
-
-
-def version(row: sqlite3.Row) -> ScheduleVersion:
-    """A row of `schedule_versions`."""
-    return ScheduleVersion(
-        schedule=_schedule.decode(row["definition"]),
-        version=row["version"],
-        change=Change(row["change"]),
-        changed_at=moment(row["changed_at"]),
-        author=row["author"],
-        note=row["note"],
     )

@@ -8,18 +8,18 @@ from mainspring.clock import Clock
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
 from mainspring.store.sqlite.connection import MIGRATIONS
-from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.events import SQLiteEvents
+from mainspring.store.sqlite.firing import SQLiteFiring
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.limits import SQLiteLimits
 from mainspring.store.sqlite.loan import SQLiteEffects
 from mainspring.store.sqlite.pages import SQLitePages
+from mainspring.store.sqlite.places import SQLitePlaces
 from mainspring.store.sqlite.requests import SQLiteRequests
-from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteWorkflows
 from mainspring.store.store import Nouns
@@ -30,8 +30,6 @@ from mainspring.store.unreadable import reads_go_on
 class SQLiteStore(
     SQLiteJobs,
     SQLiteDeadLetters,
-    SQLiteControl,
-    SQLiteFiring,
     SQLiteLimits,
     SQLiteRequests,
     SQLiteWorkflows,
@@ -47,7 +45,14 @@ class SQLiteStore(
         database = Database(path, clock)
         SQLiteWorkflows.__init__(self, database)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, SQLiteHealth(database, schema))
+        Nouns.__init__(
+            self,
+            database,
+            schema,
+            SQLiteHealth(database, schema),
+            SQLitePlaces(database),
+            SQLiteFiring(database),
+        )
         database.on_unreadable = self.health.left_out
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:

@@ -204,8 +204,8 @@ async def _stored(desk: Desk, name: str | None) -> tuple[list[Planned], Calendar
     store = await desk.store()
     calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
     if name is None:
-        return list(await store.schedules()), calendars
-    found = await store.schedule(name)
+        return list(await store.schedules.all()), calendars
+    found = await store.schedules.get(name)
     if found is None:
         raise NotFound("schedule", name)
     return [found], calendars

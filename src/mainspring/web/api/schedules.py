@@ -136,7 +136,7 @@ async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) ->
     before = position(which.cursor, *question)
     until = datetime.fromisoformat(before) if isinstance(before, str) else at(which.end, "to")
     await (await desk.queries()).versions(name_of(name))
-    found = await (await desk.store()).slots(
+    found = await (await desk.store()).slots.of(
         name_of(name), start=at(which.start, "from"), before=until, limit=which.limit
     )
     last = found[-1].slot_at.astimezone(UTC).isoformat() if found else ""

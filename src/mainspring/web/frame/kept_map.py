@@ -61,7 +61,7 @@ class KeptMap:
         """With a store of this thread's own: a hundred thousand rows are not the event loop's business."""
         try:
             store = await self._app.store(prepare=False)
-            schedules = await store.schedules()
+            schedules = await store.schedules.all()
             calendars = await calendars_of(store, {each.trigger for each in schedules})
         finally:
             await self._app.aclose()

@@ -79,7 +79,7 @@ async def _one(desk: Desk, job_id: int) -> dict[str, Any]:
 
 
 async def _schedule(store: Store, job: Job) -> str | None:
-    return None if job.schedule_id is None else await store.name_of_schedule(job.schedule_id)
+    return None if job.schedule_id is None else await store.schedules.name_of(job.schedule_id)
 
 
 def _record(history: JobHistory, shown: Payloads, now: datetime, since: datetime | None) -> dict[str, Any]:

@@ -54,7 +54,7 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "alive": sum(each.alive for each in members),
         "members": {each.id: each for each in members},
         "running": await store.running(limit=SHOWN),
-        "coming": await store.coming(limit=SHOWN),
+        "coming": await store.slots.coming(limit=SHOWN),
         "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],
     }
 

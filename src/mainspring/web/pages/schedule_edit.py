@@ -82,7 +82,7 @@ class _Stored(NamedTuple):
 
 async def _stored(desk: Desk, name: str) -> _Stored:
     store = await desk.store()
-    schedule = await store.schedule(name)
+    schedule = await store.schedules.get(name)
     if schedule is None:
         raise NotFound("schedule", name)
     calendars = await calendars_of(store, [schedule.trigger])

@@ -41,7 +41,7 @@ async def _all(desk: Desk) -> dict[str, Any]:
         "schedulers": _of(alive, Role.SCHEDULER),
         "lost": [each for each in reversed(members) if not each.alive],
         "hands": hands,
-        "coming": await store.coming(limit=COMING),
+        "coming": await store.slots.coming(limit=COMING),
         "leases": await store.leases.all(at=desk.clock.stamp()),
         "versions": sorted({each.version for each in alive}),
         "zones": sorted({each.tzdata for each in alive if each.tzdata}),

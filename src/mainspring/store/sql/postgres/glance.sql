@@ -20,16 +20,3 @@ LEFT JOIN LATERAL (
     SELECT fraction, note FROM mainspring.progress WHERE job_id = j.id AND fence = j.fence LIMIT 1
 ) p ON true
 ORDER BY j.claimed_at, j.id;
-
--- name: coming
--- The inner limits keep both a look-up by an index, whatever the planner thinks of the tables' sizes.
-SELECT s.name, s.queue_id, s.task_id, p.next_at, s.paused
-FROM (
-    SELECT id, next_at FROM mainspring.specs WHERE next_at IS NOT NULL ORDER BY next_at LIMIT :limit
-) p
-CROSS JOIN LATERAL (
-    SELECT name, queue_id, task_id, paused_at IS NOT NULL AS paused, id FROM mainspring.schedules
-    WHERE spec_id = p.id AND coalesce(fires_left, 1) > 0
-    ORDER BY id + 0 LIMIT :limit
-) s
-ORDER BY p.next_at, p.id, s.id LIMIT :limit;

@@ -46,11 +46,6 @@ WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR 
 GROUP BY task_id, error, line
 ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 
--- name: strays
--- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.
-SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
-WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
-
 -- name: depth
 SELECT queue_id, task_id,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,

@@ -122,39 +122,6 @@ SELECT * FROM (
 ) numbered
 WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
 
--- name: schedules_page
--- Which they are is found first, for the newest slot of each is looked up in every day's ledger.
-WITH page AS MATERIALIZED (
-    SELECT name, fits, place FROM (
-        SELECT name, row_number() OVER (ORDER BY name) AS place,
-               (:text::text IS NULL OR strpos(lower(name), lower(:text)) > 0
-                OR task_id IN (SELECT t.id FROM mainspring.tasks t WHERE strpos(lower(t.name), lower(:text)) > 0))
-               AND (:task_id::int IS NULL OR task_id = :task_id) AND (:queue_id::int IS NULL OR queue_id = :queue_id)
-               AND CASE :only::text
-                   WHEN 'paused' THEN paused_at IS NOT NULL
-                   WHEN 'edited' THEN edited
-                   WHEN 'overdue' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now()) - :late::interval)
-                   WHEN 'ended' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at IS NULL)
-                   ELSE true END AS fits
-        FROM (SELECT name, task_id, queue_id, spec_id, paused_at, edited FROM mainspring.schedules
-              WHERE name > :after ORDER BY name LIMIT :look) looked
-    ) numbered
-    WHERE fits OR place = :look ORDER BY name LIMIT :limit
-)
-SELECT s.*, s.name AS schedule, p.trigger, p.next_at, s.name IN (SELECT name FROM page WHERE fits) AS fits, s.name IN (SELECT name FROM page WHERE place = :look) AS is_last,
-       l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
-FROM mainspring.schedules s
-CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id LIMIT 1) p
-LEFT JOIN LATERAL (SELECT * FROM mainspring.slots WHERE schedule_id = s.id ORDER BY slot_at DESC LIMIT 1) l ON true
-WHERE s.name = ANY (ARRAY(SELECT name FROM page)) ORDER BY s.name;
-
--- name: schedule_counts
-SELECT count(*)::int AS total, (count(*) FILTER (WHERE paused_at IS NOT NULL))::int AS paused, (count(*) FILTER (WHERE edited))::int AS edited,
-       (count(*) FILTER (WHERE spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now()) - :late::interval)))::int AS overdue,
-       (count(*) FILTER (WHERE spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at IS NULL)))::int AS ended,
-       (SELECT min(p.next_at) FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now())) AS oldest_due_at
-FROM (SELECT spec_id, paused_at, edited FROM mainspring.schedules ORDER BY name LIMIT :look) looked;
-
 -- name: head_depth
 -- The head of each lane, and whether it goes on beyond that: of what is due, and of what is not.
 WITH head AS MATERIALIZED (

@@ -1,7 +1,8 @@
 -- name: standing_schedules
 -- By name alone and without a lock: so a start looks at each schedule that code declares, and most are as declared.
 -- In no order: asked for one by id, a plan made on an empty table walks every schedule.
-SELECT s.*, p.trigger, p.next_at
+SELECT s.*, p.trigger, p.next_at,
+       (SELECT name FROM mainspring.queues WHERE id = s.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = s.task_id) AS task
 FROM mainspring.schedules s CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id OFFSET 0) p
 WHERE s.name = ANY (:names::text[]);
 
@@ -14,7 +15,7 @@ WHERE id = ANY (ARRAY(SELECT id FROM mainspring.schedules WHERE name = ANY (:nam
 -- In one order, for others may be at the same; those that are there are not touched.
 INSERT INTO mainspring.specs (trigger, catch_up, next_at, following_at, planned)
 SELECT trigger, catch_up, next_at, following_at, true
-FROM unnest(:triggers::text[], :spec_catch_ups::interval[], :next_ats::timestamptz[], :following_ats::timestamptz[])
+FROM unnest(:trigger::text[], :spec_catch_up::interval[], :next_at::timestamptz[], :following_at::timestamptz[])
      AS new (trigger, catch_up, next_at, following_at)
 WHERE (SELECT p.id FROM mainspring.specs p WHERE p.trigger = new.trigger AND p.catch_up = new.catch_up) IS NULL
 ORDER BY trigger, catch_up
@@ -26,14 +27,15 @@ INSERT INTO mainspring.schedules (name, spec_id, task_id, queue_id, priority, ma
                                   overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
                                   expires_after, expect_start_within, expect_finish_by)
 SELECT name, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = new.trigger AND p.catch_up = new.spec_catch_up),
-       task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
+       (SELECT t.id FROM mainspring.tasks t WHERE t.name = new.task), (SELECT q.id FROM mainspring.queues q WHERE q.name = new.queue),
+       priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
        max_fires, max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), line_id, expires_after, expect_start_within,
        expect_finish_by
-FROM unnest(:names::text[], :triggers::text[], :spec_catch_ups::interval[], :task_ids::int[], :queue_ids::int[],
-            :priorities::smallint[], :max_attemptss::smallint[], :payloads::bytea[], :misfires::text[], :catch_ups::interval[],
-            :overlaps::text[], :overlap_limits::int[], :offset_bys::interval[], :jitters::interval[], :max_firess::int[],
-            :line_ids::int[], :expires_afters::interval[], :expect_start_withins::interval[], :expect_finish_bys::interval[])
-     AS new (name, trigger, spec_catch_up, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
+FROM unnest(:name::text[], :trigger::text[], :spec_catch_up::interval[], :task::text[], :queue::text[],
+            :priority::smallint[], :max_attempts::smallint[], :payload::bytea[], :misfire::text[], :catch_up::interval[],
+            :overlap::text[], :overlap_limit::int[], :offset_by::interval[], :jitter::interval[], :max_fires::int[],
+            :line_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[])
+     AS new (name, trigger, spec_catch_up, task, queue, priority, max_attempts, payload, misfire, catch_up, overlap,
              overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by)
 ORDER BY name
 ON CONFLICT (name) DO NOTHING
@@ -52,42 +54,26 @@ SET spec_id = new.spec_id, task_id = new.task_id, queue_id = new.queue_id, prior
     active_from = :at::timestamptz
 FROM (
     SELECT id, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = each.trigger AND p.catch_up = each.spec_catch_up) AS spec_id,
-           task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
+           (SELECT t.id FROM mainspring.tasks t WHERE t.name = each.task) AS task_id,
+           (SELECT q.id FROM mainspring.queues q WHERE q.name = each.queue) AS queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
            max_fires, line_id, expires_after, expect_start_within, expect_finish_by, keep_line
-    FROM unnest(:ids::bigint[], :triggers::text[], :spec_catch_ups::interval[], :task_ids::int[], :queue_ids::int[],
-                :priorities::smallint[], :max_attemptss::smallint[], :payloads::bytea[], :misfires::text[], :catch_ups::interval[],
-                :overlaps::text[], :overlap_limits::int[], :offset_bys::interval[], :jitters::interval[], :max_firess::int[],
-                :line_ids::int[], :expires_afters::interval[], :expect_start_withins::interval[], :expect_finish_bys::interval[],
-                :keep_lines::bool[])
-         AS each (id, trigger, spec_catch_up, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
+    FROM unnest(:id::bigint[], :trigger::text[], :spec_catch_up::interval[], :task::text[], :queue::text[],
+                :priority::smallint[], :max_attempts::smallint[], :payload::bytea[], :misfire::text[], :catch_up::interval[],
+                :overlap::text[], :overlap_limit::int[], :offset_by::interval[], :jitter::interval[], :max_fires::int[],
+                :line_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[],
+                :keep_line::bool[])
+         AS each (id, trigger, spec_catch_up, task, queue, priority, max_attempts, payload, misfire, catch_up, overlap,
                   overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by,
                   keep_line)
 ) new
-WHERE s.id = ANY (:ids::bigint[]) AND s.id = new.id;
+WHERE s.id = ANY (:id::bigint[]) AND s.id = new.id;
 
 -- name: add_versions
 -- The schedules as they now stand, in the same transaction as the change.
 INSERT INTO mainspring.schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
 SELECT schedule_id, version, name, change, coalesce(:at::timestamptz, now()), :author, :note, definition
-FROM unnest(:schedule_ids::bigint[], :versions::int[], :names::text[], :changes::text[], :definitions::text[])
+FROM unnest(:schedule_id::bigint[], :version::int[], :name::text[], :change::text[], :definition::text[])
      AS each (schedule_id, version, name, change, definition);
-
--- name: pause_schedules
-UPDATE mainspring.schedules
-SET paused_at = :at::timestamptz, paused_by = :author, pause_note = :note, version = version + 1
-WHERE name = ANY (:names::text[]) AND paused_at IS NULL
-RETURNING name;
-
--- name: resume_schedules
--- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
-UPDATE mainspring.schedules
-SET last_paused_at = paused_at, last_resumed_at = :at::timestamptz,
-    paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
-WHERE name = ANY (:names::text[]) AND paused_at IS NOT NULL
-RETURNING name;
-
--- name: hand_back_schedules
-UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name = ANY (:names::text[]) AND edited RETURNING name;
 
 -- name: trigger_schedule
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
@@ -132,52 +118,27 @@ WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.i
 ))
 RETURNING j.id;
 
--- name: due_specs
--- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
--- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
-       catch_up = interval '365000 days' AND coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval AND NOT EXISTS (
-           SELECT FROM mainspring.schedules s WHERE s.spec_id = specs.id AND (
-               (SELECT l.disposition = 1 AND l.reason = 'breaker' FROM mainspring.slots l
-                WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT TRUE
-               -- A look-up, not NOT EXISTS: as a join it may walk all live jobs for each spec.
-               OR (SELECT j.id FROM mainspring.jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL LIMIT 1) IS NULL)
-       ) AS tripped,
-       CASE WHEN coalesce(:at::timestamptz, now()) - next_at > :missed_after::interval
-            THEN coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = specs.id AND s.skips > 0), 0) ELSE 0 END AS skips
-FROM mainspring.specs
-WHERE next_at <= coalesce(:at::timestamptz, now()) AND id <> ALL (:beside::int[])
-ORDER BY next_at
-LIMIT :limit;
-
--- name: unplanned_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, false AS tripped, 0 AS skips
-FROM mainspring.specs
-WHERE NOT planned AND next_at IS NOT NULL
-ORDER BY id
-LIMIT :limit;
-
 -- name: plan_specs
 -- Sorted ids and width_bucket instead of a join, as in jobs.sql and for the same reason.
 UPDATE mainspring.specs
-SET following_at = (:following_ats::timestamptz[])[width_bucket(id, :ids::bigint[])], planned = true
-WHERE id = ANY (:ids::bigint[]) AND next_at = (:next_ats::timestamptz[])[width_bucket(id, :ids::bigint[])] AND NOT planned;
+SET following_at = (:following_at::timestamptz[])[width_bucket(id, :id::bigint[])], planned = true
+WHERE id = ANY (:id::bigint[]) AND next_at = (:next_at::timestamptz[])[width_bucket(id, :id::bigint[])] AND NOT planned;
 
 -- name: open_fires
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
 WITH moved AS (
     UPDATE mainspring.specs
-    SET next_at = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])], following_at = NULL,
-        last_at = CASE WHEN (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] IS DISTINCT FROM 'calendar'
-                       THEN (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] ELSE last_at END,
-        planned = (:next_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] IS NULL
-    WHERE id = ANY (:spec_ids::bigint[]) AND next_at = (:expecteds::timestamptz[])[width_bucket(id, :spec_ids::bigint[])]
-    RETURNING id, (:slot_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS slot_at,
-                  (:sinces::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS since,
-                  (:combineds::text[])[width_bucket(id, :spec_ids::bigint[])]::jsonb AS combined,
-                  (:skips::text[])[width_bucket(id, :spec_ids::bigint[])] AS skip,
-                  (:notes::text[])[width_bucket(id, :spec_ids::bigint[])] AS note,
-                  (:previous_ats::timestamptz[])[width_bucket(id, :spec_ids::bigint[])] AS previous_at
+    SET next_at = (:next_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])], following_at = NULL,
+        last_at = CASE WHEN (:skip::text[])[width_bucket(id, :spec_id::bigint[])] IS DISTINCT FROM 'calendar'
+                       THEN (:slot_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])] ELSE last_at END,
+        planned = (:next_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])] IS NULL
+    WHERE id = ANY (:spec_id::bigint[]) AND next_at = (:expected::timestamptz[])[width_bucket(id, :spec_id::bigint[])]
+    RETURNING id, (:slot_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])] AS slot_at,
+                  (:since::timestamptz[])[width_bucket(id, :spec_id::bigint[])] AS since,
+                  (:combined::text[])[width_bucket(id, :spec_id::bigint[])]::jsonb AS combined,
+                  (:skip::text[])[width_bucket(id, :spec_id::bigint[])] AS skip,
+                  (:note::text[])[width_bucket(id, :spec_id::bigint[])] AS note,
+                  (:previous_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])] AS previous_at
 )
 INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at)
 SELECT id, slot_at, since, combined, skip, note, previous_at FROM moved
@@ -335,16 +296,16 @@ SELECT count(*) FILTER (WHERE job_id IS NOT NULL)::int AS fired FROM ledger;
 -- name: overdue_specs
 -- Those with a slot that is due, and their open fires: one look, for a slot that is opened leaves the one and is in the
 -- other at once.
-SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, false AS tripped, p.next_at <= :now::timestamptz AS due,
+SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, false AS tripped, p.next_at <= :at::timestamptz AS due,
        coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
        f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, f.until_id
 FROM mainspring.specs p
 LEFT JOIN LATERAL (SELECT * FROM mainspring.fires WHERE spec_id = p.id OFFSET 0) f ON true
-WHERE p.id = ANY (:ids::bigint[]) AND (p.next_at <= :now::timestamptz OR f.slot_at IS NOT NULL);
+WHERE p.id = ANY (:ids::bigint[]) AND (p.next_at <= :at::timestamptz OR f.slot_at IS NOT NULL);
 
 -- name: move_active
-UPDATE mainspring.schedules SET active_from = (:moments::timestamptz[])[width_bucket(id, :ids::bigint[])]
-WHERE id = ANY (:ids::bigint[]);
+UPDATE mainspring.schedules SET active_from = (:moment::timestamptz[])[width_bucket(id, :id::bigint[])]
+WHERE id = ANY (:id::bigint[]);
 
 -- name: hold_specs
 -- Until the caller's transaction has ended nobody opens a slot of theirs: it would be fired without the schedules that
@@ -370,10 +331,50 @@ SELECT least(
      LIMIT 1),
     CASE WHEN EXISTS (SELECT 1 FROM mainspring.fires) THEN interval '10 milliseconds' END) AS wait;
 
--- name: slot_facts
--- A slot of the instant at which the schedule was changed is the old version's.
-SELECT l.since, coalesce(l.disposition = 2, false) AS backfilled, coalesce(
-    (SELECT v.definition FROM mainspring.schedule_versions v
-     WHERE v.schedule_id = :schedule_id AND v.changed_at < :slot_at ORDER BY v.version DESC LIMIT 1),
-    (SELECT v.definition FROM mainspring.schedule_versions v WHERE v.schedule_id = :schedule_id ORDER BY v.version LIMIT 1)) AS definition
-FROM (SELECT 1) AS one LEFT JOIN mainspring.slots l ON l.schedule_id = :schedule_id AND l.slot_at = :slot_at;
+-- name: undeclared_schedules
+-- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.
+SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
+WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
+
+-- name: schedules_page
+-- Which they are is found first, for the newest slot of each is looked up in every day's ledger.
+WITH page AS MATERIALIZED (
+    SELECT name, fits, place FROM (
+        SELECT name, row_number() OVER (ORDER BY name) AS place,
+               (:text::text IS NULL OR strpos(lower(name), lower(:text)) > 0
+                OR task_id IN (SELECT t.id FROM mainspring.tasks t WHERE strpos(lower(t.name), lower(:text)) > 0))
+               AND (:task::text IS NULL OR task_id = (SELECT t.id FROM mainspring.tasks t WHERE t.name = :task))
+               AND (:queue::text IS NULL OR queue_id = (SELECT q.id FROM mainspring.queues q WHERE q.name = :queue))
+               AND CASE :only::text
+                   WHEN 'paused' THEN paused_at IS NOT NULL
+                   WHEN 'edited' THEN edited
+                   WHEN 'overdue' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at <= coalesce(:at::timestamptz, now()) - :late::interval)
+                   WHEN 'ended' THEN spec_id IN (SELECT p.id FROM mainspring.specs p WHERE p.next_at IS NULL)
+                   ELSE true END AS fits
+        FROM (SELECT name, task_id, queue_id, spec_id, paused_at, edited FROM mainspring.schedules
+              WHERE name > :after ORDER BY name LIMIT :look) looked
+    ) numbered
+    WHERE fits OR place = :look ORDER BY name LIMIT :limit
+)
+SELECT s.*, s.name AS schedule, p.trigger, p.next_at,
+       (SELECT name FROM mainspring.queues WHERE id = s.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = s.task_id) AS task,
+       s.name IN (SELECT name FROM page WHERE fits) AS fits, s.name IN (SELECT name FROM page WHERE place = :look) AS is_last,
+       l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
+FROM mainspring.schedules s
+CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id LIMIT 1) p
+LEFT JOIN LATERAL (SELECT * FROM mainspring.slots WHERE schedule_id = s.id ORDER BY slot_at DESC LIMIT 1) l ON true
+WHERE s.name = ANY (ARRAY(SELECT name FROM page)) ORDER BY s.name;
+
+-- name: coming
+-- The inner limits keep both a look-up by an index, whatever the planner thinks of the tables' sizes.
+SELECT s.name AS schedule, p.next_at AS slot_at, s.paused,
+       (SELECT name FROM mainspring.queues WHERE id = s.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = s.task_id) AS task
+FROM (
+    SELECT id, next_at FROM mainspring.specs WHERE next_at IS NOT NULL ORDER BY next_at LIMIT :limit
+) p
+CROSS JOIN LATERAL (
+    SELECT name, queue_id, task_id, paused_at IS NOT NULL AS paused, id FROM mainspring.schedules
+    WHERE spec_id = p.id AND coalesce(fires_left, 1) > 0
+    ORDER BY id + 0 LIMIT :limit
+) s
+ORDER BY p.next_at, p.id, s.id LIMIT :limit;

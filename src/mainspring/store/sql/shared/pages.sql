@@ -4,12 +4,6 @@ SELECT holding FROM mainspring.members WHERE id = :id;
 -- name: jobs_of_key
 SELECT job_id FROM mainspring.unique_keys WHERE name = :name ORDER BY job_id DESC LIMIT :limit;
 
--- name: name_of_schedule
-SELECT coalesce(
-    (SELECT name FROM mainspring.schedules WHERE id = :schedule_id),
-    (SELECT name FROM mainspring.schedule_versions WHERE schedule_id = :schedule_id ORDER BY version DESC LIMIT 1)
-) AS name;
-
 -- name: schedule_ids
 -- Also of schedules of that name that were deleted.
 SELECT id FROM mainspring.schedules WHERE name = :name UNION SELECT schedule_id FROM mainspring.schedule_versions WHERE name = :name

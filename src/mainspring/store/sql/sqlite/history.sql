@@ -52,10 +52,6 @@ FROM (
 GROUP BY task, error, line
 ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 
--- name: strays
-SELECT s.name FROM schedules s JOIN specs p ON p.id = s.spec_id
-WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT value FROM json_each(:declared)) ORDER BY s.name LIMIT :limit;
-
 -- name: depth
 SELECT queue, task,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS ready,

@@ -41,32 +41,3 @@ SELECT * FROM (
     FROM (SELECT * FROM runs WHERE job_id < :before ORDER BY job_id DESC LIMIT :look)
 )
 WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
-
--- name: schedules_page
-SELECT s.*, s.name AS schedule, p.trigger, p.next_at, page.fits, page.place = :look AS is_last,
-       l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
-FROM (
-    SELECT id, name, fits, place FROM (
-        SELECT id, name, row_number() OVER (ORDER BY name) AS place,
-               (:text IS NULL OR instr(lower(name), lower(:text)) > 0 OR instr(lower(task), lower(:text)) > 0)
-               AND (:task IS NULL OR task = :task) AND (:queue IS NULL OR queue = :queue)
-               AND CASE :only
-                   WHEN 'paused' THEN paused_at IS NOT NULL
-                   WHEN 'edited' THEN edited
-                   WHEN 'overdue' THEN spec_id IN (SELECT id FROM specs WHERE next_at <= :now - :late)
-                   WHEN 'ended' THEN spec_id IN (SELECT id FROM specs WHERE next_at IS NULL)
-                   ELSE 1 END AS fits
-        FROM (SELECT id, name, task, queue, spec_id, paused_at, edited FROM schedules WHERE name > :after ORDER BY name LIMIT :look)
-    )
-    WHERE fits OR place = :look ORDER BY name LIMIT :limit
-) page
-JOIN schedules s ON s.id = page.id JOIN specs p ON p.id = s.spec_id
-LEFT JOIN slots l ON l.schedule_id = s.id AND l.slot_at = (SELECT max(slot_at) FROM slots WHERE schedule_id = s.id)
-ORDER BY s.name;
-
--- name: schedule_counts
-SELECT count(*) AS total, count(*) FILTER (WHERE paused_at IS NOT NULL) AS paused, count(*) FILTER (WHERE edited) AS edited,
-       count(*) FILTER (WHERE spec_id IN (SELECT id FROM specs WHERE next_at <= :now - :late)) AS overdue,
-       count(*) FILTER (WHERE spec_id IN (SELECT id FROM specs WHERE next_at IS NULL)) AS ended,
-       (SELECT min(next_at) FROM specs WHERE next_at <= :now) AS oldest_due_at
-FROM (SELECT spec_id, paused_at, edited FROM schedules ORDER BY name LIMIT :look);

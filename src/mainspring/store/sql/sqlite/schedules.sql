@@ -3,10 +3,16 @@
 SELECT s.*, p.trigger, p.next_at FROM schedules s CROSS JOIN specs p ON p.id = s.spec_id
 WHERE s.name IN (SELECT value FROM json_each(:names));
 
+-- name: lock_schedules
+SELECT id FROM schedules WHERE name IN (SELECT value FROM json_each(:names));
+
 -- name: put_specs
 INSERT INTO specs (trigger, catch_up, next_at, following_at, planned)
 VALUES (:trigger, :spec_catch_up, :next_at, :following_at, 1)
 ON CONFLICT (trigger, catch_up) DO NOTHING;
+
+-- name: hold_specs
+-- One transaction writes at a time: nobody opens a slot of theirs meanwhile.
 
 -- name: add_schedules
 INSERT INTO schedules (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
@@ -15,7 +21,8 @@ INSERT INTO schedules (name, spec_id, task, queue, priority, max_attempts, paylo
 SELECT :name, id, :task, :queue, :priority, :max_attempts, :payload, :misfire, :catch_up,
        :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after,
        :expect_start_within, :expect_finish_by
-FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up;
+FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
+RETURNING name;
 
 -- name: change_schedules
 -- What was due until now has been decided.
@@ -29,29 +36,12 @@ SET spec_id = new.id, task = :task, queue = :queue, priority = :priority,
     edited = :by_hand, version = s.version + 1,
     active_from = :now
 FROM (SELECT id FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up) new
-WHERE s.name = :name;
+WHERE s.id = :id;
 
 -- name: add_versions
 -- The schedule as it now stands, in the same transaction as the change.
 INSERT INTO schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
 VALUES (:schedule_id, :version, :name, :change, :now, :author, :note, :definition);
-
--- name: pause_schedules
-UPDATE schedules SET paused_at = :now, paused_by = :author, pause_note = :note, version = version + 1
-WHERE name IN (SELECT value FROM json_each(:names)) AND paused_at IS NULL
-RETURNING name;
-
--- name: resume_schedules
--- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
-UPDATE schedules
-SET last_paused_at = paused_at, last_resumed_at = :now, paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
-WHERE name IN (SELECT value FROM json_each(:names)) AND paused_at IS NOT NULL
-RETURNING name;
-
--- name: hand_back_schedules
-UPDATE schedules SET edited = 0, version = version + 1
-WHERE name IN (SELECT value FROM json_each(:names)) AND edited
-RETURNING name;
 
 -- name: trigger_schedule
 INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
@@ -80,44 +70,19 @@ WHERE id IN (
 )
 RETURNING id;
 
--- name: due_specs
--- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
--- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at,
-       catch_up = 31536000000000000 AND :now - next_at > :missed_after AND NOT EXISTS (
-           SELECT 1 FROM schedules s WHERE s.spec_id = specs.id AND (
-               (SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
-                WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT 1
-               OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL))
-       ) AS tripped,
-       CASE WHEN :now - next_at > :missed_after
-            THEN coalesce((SELECT max(s.skips) FROM schedules s WHERE s.spec_id = specs.id AND s.skips > 0), 0) ELSE 0 END AS skips
-FROM specs
-WHERE next_at <= :now AND id NOT IN (SELECT value FROM json_each(:beside))
-ORDER BY next_at, id
-LIMIT :limit;
-
--- name: unplanned_specs
-SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, 0 AS tripped, 0 AS skips
-FROM specs
-WHERE NOT planned AND next_at IS NOT NULL
-ORDER BY id
-LIMIT :limit;
-
 -- name: plan_specs
 UPDATE specs SET following_at = :following_at, planned = 1
 WHERE id = :id AND next_at = :next_at AND NOT planned;
 
--- name: move_spec
+-- name: open_fires
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
 UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS NULL,
                  last_at = CASE WHEN :skip IS 'calendar' THEN last_at ELSE :slot_at END
 WHERE id = :spec_id AND next_at = :expected;
-
--- name: open_fires
 INSERT INTO fires (spec_id, slot_at, since, combined, skip, note, previous_at)
-VALUES (:spec_id, :slot_at, :since, :combined, :skip, :note, :previous_at)
-ON CONFLICT DO NOTHING;
+SELECT :spec_id, :slot_at, :since, :combined, :skip, :note, :previous_at WHERE changes() > 0
+ON CONFLICT DO NOTHING
+RETURNING spec_id;
 
 -- name: oldest_fire
 -- The oldest of all is the oldest of its spec: a spec's slots are fired in order, so that the second
@@ -243,10 +208,37 @@ SELECT min(wait) AS wait FROM (
     SELECT 10000 WHERE EXISTS (SELECT 1 FROM fires)
 );
 
--- name: slot_facts
--- A slot of the instant at which the schedule was changed is the old version's.
-SELECT l.since, coalesce(l.disposition = 2, 0) AS backfilled, coalesce(
-    (SELECT v.definition FROM schedule_versions v
-     WHERE v.schedule_id = :schedule_id AND v.changed_at < :slot_at ORDER BY v.version DESC LIMIT 1),
-    (SELECT v.definition FROM schedule_versions v WHERE v.schedule_id = :schedule_id ORDER BY v.version LIMIT 1)) AS definition
-FROM (SELECT 1) AS one LEFT JOIN slots l ON l.schedule_id = :schedule_id AND l.slot_at = :slot_at;
+-- name: moment
+SELECT :now AS now;
+
+-- name: undeclared_schedules
+SELECT s.name FROM schedules s JOIN specs p ON p.id = s.spec_id
+WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT value FROM json_each(:declared)) ORDER BY s.name LIMIT :limit;
+
+-- name: schedules_page
+SELECT s.*, s.name AS schedule, p.trigger, p.next_at, page.fits, page.place = :look AS is_last,
+       l.slot_at, l.disposition, l.reason, l.since, l.job_id, l.decided_at, l.blocker, l.note
+FROM (
+    SELECT id, name, fits, place FROM (
+        SELECT id, name, row_number() OVER (ORDER BY name) AS place,
+               (:text IS NULL OR instr(lower(name), lower(:text)) > 0 OR instr(lower(task), lower(:text)) > 0)
+               AND (:task IS NULL OR task = :task) AND (:queue IS NULL OR queue = :queue)
+               AND CASE :only
+                   WHEN 'paused' THEN paused_at IS NOT NULL
+                   WHEN 'edited' THEN edited
+                   WHEN 'overdue' THEN spec_id IN (SELECT id FROM specs WHERE next_at <= :now - :late)
+                   WHEN 'ended' THEN spec_id IN (SELECT id FROM specs WHERE next_at IS NULL)
+                   ELSE 1 END AS fits
+        FROM (SELECT id, name, task, queue, spec_id, paused_at, edited FROM schedules WHERE name > :after ORDER BY name LIMIT :look)
+    )
+    WHERE fits OR place = :look ORDER BY name LIMIT :limit
+) page
+JOIN schedules s ON s.id = page.id JOIN specs p ON p.id = s.spec_id
+LEFT JOIN slots l ON l.schedule_id = s.id AND l.slot_at = (SELECT max(slot_at) FROM slots WHERE schedule_id = s.id)
+ORDER BY s.name;
+
+-- name: coming
+SELECT s.name AS schedule, s.queue, s.task, p.next_at AS slot_at, s.paused_at IS NOT NULL AS paused
+FROM specs p CROSS JOIN schedules s ON s.spec_id = p.id
+WHERE p.next_at IS NOT NULL AND coalesce(s.fires_left, 1) > 0
+ORDER BY p.next_at, p.id, s.id LIMIT :limit;

@@ -1,0 +1,476 @@
+"""Schedules on record: every change is a new version, in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from mainspring.model.calendar import StoredCalendar
+from mainspring.model.limit import Gate
+from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage, ScheduleRow
+from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, ScheduleVersion, Skipped
+from mainspring.store.codes import CODE, catch_up_code, catch_up_read, spec_catch_up
+from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.declaring import (
+    Changing,
+    Expected,
+    OpenFire,
+    Said,
+    arrears,
+    batches,
+    named_change,
+    names_calendar,
+    refuse_outdated,
+)
+from mainspring.store.reads import reads
+from mainspring.store.rows import length, maybe_length, maybe_moment, moment, reader, written
+from mainspring.store.slots import Firing, read_slot, read_spec
+
+T = TypeVar("T")
+
+LOOK = 100_000
+"""Schedules that one page looks at before it is given up."""
+MOST_COUNTED = 1_000_000
+
+_definition = msgspec.json.Decoder(Schedule)
+_moments = msgspec.json.Decoder(tuple[int | datetime, ...])
+_calendar = reader(StoredCalendar)
+_schedule = reader(
+    Schedule,
+    catch_up=lambda row: catch_up_read(length(row["catch_up"])),
+    offset=lambda row: length(row["offset_by"]),
+    expires=lambda row: maybe_length(row["expires_after"]),
+)
+_version = reader(ScheduleVersion, schedule=lambda row: _definition.decode(row["definition"]))
+_counts = reader(ScheduleCounts, more=lambda row: row["total"] == MOST_COUNTED)
+
+
+class Places(Protocol):
+    """Where jobs of schedules wait. What is new is put on record before the schedules are written, in a
+    transaction of its own: others may name the same at the same moment, and must not wait for each other."""
+
+    async def lines(self, gates: Iterable[tuple[Gate, ...]]) -> list[int | None]:
+        """The line in which jobs wait for these limits; None for jobs without limits."""
+
+    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+        """See to it that jobs of this queue, task and priority are looked for."""
+
+
+class Schedules:
+    """Schedules by name.
+
+    Whatever changes a schedule first decides, in the same transaction, what was due until then and is not in
+    the ledger: by the version that stands, as a fire at this moment would. The version that comes begins at
+    that instant. Of a very long outage it takes several transactions, and the change is made in the last.
+    """
+
+    def __init__(self, database: Database, places: Places, firing: Firing) -> None:
+        self._database = database
+        self._places = places
+        self._firing = firing
+
+    # Orders.
+
+    async def put(
+        self,
+        schedules: Sequence[NewSchedule],
+        *,
+        author: str | None = None,
+        note: str | None = None,
+        expected: Expected | None = None,
+        at: Stamp,
+    ) -> list[str]:
+        """Write schedules by name, each change as a new version; answer the names that were new or changed.
+        One that is the same is neither written nor locked, so that any number of processes may declare it.
+        The others are written some hundred at a time, each batch in a transaction, or, where the caller says
+        what is `expected`, all in one. Without an author it is code that speaks: what somebody edited since
+        stays. Where one is not as `expected`, nothing is written and Outdated says so."""
+        changed: list[str] = []
+        for batch in batches(schedules, expected):
+            changed += await self._put(batch, author, note, expected or {}, at)
+        return changed
+
+    async def pause(self, names: Sequence[str], *, author: str, note: str | None, at: Stamp) -> list[str]:
+        """From now on their slots are skipped as paused, and so is what was due; answer the names that were
+        running. When this returns, no fire that began before can still make a job of theirs."""
+
+        async def work(tx: Transaction) -> list[str] | None:
+            # A fire under way holds these rows: this waits for it, and the next one sees the pause.
+            found = [row for row in await _lock(tx, names) if row["paused_at"] is None]
+            now = await _now(tx, at)
+            if not await self._decide(tx, found, Skipped.PAUSED, now):
+                return None
+            paused = [row["name"] for row in found]
+            await tx.fetch("pause_schedules", names=paused, author=author, note=note, at=now)
+            await _add_versions(tx, paused, Change.PAUSED, author, note, now)
+            return paused
+
+        return await self._whole("pause_schedules", work)
+
+    async def resume(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
+
+        async def work(tx: Transaction) -> list[str] | None:
+            found = [row for row in await _lock(tx, names) if row["paused_at"] is not None]
+            now = await _now(tx, at)
+            if not await self._decide(tx, found, None, now):
+                return None
+            resumed = [row["name"] for row in found]
+            await tx.fetch("resume_schedules", names=resumed, at=now)
+            await _add_versions(tx, resumed, Change.RESUMED, author, None, now)
+            return resumed
+
+        return await self._whole("resume_schedules", work)
+
+    async def revert(self, names: Sequence[str], *, author: str, note: str | None, at: Stamp) -> list[str]:
+        """Let code have what somebody edited: what it says next counts. Nothing else changes until then.
+        Answers the names that were edited."""
+
+        async def work(tx: Transaction) -> list[str]:
+            await _lock(tx, names)
+            now = await _now(tx, at)
+            reverted = [row["name"] for row in await tx.fetch("revert_schedules", names=list(names))]
+            await _add_versions(tx, reverted, Change.HANDED_BACK, author, note, now)
+            return reverted
+
+        return await self._database.within("revert_schedules", work)
+
+    async def skip(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
+        """Have the next `count` slots skipped as requested; False when there is no such schedule."""
+
+        async def work(tx: Transaction) -> bool | None:
+            found = await _lock(tx, [name])
+            now = await _now(tx, at)
+            if not await self._decide(tx, found, None, now):
+                return None
+            await tx.fetch("skip_slots", name=name, count=count)
+            await _add_versions(tx, [row["name"] for row in found], Change.SKIPPING, author, None, now)
+            return bool(found)
+
+        return await self._whole("skip_slots", work)
+
+    async def trigger(self, name: str, *, at: Stamp) -> int | None:
+        """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
+        found = await self._database.fetch("trigger_schedule", name=name, at=at)
+        if not found:
+            return None
+        self._database.hint()
+        job_id: int = found[0]["id"]
+        return job_id
+
+    async def delete(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
+        """Take schedules away; their ledger and versions stay, and what was due is skipped as deleted.
+        Answers the names that were there."""
+
+        async def work(tx: Transaction) -> list[str] | None:
+            found = await _lock(tx, names)
+            now = await _now(tx, at)
+            if not await self._decide(tx, found, Skipped.DELETED, now):
+                return None
+            doomed = [row["name"] for row in found]
+            # The last version is numbered after the one that stands, which it ends.
+            await _add_versions(tx, doomed, Change.DELETED, author, None, now, number=1)
+            await tx.fetch("delete_schedules", ids=[row["id"] for row in found])
+            return doomed
+
+        return await self._whole("delete_schedules", work)
+
+    # Questions.
+
+    @reads
+    async def all(self) -> list[Schedule]:
+        """Every schedule, by name."""
+        return [_schedule(row) for row in await self._database.fetch("schedules", names=None)]
+
+    @reads
+    async def get(self, name: str) -> Schedule | None:
+        """One schedule."""
+        found = await self._database.fetch("schedules", names=[name])
+        return _schedule(found[0]) if found else None
+
+    @reads
+    async def undeclared(self, declared: Sequence[str], *, limit: int) -> list[str]:
+        """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
+        found = await self._database.fetch("undeclared_schedules", declared=list(declared), limit=limit)
+        return [row["name"] for row in found]
+
+    @reads
+    async def names(self) -> list[str]:
+        """Every name on record, also of schedules that were deleted."""
+        return [row["name"] for row in await self._database.fetch("schedule_names")]
+
+    @reads
+    async def name_of(self, schedule_id: int) -> str | None:
+        """What a schedule is called, or was before it was deleted."""
+        [row] = await self._database.fetch("name_of_schedule", schedule_id=schedule_id)
+        name: str | None = row["name"]
+        return name
+
+    @reads
+    async def versions(self, name: str) -> list[ScheduleVersion]:
+        """Every version of one schedule, also of one that was deleted, oldest first."""
+        return [_version(row) for row in await self._database.fetch("versions", name=name)]
+
+    @reads
+    async def page(self, which: ScheduleFilter, *, at: Stamp) -> SchedulePage:
+        """Schedules by name, each with its newest slot. However many there are, a bounded number of rows is
+        looked at."""
+        page = await self._database.fetch(
+            "schedules_page",
+            text=which.text,
+            task=which.task,
+            queue=which.queue,
+            only=which.only,
+            late=which.late,
+            after=which.after or "",
+            look=LOOK,
+            limit=which.limit + 1,
+            at=at,
+        )
+        fitting = [row for row in page if row["fits"]]
+        shown = tuple(_with_newest_slot(row) for row in fitting[: which.limit])
+        if len(fitting) > which.limit:
+            return SchedulePage(rows=shown, next=fitting[which.limit - 1]["name"])
+        last = page[-1]["name"] if page and page[-1]["is_last"] else None
+        return SchedulePage(rows=shown, next=last, partial=last is not None)
+
+    @reads
+    async def counts(self, *, late: timedelta, at: Stamp) -> ScheduleCounts:
+        """How many there are; overdue are those whose slot is `late` or later."""
+        [row] = await self._database.fetch("schedule_counts", late=late, look=MOST_COUNTED, at=at)
+        return _counts(row)
+
+    # How they are written.
+
+    async def _put(
+        self, batch: list[NewSchedule], author: str | None, note: str | None, expected: Expected, at: Stamp
+    ) -> list[str]:
+        """Most are as they are said to be, which is seen without a lock. The others are written in one
+        transaction; what somebody else made at that very moment is compared anew."""
+        changed: list[str] = []
+        by_hand = author is not None
+        lines = await self._places.lines(each.gates or () for each in batch)
+        left = [Said(new=new, line_id=line_id) for new, line_id in zip(batch, lines, strict=True)]
+        while left:
+            if not expected:
+                names = [each.new.name for each in left]
+                found = await self._database.fetch("standing_schedules", names=names)
+                left = _differing(left, found, by_hand)
+            if left or expected:
+                await self._places.lanes(
+                    [(each.new.queue, each.new.task, each.new.priority) for each in left]
+                )
+                said = left
+
+                async def work(tx: Transaction, said: list[Said] = said) -> _Written | None:
+                    return await self._write(tx, said, author, note, expected, at)
+
+                names, left = await self._whole("put_schedules", work)
+                changed += names
+        return changed
+
+    async def _write(
+        self,
+        tx: Transaction,
+        said: list[Said],
+        author: str | None,
+        note: str | None,
+        expected: Expected,
+        at: Stamp,
+    ) -> _Written | None:
+        """What is there is locked by id, as fires lock it; then come specs by trigger, then new schedules by
+        name: processes that start together lock in one order. Answers the names that were written, and what
+        another process made at the same moment; None where more has to be decided first."""
+        by_hand = author is not None
+        found = await _lock(tx, {each.new.name for each in said} | expected.keys())
+        if expected:
+            refuse_outdated(expected, {row["name"]: (row["id"], row["version"]) for row in found})
+        said = _differing(said, found, by_hand)
+        standing = {row["name"]: row for row in found}
+        await _put_specs(tx, [each.new for each in said])
+        now = await _now(tx, at)
+        fresh = [each for each in said if each.new.name not in standing]
+        known = [each for each in said if each.new.name in standing]
+        if not await self._decide(tx, [standing[each.new.name] for each in known], None, now):
+            return None
+        added = await tx.each("add_schedules", [_columns(each) for each in fresh], by_hand=by_hand, at=now)
+        await tx.each(
+            "change_schedules",
+            [
+                _columns(each) | {"id": standing[each.new.name]["id"], "keep_line": each.new.gates is None}
+                for each in known
+            ],
+            by_hand=by_hand,
+            at=now,
+        )
+        made = {row["name"] for row in added} | standing.keys()
+        late = [each for each in fresh if each.new.name not in made]
+        if expected and late:
+            refuse_outdated({late[0].new.name: None}, {late[0].new.name: (0, 0)})
+        names = [each.new.name for each in said if each.new.name in made]
+        await _add_versions(tx, names, Change.CHANGED, author or CODE, note, now)
+        return names, late
+
+    async def _whole(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T | None]]) -> T:
+        """Until it has been done: where more is due before a change than one transaction should decide, it
+        takes several, and whoever reads in between finds the schedules as they were."""
+        while (done := await self._database.within(what, work)) is None:
+            pass
+        return done
+
+    async def _decide(
+        self, tx: Transaction, found: Sequence[Row], skip: Skipped | None, now: datetime
+    ) -> bool:
+        """Decide what was due of these schedules, whose rows are locked, as they stand; whether that was all.
+        Of one that is paused its pause is why nothing is run."""
+        if not found:
+            return True
+        due = await tx.fetch("overdue_specs", ids=sorted({row["spec_id"] for row in found}), at=now)
+        if not due:
+            return True
+        specs = {row["id"]: read_spec(row) for row in due if row["due"]}
+        calendars = await tx.fetch("calendars") if names_calendar(specs.values()) else []
+        left = arrears(
+            [
+                Changing(
+                    id=row["id"],
+                    spec_id=row["spec_id"],
+                    active_from=moment(row["active_from"]),
+                    skip=skip if row["paused_at"] is None else None,
+                )
+                for row in found
+            ],
+            specs,
+            [_open_fire(row) for row in due if row["slot_at"] is not None],
+            [_calendar(row) for row in calendars],
+            now,
+        )
+        for each in left.rounds:
+            if made := await self._firing.decide(tx, each, at=now):
+                tx.hint(made)
+        begins = [{"id": key, "moment": begin} for key, begin in left.active_from(now).items()]
+        await tx.each("move_active", begins)
+        return left.whole
+
+
+_Written = tuple[list[str], list[Said]]
+
+
+async def _lock(tx: Transaction, names: Iterable[str]) -> list[Row]:
+    """Those that are there, by name. One that is made at this moment is not among them: nobody has its
+    lock."""
+    names = list(names)
+    locked = {row["id"] for row in await tx.fetch("lock_schedules", names=names)}
+    found = await tx.fetch("standing_schedules", names=names) if locked else []
+    return sorted((row for row in found if row["id"] in locked), key=lambda row: str(row["name"]))
+
+
+async def _now(tx: Transaction, at: Stamp) -> datetime:
+    """Not when the transaction began: it may have waited for a fire since then."""
+    [row] = await tx.fetch("moment", at=at)
+    return moment(row["now"])
+
+
+def _differing(said: list[Said], found: Sequence[Row], by_hand: bool) -> list[Said]:
+    """Those that are not as they are said to be."""
+    standing = {row["name"]: _schedule(row) for row in found}
+    return [each for each in said if each.differs(standing.get(each.new.name), by_hand=by_hand)]
+
+
+async def _put_specs(tx: Transaction, schedules: list[NewSchedule]) -> None:
+    once = {(each.trigger, spec_catch_up(each)): each for each in schedules}
+    specs = [
+        {
+            "trigger": trigger,
+            "spec_catch_up": catch_up,
+            "next_at": each.next_at,
+            "following_at": each.following_at,
+        }
+        for (trigger, catch_up), each in once.items()
+    ]
+    await tx.each("put_specs", specs)
+    await tx.fetch(
+        "hold_specs",
+        triggers=[each["trigger"] for each in specs],
+        spec_catch_ups=[each["spec_catch_up"] for each in specs],
+    )
+
+
+def _columns(said: Said) -> dict[str, object]:
+    new = said.new
+    return {
+        "name": new.name,
+        "trigger": new.trigger,
+        "spec_catch_up": spec_catch_up(new),
+        "queue": new.queue,
+        "task": new.task,
+        "line_id": said.line_id,
+        "priority": new.priority,
+        "max_attempts": new.max_attempts,
+        "payload": new.payload,
+        "misfire": new.misfire,
+        "catch_up": catch_up_code(new.catch_up),
+        "overlap": new.overlap,
+        "overlap_limit": new.overlap_limit,
+        "offset_by": new.offset,
+        "jitter": new.jitter,
+        "max_fires": new.max_fires,
+        "expires_after": new.expires,
+        "expect_start_within": new.expect_start_within,
+        "expect_finish_by": new.expect_finish_by,
+    }
+
+
+async def _add_versions(
+    tx: Transaction,
+    names: list[str],
+    change: Change,
+    author: str,
+    note: str | None,
+    at: datetime,
+    *,
+    number: int = 0,
+) -> None:
+    found = await tx.fetch("standing_schedules", names=names) if names else []
+    schedules = [_schedule(row) for row in found]
+    await tx.each(
+        "add_versions",
+        [
+            {
+                "schedule_id": each.id,
+                "version": each.version + number,
+                "name": each.name,
+                "change": named_change(change, each),
+                "definition": written(each),
+            }
+            for each in schedules
+        ],
+        author=author,
+        note=note,
+        at=at,
+    )
+
+
+def _open_fire(row: Row) -> OpenFire:
+    slot_at = moment(row["slot_at"])
+    return OpenFire(
+        opening=Opening(
+            spec_id=row["id"],
+            expected=slot_at,
+            slot_at=slot_at,
+            since=maybe_moment(row["since"]),
+            combined=tuple(map(moment, _moments.decode(row["combined"] or "[]"))),
+            next_at=None,
+            skip=None if row["skip"] is None else Skipped(row["skip"]),
+            note=row["note"],
+        ),
+        last_id=row["last_id"],
+        until_id=row["until_id"],
+    )
+
+
+def _with_newest_slot(row: Row) -> ScheduleRow:
+    return ScheduleRow(schedule=_schedule(row), last=None if row["slot_at"] is None else read_slot(row))

@@ -1,0 +1,156 @@
+"""Slots: what falls due, and what became of it.
+
+Schedules that have the same trigger share a spec. A slot of a spec that is due is opened as a fire, and a
+fire is carried out in parts: for some schedules at a time, the ledger's rows and the jobs are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import msgspec
+
+from mainspring.model.glance import ComingFire
+from mainspring.model.schedule import Chunk, Opening, Schedule, Slot, SlotFacts, Spec
+from mainspring.store.codes import COALESCE, DISPOSITION, catch_up_read
+from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.declaring import Due
+from mainspring.store.reads import reads
+from mainspring.store.rows import length, maybe_length, moment, reader
+from mainspring.trigger.misfire import BREAKER, LATE
+
+_definition = msgspec.json.Decoder(Schedule)
+
+
+def _trigger(row: Row) -> str | None:
+    text = row["definition"]
+    return None if text is None else _definition.decode(text).trigger
+
+
+read_spec = reader(
+    Spec,
+    one_by_one=lambda row: length(row["catch_up"]) != COALESCE,
+    catch_up=lambda row: catch_up_read(length(row["catch_up"])),
+)
+read_slot = reader(Slot, disposition=lambda row: DISPOSITION[row["disposition"]])
+_facts = reader(SlotFacts, trigger=_trigger)
+_coming = reader(ComingFire)
+
+
+class Firing(Protocol):
+    """Writes the slots of many schedules at once. Each dialect does so in its own way, for speed."""
+
+    async def fire(self, *, limit: int, breaker: int, at: Stamp) -> Chunk | None:
+        """As `Slots.fire`."""
+
+    async def decide(self, tx: Transaction, due: Sequence[Due], *, at: datetime) -> int:
+        """Write what a fire would write of these slots, one for each schedule; answer how many jobs were
+        made. The caller has locked the schedules."""
+
+    def combined(self, opening: Opening) -> str | None:
+        """The missed slots that an opened one stands for, as a fire keeps them."""
+
+
+class Slots:
+    """Specs, fires and the ledger."""
+
+    def __init__(self, database: Database, firing: Firing) -> None:
+        self._database = database
+        self._firing = firing
+
+    @reads
+    async def due_specs(
+        self, *, limit: int, beside: Sequence[int] = (), at: Stamp
+    ) -> tuple[datetime, list[Spec]]:
+        """The store's now, and the specs whose `next_at` has come, earliest first, but for those `beside`:
+        a few that the caller can do nothing with."""
+        found = await self._database.relaxed(
+            "due_specs", limit=limit, beside=list(beside), missed_after=LATE, at=at
+        )
+        [row] = found[:1] or await self._database.relaxed("now", at=at)
+        return moment(row["now"]), [read_spec(row) for row in found]
+
+    @reads
+    async def unplanned_specs(self, *, limit: int) -> list[Spec]:
+        """Specs whose `following_at` is not yet known."""
+        return [read_spec(row) for row in await self._database.relaxed("unplanned_specs", limit=limit)]
+
+    async def plan_specs(self, specs: Sequence[Spec]) -> None:
+        """Fill in `following_at`, where the spec still stands at the same `next_at`."""
+        planned = [
+            {"id": spec.id, "next_at": spec.next_at, "following_at": spec.following_at}
+            for spec in sorted(specs, key=lambda spec: spec.id)
+        ]
+        await self._database.each("plan_specs", planned, durable=False)
+
+    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+        """Move specs on and open a fire for each slot, where the spec still stands at `expected`. Answers how
+        many were ours."""
+        opened = await self._database.each(
+            "open_fires",
+            [
+                {
+                    "spec_id": opening.spec_id,
+                    "expected": opening.expected,
+                    "slot_at": opening.slot_at,
+                    "since": opening.since,
+                    "combined": self._firing.combined(opening),
+                    "next_at": opening.next_at,
+                    "skip": opening.skip,
+                    "note": opening.note,
+                    "previous_at": opening.previous,
+                }
+                for opening in sorted(openings, key=lambda opening: opening.spec_id)
+            ],
+        )
+        return len(opened)
+
+    async def fire(self, *, limit: int, breaker: int = BREAKER, at: Stamp) -> Chunk | None:
+        """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs, and the
+        fire's cursor, in one transaction. None when no fire is open to us. A schedule that catches up every
+        missed slot, with no bound of its own, and has `breaker` live jobs gets no more of them."""
+        return await self._firing.fire(limit=limit, breaker=breaker, at=at)
+
+    async def release_held(self, *, at: Stamp) -> int:
+        """Make due the oldest jobs of each schedule that waited for others which have ended, as many as its
+        overlap policy allows at once; answer how many."""
+        released = await self._database.fetch("release_held", at=at)
+        if released:
+            self._database.hint(len(released))
+        return len(released)
+
+    @reads
+    async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
+        """How long until the earliest spec that is not among those `beside` is due (not negative), by the
+        store's clock."""
+        [row] = await self._database.relaxed("next_due", beside=list(beside), at=at)
+        return maybe_length(row["wait"])
+
+    @reads
+    async def facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
+        """What is on record about a slot of a schedule, one that was deleted too."""
+        [row] = await self._database.fetch("slot_facts", schedule_id=schedule_id, slot_at=slot_at)
+        return _facts(row)
+
+    @reads
+    async def of(
+        self,
+        schedule: str,
+        *,
+        limit: int,
+        start: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Slot]:
+        """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
+        found = await self._database.fetch(
+            "slots", schedule=schedule, start=start, before=before, limit=limit
+        )
+        return [read_slot(row) for row in found]
+
+    @reads
+    async def coming(self, *, limit: int) -> list[ComingFire]:
+        """The next slots, earliest first; one for each schedule. However many schedules there are, a bounded
+        number of rows is read."""
+        return [_coming(row) for row in await self._database.fetch("coming", limit=limit)]
