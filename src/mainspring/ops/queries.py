@@ -75,7 +75,7 @@ class Queries:
         if job is None:
             raise NotFound("job", job_id)
         progress = await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None
-        awaited = await self._store.awaited([job_id]) if job.state is JobState.DELAYED else {}
+        awaited = await self._store.events.awaited([job_id]) if job.state is JobState.DELAYED else {}
         return JobHistory(
             job=job,
             runs=tuple(await self._store.runs.of(job_id)),
@@ -129,7 +129,7 @@ class Queries:
     async def hints(self, jobs: Sequence[Job]) -> dict[int, str]:
         """What keeps jobs of a list from being claimed, by id; most have nothing in their way."""
         delayed = [each.id for each in jobs if each.state is JobState.DELAYED]
-        awaited = await self._store.awaited(delayed) if delayed else {}
+        awaited = await self._store.events.awaited(delayed) if delayed else {}
         waits = {job_id: f"waits for event {name}" for job_id, name in awaited.items()}
         if not any(each.state is JobState.READY for each in jobs):
             return waits

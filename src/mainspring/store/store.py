@@ -9,6 +9,8 @@ from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.effects import Effects, Lender
+from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
 from mainspring.store.migrations import Schema
@@ -21,7 +23,7 @@ from mainspring.store.stats import Stats
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
-    def __init__(self, database: Database, schema: Schema, health: Health) -> None:
+    def __init__(self, database: Database, schema: Schema, health: Health, lender: Lender) -> None:
         self._base, self._schema = database, schema
         self.health = health
         self.leases = Leases(database)
@@ -29,6 +31,8 @@ class Nouns:
         self.access = Access(database)
         self.audit_log = AuditLog(database)
         self.calendars = Calendars(database)
+        self.effects = Effects(database, lender)
+        self.events = Events(database)
         self.stats = Stats(database)
         self.processes = Processes(database)
         self.runs = Runs(database)

@@ -208,7 +208,7 @@ def quoted(words: Sequence[object]) -> str:
 
 READS = (
     *("held", "due_specs", "unplanned_specs", "next_due"),
-    *("steps", "event", "awaited", "running", "coming"),
+    *("running", "coming"),
     *(
         "job",
         "jobs",

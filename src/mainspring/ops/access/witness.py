@@ -14,7 +14,6 @@ from mainspring.store.reads import only_reads
 READS = frozenset({
     "now", "verify", "identity", "close", "waker",
     "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
-    "step", "steps", "event", "awaited",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
     "next_due", "backfills", "backfill", "backfill_jobs", "depth", "gates", "gates_of", "queue_pauses",
     "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",

@@ -86,8 +86,8 @@ class Why:
                 gates=await self._gates(job),
                 pause=await self._pause(job),
                 progress=await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None,
-                awaits=(await self._store.awaited([job_id])).get(job_id),
-                checkpoints=(await self._store.steps(job_id, at=self._clock.stamp())).checkpoints,
+                awaits=(await self._store.events.awaited([job_id])).get(job_id),
+                checkpoints=(await self._store.effects.steps(job_id, at=self._clock.stamp())).checkpoints,
                 step=step,
             )
         )

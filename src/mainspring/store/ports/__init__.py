@@ -13,11 +13,11 @@ from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.calendars import Calendars
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
-from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
-from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
@@ -38,17 +38,12 @@ from mainspring.store.stats import Stats
 __all__ = [
     "Admin",
     "BackfillStore",
-    "Borrower",
     "DeadLetters",
-    "EffectStore",
-    "Errand",
-    "EventStore",
     "Expected",
     "GlanceStore",
     "HistoryStore",
     "JobQueue",
     "LimitStore",
-    "Loan",
     "PageStore",
     "RequestStore",
     "ScheduleStore",
@@ -68,8 +63,6 @@ class Store(
     LimitStore,
     RequestStore,
     WorkflowStore,
-    EffectStore,
-    EventStore,
     GlanceStore,
     HistoryStore,
     PageStore,
@@ -84,6 +77,8 @@ class Store(
     access: Access
     audit_log: AuditLog
     calendars: Calendars
+    effects: Effects
+    events: Events
     stats: Stats
     processes: Processes
     runs: Runs

@@ -16,11 +16,13 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
 from mainspring.store.codes import VERDICT_CODE
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
-from mainspring.store.postgres.events import meet, prune_events, put_waits
+from mainspring.store.postgres.events import meet, put_waits
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
@@ -53,6 +55,9 @@ T = TypeVar("T")
 
 class PostgresJobs:
     """JobQueue and DeadLetters on PostgreSQL."""
+
+    effects: Effects
+    events: Events
 
     def __init__(
         self,
@@ -202,24 +207,15 @@ class PostgresJobs:
         gone: int = row["gone"]
         [row] = await self._database.fetch("now", at=at)
         day = day_before(row["now"], keep)
-        gone += await self._prune_steps(day) + await self._prune_workflows(day)
+        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self._prune_workflows(day)
         while await self._database.fetch("prune_requests", before=row["now"] - KEPT, limit=PRUNE_BATCH):
             pass
-        return gone + await prune_events(self._database, day, limit=PRUNE_BATCH)
+        return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
 
     async def _prune_workflows(self, day: datetime) -> int:
         gone = 0
         while page := await self._database.fetch("old_workflows", before=day, limit=PRUNED_WORKFLOWS):
             gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
-        return gone
-
-    async def _prune_steps(self, day: datetime) -> int:
-        gone = after = 0
-        while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
-            ids = [row["job_id"] for row in page]
-            known = [row["id"] for row in await self._database.fetch("known_ids", ids=ids)]
-            gone += len(await self._database.fetch("prune_steps", job_ids=ids, known=known))
-            after = ids[-1]
         return gone
 
     async def _take_ids(self, count: int) -> list[int]:

@@ -12,14 +12,13 @@ from mainspring.store.ports import Waker
 from mainspring.store.postgres.backfills import PostgresBackfills
 from mainspring.store.postgres.connection import MIGRATIONS, Database
 from mainspring.store.postgres.control import PostgresControl
-from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.jobs import PostgresJobs
 from mainspring.store.postgres.limits import PostgresLimits
 from mainspring.store.postgres.lines import Lines
-from mainspring.store.postgres.loan import PostgresEffects
+from mainspring.store.postgres.loan import PostgresLender
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.requests import PostgresRequests
@@ -41,8 +40,6 @@ class PostgresStore(
     PostgresFiring,
     PostgresBackfills,
     PostgresLimits,
-    PostgresEffects,
-    PostgresEvents,
     PostgresGlance,
     PostgresPages,
     Nouns,
@@ -65,7 +62,7 @@ class PostgresStore(
         database.on_hint = hint
         PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, PostgresHealth(database, schema))
+        Nouns.__init__(self, database, schema, PostgresHealth(database, schema), PostgresLender(database))
         database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier
 

@@ -12,12 +12,11 @@ from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.control import SQLiteControl
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
-from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
 from mainspring.store.sqlite.limits import SQLiteLimits
-from mainspring.store.sqlite.loan import SQLiteEffects
+from mainspring.store.sqlite.loan import SQLiteLender
 from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
@@ -37,8 +36,6 @@ class SQLiteStore(
     SQLiteLimits,
     SQLiteRequests,
     SQLiteWorkflows,
-    SQLiteEffects,
-    SQLiteEvents,
     SQLiteGlance,
     SQLitePages,
     Nouns,
@@ -49,7 +46,7 @@ class SQLiteStore(
         database = Database(path, clock)
         SQLiteWorkflows.__init__(self, database)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, SQLiteHealth(database, schema))
+        Nouns.__init__(self, database, schema, SQLiteHealth(database, schema), SQLiteLender(database))
         database.on_unreadable = self.health.left_out
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
