@@ -93,7 +93,9 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
             name=None, state=WorkflowState.FAILED, before=None, limit=50
         ),
         "workflows: of a name": lambda: store.workflows(name="flow3", state=None, before=None, limit=50),
-        "limits: gates": lambda: store.gates(limit=50, holders=10),
-        "limits: gates, far down": lambda: store.gates(after=("api", "tenant400"), limit=50, holders=10),
+        "limits: gates": lambda: store.limits.keys(limit=50, holders=10),
+        "limits: gates, far down": lambda: store.limits.keys(
+            after=("api", "tenant400"), limit=50, holders=10
+        ),
         "health": store.health.look,
     }

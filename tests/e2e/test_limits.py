@@ -47,7 +47,7 @@ def ended(site: Site) -> bool:
 
 
 def gates(site: Site) -> list[GateInfo]:
-    found: list[GateInfo] = site.ask(site.store.gates(limit=100, holders=100))
+    found: list[GateInfo] = site.ask(site.store.limits.keys(limit=100, holders=100))
     return found
 
 

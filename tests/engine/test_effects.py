@@ -390,7 +390,7 @@ def test_jobs_put_in_with_the_connection_are_part_of_the_transaction(
 
     run(put())
     run(floor.work())
-    depth = {each.task: each.ready for each in run(store.depth(at=floor.clock.stamp()))}
+    depth = {each.task: each.ready for each in run(store.queues.depth(at=floor.clock.stamp()))}
 
     assert depth == {"mail": 2}
 

@@ -178,7 +178,7 @@ class Queries:
 
     async def depth(self, *, about: bool = False) -> list[QueueDepth]:
         """Live jobs by queue and task; `about` for whoever asks often, or cannot wait."""
-        return await self._store.depth(at=self._clock.stamp(), about=about)
+        return await self._store.queues.depth(at=self._clock.stamp(), about=about)
 
 
 def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:

@@ -13,8 +13,10 @@ from mainspring.store.effects import Effects, Lender
 from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
+from mainspring.store.limits import Admitter, Limits
 from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
+from mainspring.store.queues import Queues
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
@@ -23,7 +25,9 @@ from mainspring.store.stats import Stats
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
-    def __init__(self, database: Database, schema: Schema, health: Health, lender: Lender) -> None:
+    def __init__(
+        self, database: Database, schema: Schema, health: Health, lender: Lender, admitter: Admitter
+    ) -> None:
         self._base, self._schema = database, schema
         self.health = health
         self.leases = Leases(database)
@@ -32,6 +36,8 @@ class Nouns:
         self.audit_log = AuditLog(database)
         self.calendars = Calendars(database)
         self.effects = Effects(database, lender)
+        self.limits = Limits(database, admitter)
+        self.queues = Queues(database)
         self.events = Events(database)
         self.stats = Stats(database)
         self.processes = Processes(database)

@@ -218,7 +218,7 @@ READS = (
         "count_dead",
     ),
     *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots"),
-    *("depth", "gates", "gates_of", "queue_pauses", "jobs_page", "schedules_page", "schedule_counts"),
+    *("jobs_page", "schedules_page", "schedule_counts"),
     *("name_of_schedule", "backfills", "backfill", "backfill_jobs"),
     *("workflow", "workflows", "definition", "steps_of", "step_counts"),
     *("lost_items", "acts", "workflow_step"),

@@ -75,7 +75,7 @@ class Floor:
     async def work(self) -> Ran | None:
         """Claim the best job that is due, run it and write how it ended; None when there is none."""
         await self._heart.tick()
-        while (await self._store.admit(at=self._clock.stamp())).admitted:
+        while (await self._store.limits.admit(at=self._clock.stamp())).admitted:
             pass
         while await self._resolver.relieve():
             pass

@@ -106,12 +106,12 @@ class Why:
         return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)
 
     async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
-        return tuple(await self._store.gates_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
+        return tuple(await self._store.limits.keys_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
 
     async def _pause(self, job: Job) -> QueuePause | None:
         if job.state is not JobState.READY:
             return None
-        return next((each for each in await self._store.queue_pauses() if each.queue == job.queue), None)
+        return next((each for each in await self._store.queues.pauses() if each.queue == job.queue), None)
 
     async def _records(self, name: str, at: datetime | None) -> Records:
         schedule = await self._store.schedule(name)

@@ -17,11 +17,11 @@ from mainspring.store.effects import Effects
 from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
+from mainspring.store.limits import Limits
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
 from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
-from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.schedules import (
@@ -32,6 +32,7 @@ from mainspring.store.ports.schedules import (
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
+from mainspring.store.queues import Queues
 from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
 
@@ -43,7 +44,6 @@ __all__ = [
     "GlanceStore",
     "HistoryStore",
     "JobQueue",
-    "LimitStore",
     "PageStore",
     "RequestStore",
     "ScheduleStore",
@@ -60,7 +60,6 @@ class Store(
     DeadLetters,
     ScheduleStore,
     BackfillStore,
-    LimitStore,
     RequestStore,
     WorkflowStore,
     GlanceStore,
@@ -79,6 +78,8 @@ class Store(
     calendars: Calendars
     effects: Effects
     events: Events
+    limits: Limits
+    queues: Queues
     stats: Stats
     processes: Processes
     runs: Runs

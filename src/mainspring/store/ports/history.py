@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Standing
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.model.schedule import (
     Schedule,
@@ -64,7 +64,3 @@ class HistoryStore(Protocol):
         before: datetime | None = None,
     ) -> list[Slot]:
         """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
-
-    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
-        be counted, for who asks often; the oldest is always the oldest."""

@@ -16,7 +16,7 @@ from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.jobs import PostgresJobs
-from mainspring.store.postgres.limits import PostgresLimits
+from mainspring.store.postgres.limits import PostgresAdmitter
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresLender
 from mainspring.store.postgres.names import Names
@@ -39,7 +39,6 @@ class PostgresStore(
     PostgresControl,
     PostgresFiring,
     PostgresBackfills,
-    PostgresLimits,
     PostgresGlance,
     PostgresPages,
     Nouns,
@@ -62,7 +61,14 @@ class PostgresStore(
         database.on_hint = hint
         PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, PostgresHealth(database, schema), PostgresLender(database))
+        Nouns.__init__(
+            self,
+            database,
+            schema,
+            PostgresHealth(database, schema),
+            PostgresLender(database),
+            PostgresAdmitter(database),
+        )
         database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier
 

@@ -15,7 +15,7 @@ from mainspring.store.sqlite.dead import SQLiteDeadLetters
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
-from mainspring.store.sqlite.limits import SQLiteLimits
+from mainspring.store.sqlite.limits import SQLiteAdmitter
 from mainspring.store.sqlite.loan import SQLiteLender
 from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.requests import SQLiteRequests
@@ -33,7 +33,6 @@ class SQLiteStore(
     SQLiteControl,
     SQLiteFiring,
     SQLiteBackfills,
-    SQLiteLimits,
     SQLiteRequests,
     SQLiteWorkflows,
     SQLiteGlance,
@@ -46,7 +45,14 @@ class SQLiteStore(
         database = Database(path, clock)
         SQLiteWorkflows.__init__(self, database)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(self, database, schema, SQLiteHealth(database, schema), SQLiteLender(database))
+        Nouns.__init__(
+            self,
+            database,
+            schema,
+            SQLiteHealth(database, schema),
+            SQLiteLender(database),
+            SQLiteAdmitter(database),
+        )
         database.on_unreadable = self.health.left_out
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:

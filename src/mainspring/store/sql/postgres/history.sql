@@ -50,11 +50,3 @@ ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 -- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.
 SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
 WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
-
--- name: depth
-SELECT queue_id, task_id,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00')::int AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00')::int AS running,
-       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at, false AS about
-FROM mainspring.jobs GROUP BY queue_id, task_id;

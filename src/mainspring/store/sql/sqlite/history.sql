@@ -55,11 +55,3 @@ ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 -- name: strays
 SELECT s.name FROM schedules s JOIN specs p ON p.id = s.spec_id
 WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT value FROM json_each(:declared)) ORDER BY s.name LIMIT :limit;
-
--- name: depth
-SELECT queue, task,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000) AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0 OR run_at = 253307692800000000) AS running,
-       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS oldest_ready_at
-FROM jobs GROUP BY queue, task ORDER BY queue, task;
