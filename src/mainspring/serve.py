@@ -154,7 +154,7 @@ def _assemble(
         gatekeeper = Gatekeeper(
             store.limits, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
         )
-        resolver = Resolver(store, clock, entropy, telemetry, poll=settings.worker.poll)
+        resolver = Resolver(store.workflows, clock, entropy, telemetry, poll=settings.worker.poll)
     if scheduler:
         config = settings.scheduler
         loops.append(

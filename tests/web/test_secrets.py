@@ -119,7 +119,7 @@ async def begin(house: House, canaries: Canaries) -> int:
         job_id=claim.job_id, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new
     )
     assert await store.settle([begun], at=stamp) == []
-    await store.resolve(limit=10, at=stamp)
+    await store.workflows.resolve(limit=10, at=stamp)
     return claim.job_id
 
 
@@ -203,7 +203,7 @@ async def endings(house: House, canaries: Canaries) -> None:
     await store.runs.note_progress([note], at=stamp)
     await store.effects.record_step(running, text("checkpoint"), value=result, at=stamp)
     assert await store.settle([*ended, dead], at=stamp) == []
-    await store.resolve(limit=10, at=stamp)
+    await store.workflows.resolve(limit=10, at=stamp)
 
 
 async def alerts(house: House, canaries: Canaries) -> None:

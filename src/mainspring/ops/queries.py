@@ -81,7 +81,7 @@ class Queries:
             runs=tuple(await self._store.runs.of(job_id)),
             progress=progress,
             awaits=awaited.get(job_id),
-            workflow=await self._store.workflow(job_id),
+            workflow=await self._store.workflows.get(job_id),
             step=await step_of(self._store, job_id),
             period=await slot_period(self._store, job),
         )

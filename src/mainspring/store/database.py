@@ -30,9 +30,12 @@ class Transaction(Protocol):
     async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
         """Run one statement and answer its rows."""
 
-    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
-        """Run a statement for each of these sets of parameters, which all have the same names; none, when
-        there are none. On PostgreSQL each name is bound to the array of its values."""
+    async def each(
+        self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
+    ) -> Sequence[Row]:
+        """Run a statement for each of these sets of parameters, which all have the same names, and answer the
+        rows of all; none, when there are none. On PostgreSQL each name is bound to the array of its
+        values."""
 
     async def script(self, text: str) -> None:
         """Run a text of several statements, as migrations are, however long it takes."""
@@ -51,15 +54,31 @@ class Database(Protocol):
     async def relaxed(self, statement: str, **params: object) -> Sequence[Row]:
         """The same for what may be lost if the server, or the machine of an SQLite file, crashes."""
 
+    async def each(
+        self,
+        statement: str,
+        sets: Sequence[Mapping[str, object]],
+        *,
+        durable: bool = True,
+        **params: object,
+    ) -> Sequence[Row]:
+        """As of a transaction that does nothing else."""
+
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         """As of a transaction, after a statement alone."""
 
     async def within(
-        self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Any], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """Do the work with a `Transaction`, as a whole or not at all; on return it is as durable as `fetch`
         or, unless `durable`, as `relaxed`. It may be done again from its beginning, when nothing of it has
-        happened."""
+        happened. `nested` is for work that, on PostgreSQL, asks other sessions meanwhile: for names, ids or
+        definitions."""
 
     async def reading(self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         """The same for work that only reads. SQLite does it beside whoever writes, and shows it one moment of

@@ -72,17 +72,10 @@ class Events:
         gone = after = 0
         while page := await self._database.fetch("old_waits", after=after, limit=limit):
             over = [{"job_id": row["job_id"], "fence": row["fence"]} for row in page if not row["stands"]]
-            if over:
-                await self._drop(over)
+            await self._database.each("drop_waits", over)
             gone += len(over)
             after = page[-1]["job_id"]
         return gone
-
-    async def _drop(self, waits: Sequence[dict[str, int]]) -> None:
-        async def work(tx: Transaction) -> None:
-            await tx.each("drop_waits", waits)
-
-        await self._database.within("prune_waits", work)
 
 
 def _job_id(wait: dict[str, int]) -> int:

@@ -78,7 +78,7 @@ class Queues:
     async def _claims_have_ended(self) -> None:
         """A claim that was under way may not have seen the pause. When none of them is left, no job can be
         claimed from the queue any more. Claims are short: one that is not has a server that hangs."""
-        [row] = await self._database.fetch("pause_committed", at=None)
+        [row] = await self._database.fetch("now", at=None)
         for _ in range(LOOKS):
             [found] = await self._database.fetch("claims_under_way", began=row["now"])
             if found["claims"] == 0:

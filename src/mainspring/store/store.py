@@ -20,13 +20,21 @@ from mainspring.store.queues import Queues
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
+from mainspring.store.workflows.calls import Workflows
+from mainspring.store.workflows.session import StepJobs
 
 
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
     def __init__(
-        self, database: Database, schema: Schema, health: Health, lender: Lender, admitter: Admitter
+        self,
+        database: Database,
+        schema: Schema,
+        health: Health,
+        lender: Lender,
+        admitter: Admitter,
+        step_jobs: StepJobs,
     ) -> None:
         self._base, self._schema = database, schema
         self.health = health
@@ -40,6 +48,7 @@ class Nouns:
         self.queues = Queues(database)
         self.events = Events(database)
         self.stats = Stats(database)
+        self.workflows = Workflows(database, step_jobs)
         self.processes = Processes(database)
         self.runs = Runs(database)
 

@@ -220,8 +220,6 @@ READS = (
     *("dead_groups", "schedules", "schedule", "strays", "schedule_names", "versions", "slots"),
     *("jobs_page", "schedules_page", "schedule_counts"),
     *("name_of_schedule", "backfills", "backfill", "backfill_jobs"),
-    *("workflow", "workflows", "definition", "steps_of", "step_counts"),
-    *("lost_items", "acts", "workflow_step"),
 )
 """Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""
 

@@ -59,7 +59,7 @@ class Floor:
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(store, app.clock, app.entropy, watch.telemetry, poll=config.poll)
+        self._resolver = Resolver(store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll)
         self._freed = asyncio.Event()
         self._worker.crew.on_freed = self._freed.set
 

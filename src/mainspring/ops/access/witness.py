@@ -16,7 +16,6 @@ READS = frozenset({
     "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
     "schedules", "schedule", "strays", "schedule_names", "versions", "slots", "due_specs", "unplanned_specs",
     "next_due", "backfills", "backfill", "backfill_jobs",
-    "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
     "jobs_page", "schedules_page", "schedule_counts", "name_of_schedule",
     "slot_facts", "running", "coming", "dead_names", "whereabouts",
 })

@@ -30,11 +30,11 @@ from mainspring.store.ports.schedules import (
     ScheduleStore,
 )
 from mainspring.store.ports.stamp import Stamp
-from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
 from mainspring.store.queues import Queues
 from mainspring.store.runs import Runs
 from mainspring.store.stats import Stats
+from mainspring.store.workflows.calls import Workflows
 
 __all__ = [
     "Admin",
@@ -51,7 +51,6 @@ __all__ = [
     "Store",
     "Waker",
     "Wakeups",
-    "WorkflowStore",
 ]
 
 
@@ -61,7 +60,6 @@ class Store(
     ScheduleStore,
     BackfillStore,
     RequestStore,
-    WorkflowStore,
     GlanceStore,
     HistoryStore,
     PageStore,
@@ -81,6 +79,7 @@ class Store(
     limits: Limits
     queues: Queues
     stats: Stats
+    workflows: Workflows
     processes: Processes
     runs: Runs
     health: Health

@@ -116,6 +116,20 @@ class Database:
         """Run one statement in its own transaction, durable on return, and answer its rows."""
         return await self._alone(statement, params, relaxed=False)
 
+    async def each(
+        self,
+        statement: str,
+        sets: Sequence[Mapping[str, object]],
+        *,
+        durable: bool = True,
+        **params: object,
+    ) -> list[Record]:
+        """Run one statement for all these sets of parameters: each name is bound to the array of its
+        values."""
+        if not sets:
+            return []
+        return await self._alone(statement, {**params, **_arrays(sets)}, relaxed=not durable)
+
     async def fetch_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
         """The same for what holds numbers that were learnt when the count of lives was this."""
         self.lives.require(life)
@@ -253,14 +267,19 @@ class Database:
             yield Transaction(self, connection)
 
     async def within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """The same as a callback; workers are hinted once it has been committed."""
         try:
-            return await self._within(what, work, durable)
+            return await self._within(what, work, durable, nested)
         except PartitionMoved:
             # Nothing of it has happened, and it is sure to see the new partition now.
-            return await self._within(what, work, durable)
+            return await self._within(what, work, durable, nested)
 
     async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
         """The same for work that only reads."""
@@ -276,9 +295,10 @@ class Database:
         return await self.on_unreadable(error)
 
     async def _within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool
+        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool, nested: bool
     ) -> T:
-        async with self.transaction(what, durable=durable) as transaction:
+        opened = self.nesting(what) if nested else self.transaction(what, durable=durable)
+        async with opened as transaction:
             answer = await work(transaction)
         if transaction.hinted:
             self.hint(transaction.hinted, earlier=transaction.earlier)
@@ -505,11 +525,12 @@ class Transaction:
         """Run one statement and answer its rows."""
         return await self._database.run_on(self._connection, statement, params)
 
-    async def each(self, statement: str, sets: Sequence[Mapping[str, object]], **params: object) -> None:
+    async def each(
+        self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
+    ) -> list[Record]:
         """Run one statement for all these sets of parameters: each name is bound to the array of its
         values."""
-        if sets:
-            await self.fetch(statement, **params, **{name: [each[name] for each in sets] for name in sets[0]})
+        return await self.fetch(statement, **params, **_arrays(sets)) if sets else []
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
         """Say that so many jobs may be due once it has been committed."""
@@ -531,6 +552,10 @@ class Transaction:
         await self._connection.copy_records_to_table(
             table, schema_name="mainspring", columns=columns, records=records
         )
+
+
+def _arrays(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    return {name: [each[name] for each in sets] for name in sets[0]}
 
 
 def _unheard(jobs: int, earlier: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -32,8 +32,10 @@ from mainspring.store.postgres.rows import written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
-from mainspring.store.postgres.workflow_session import PostgresWorkflowSession
+from mainspring.store.postgres.workflows import PostgresStepJobs
 from mainspring.store.runs import day_before
+from mainspring.store.workflows.calls import Workflows
+from mainspring.store.workflows.session import WorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import pause
 
@@ -58,6 +60,7 @@ class PostgresJobs:
 
     effects: Effects
     events: Events
+    workflows: Workflows
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class PostgresJobs:
         self._lines = lines
         self._notifier = notifier
         self._hints = hints
-        self._definitions = Definitions(database)
+        self._step_jobs = PostgresStepJobs(Definitions(database), self._batch, self._take_ids)
         self._clock = clock
         self._spare_ids: deque[int] = deque()
         database.lives.on_change(self._spare_ids.clear)
@@ -155,15 +158,9 @@ class PostgresJobs:
         self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
     ) -> None:
         """Begin the workflows of jobs that were settled as started."""
-        session = await self._workflow_session(transaction, at)
+        session = await WorkflowSession.of(transaction, self._step_jobs, at)
         found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
         await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
-
-    async def _workflow_session(self, transaction: Transaction, at: Stamp) -> PostgresWorkflowSession:
-        [row] = await transaction.fetch("now", at=at)
-        return PostgresWorkflowSession(
-            transaction, self._definitions, self._batch, self._take_ids, now=row["now"], at=at
-        )
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         return await recorded(self._database.fetch, settlements)
@@ -207,16 +204,12 @@ class PostgresJobs:
         gone: int = row["gone"]
         [row] = await self._database.fetch("now", at=at)
         day = day_before(row["now"], keep)
-        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self._prune_workflows(day)
+        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self.workflows.prune(
+            before=day, limit=PRUNED_WORKFLOWS
+        )
         while await self._database.fetch("prune_requests", before=row["now"] - KEPT, limit=PRUNE_BATCH):
             pass
         return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
-
-    async def _prune_workflows(self, day: datetime) -> int:
-        gone = 0
-        while page := await self._database.fetch("old_workflows", before=day, limit=PRUNED_WORKFLOWS):
-            gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
-        return gone
 
     async def _take_ids(self, count: int) -> list[int]:
         while len(self._spare_ids) < count:

@@ -24,7 +24,6 @@ from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.schedules import PostgresFiring
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
-from mainspring.store.postgres.workflows import PostgresWorkflows
 from mainspring.store.store import Nouns
 from mainspring.store.unreadable import reads_go_on
 
@@ -35,7 +34,6 @@ POOL_SIZE = 4
 @reads_go_on
 class PostgresStore(
     PostgresRequests,
-    PostgresWorkflows,
     PostgresControl,
     PostgresFiring,
     PostgresBackfills,
@@ -68,6 +66,7 @@ class PostgresStore(
             PostgresHealth(database, schema),
             PostgresLender(database),
             PostgresAdmitter(database),
+            self._step_jobs,
         )
         database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier

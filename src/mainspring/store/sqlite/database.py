@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mainspring.clock import Clock
@@ -94,8 +94,30 @@ class Database:
             return await self.read(work)
         return await self.write(work, durable=durable)
 
+    async def each(
+        self,
+        statement: str,
+        sets: Sequence[Mapping[str, object]],
+        *,
+        durable: bool = True,
+        **params: object,
+    ) -> list[sqlite3.Row]:
+        """One statement for each of these sets of parameters."""
+        if not sets:
+            return []
+
+        async def work(transaction: Transaction) -> list[sqlite3.Row]:
+            return await transaction.each(statement, sets, **params)
+
+        return await self.within(statement, work, durable=durable)
+
     async def within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """A transaction of several; it runs on the writer's thread, so it may await nothing else."""
         return await self.write(lambda session: at_once(work(Transaction(session))), durable=durable)

@@ -26,6 +26,7 @@ from mainspring.store.sqlite.inserting import insert
 from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
+from mainspring.store.workflows.calls import Workflows
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
@@ -42,6 +43,7 @@ class SQLiteJobs:
 
     effects: Effects
     events: Events
+    workflows: Workflows
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -145,7 +147,6 @@ class SQLiteJobs:
         def work(session: Session) -> list[Cancelled]:
             gone = session.rows("cancel_jobs", ids=listed(job_ids), now=session.now(at))
             was = {row["id"]: _state(row) for row in gone}
-            session.change("remove_jobs", ids=listed(was))
             return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
 
         return await self._database.write(work)
@@ -179,23 +180,10 @@ class SQLiteJobs:
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
         await self._prune("prune_requests", before=micros(now - KEPT))
-        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self._prune_workflows(before)
+        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self.workflows.prune(
+            before=day, limit=PRUNED_WORKFLOWS
+        )
         return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
-
-    async def _prune_workflows(self, before: int) -> int:
-        gone = 0
-        while page := await self._database.read(
-            partial(Session.rows, statement="old_workflows", before=before, limit=PRUNED_WORKFLOWS)
-        ):
-            ids = listed(row["id"] for row in page)
-
-            def work(session: Session, ids: str = ids) -> int:
-                session.change("prune_workflow_steps", ids=ids)
-                session.change("prune_acts", ids=ids)
-                return len(session.rows("prune_workflows", ids=ids))
-
-            gone += await self._database.write(work)
-        return gone
 
     async def _prune(self, statement: str, **params: object) -> int:
         gone = 0

@@ -174,4 +174,3 @@ def _replace(session: Session, part: dict[str, object], now: int) -> None:
         row["id"] for row in session.rows("replaced_jobs", **part, missed_after=span(LATE), now=now)
     ]:
         session.rows("cancel_jobs", ids=listed(replaced), now=now)
-        session.change("remove_jobs", ids=listed(replaced))

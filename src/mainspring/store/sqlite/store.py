@@ -21,7 +21,7 @@ from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.schedules import SQLiteFiring
 from mainspring.store.sqlite.wake import SQLiteWaker
-from mainspring.store.sqlite.workflows import SQLiteWorkflows
+from mainspring.store.sqlite.workflows import SQLiteStepJobs
 from mainspring.store.store import Nouns
 from mainspring.store.unreadable import reads_go_on
 
@@ -34,7 +34,6 @@ class SQLiteStore(
     SQLiteFiring,
     SQLiteBackfills,
     SQLiteRequests,
-    SQLiteWorkflows,
     SQLiteGlance,
     SQLitePages,
     Nouns,
@@ -43,7 +42,7 @@ class SQLiteStore(
 
     def __init__(self, path: str, clock: Clock) -> None:
         database = Database(path, clock)
-        SQLiteWorkflows.__init__(self, database)
+        SQLiteJobs.__init__(self, database)
         schema = Schema(database, MIGRATIONS)
         Nouns.__init__(
             self,
@@ -52,6 +51,7 @@ class SQLiteStore(
             SQLiteHealth(database, schema),
             SQLiteLender(database),
             SQLiteAdmitter(database),
+            SQLiteStepJobs(),
         )
         database.on_unreadable = self.health.left_out
 

@@ -18,10 +18,6 @@ WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);
 -- A lane that is being made must not miss the pause.
 LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;
 
--- name: pause_committed
--- A moment after the pause, by the server's own clock.
-SELECT :now AS now;
-
 -- name: depth
 SELECT (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task,
        count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now)::int AS ready,
