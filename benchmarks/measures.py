@@ -109,14 +109,14 @@ async def drained(
     await bench.empty()
     async with bench.app() as app:
         store = await app.store()
-        await store.pause_queue("default", author="benchmark", note=None, at=None)
+        await store.queues.pause("default", author="benchmark", note=None, at=None)
         noop = task_of(app, task)
         for first in range(0, count, CHUNK):
             await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(min(CHUNK, count - first)))
         await bench.analyze()
         async with bench.workers(processes, concurrency, target):
             began = await store.now(at=None)
-            await store.resume_queue("default")
+            await store.queues.resume("default")
             await bench.until_done(count)
             took = await bench.last_end() - began
     return float(count / took.total_seconds())

@@ -88,12 +88,14 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "schedules: edited": schedules(only=Only.EDITED),
         "schedule: page": lambda: queries.schedule(SCHEDULE, slots=100),
         "schedule: versions": lambda: queries.versions(SCHEDULE),
-        "workflows: page": lambda: store.workflows(name=None, state=None, before=None, limit=50),
-        "workflows: failed": lambda: store.workflows(
+        "workflows: page": lambda: store.workflows.find(name=None, state=None, before=None, limit=50),
+        "workflows: failed": lambda: store.workflows.find(
             name=None, state=WorkflowState.FAILED, before=None, limit=50
         ),
-        "workflows: of a name": lambda: store.workflows(name="flow3", state=None, before=None, limit=50),
-        "limits: gates": lambda: store.gates(limit=50, holders=10),
-        "limits: gates, far down": lambda: store.gates(after=("api", "tenant400"), limit=50, holders=10),
+        "workflows: of a name": lambda: store.workflows.find(name="flow3", state=None, before=None, limit=50),
+        "limits: gates": lambda: store.limits.keys(limit=50, holders=10),
+        "limits: gates, far down": lambda: store.limits.keys(
+            after=("api", "tenant400"), limit=50, holders=10
+        ),
         "health": store.health.look,
     }

@@ -29,8 +29,9 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.ops.schedules.calendars import write_calendars
+from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
-from mainspring.store.ports import Errand, Store
+from mainspring.store.ports import Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
@@ -280,7 +281,7 @@ class Mainspring:
     ) -> bool:
         """The same on an event loop."""
         event = new_event(name, payload, job)
-        return await (await self.store()).send_event(event, at=self.clock.stamp())
+        return await (await self.store()).events.send(event, at=self.clock.stamp())
 
     def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
         """Wait until the job has ended and answer what its handler returned: what `job.wait()` does."""

@@ -152,9 +152,9 @@ def _assemble(
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
         gatekeeper = Gatekeeper(
-            store, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
+            store.limits, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
         )
-        resolver = Resolver(store, clock, entropy, telemetry, poll=settings.worker.poll)
+        resolver = Resolver(store.workflows, clock, entropy, telemetry, poll=settings.worker.poll)
     if scheduler:
         config = settings.scheduler
         loops.append(

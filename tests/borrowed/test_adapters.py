@@ -311,7 +311,7 @@ def test_a_job_that_comes_to_a_paused_queue_waits_there(
 ) -> None:
     shop = the_shop(backend)
     at = shop.clock.stamp()
-    run(shop.store.pause_queue("mail", author="ann", note=None, at=at))
+    run(shop.store.queues.pause("mail", author="ann", note=None, at=at))
     with way(shop) as tx:
         shop.bill.using(tx=tx).enqueue("ada")
 
@@ -324,5 +324,5 @@ def test_a_job_that_comes_to_a_paused_queue_waits_there(
         shop.store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at)
     )
     assert run(claimed()) == []
-    assert run(shop.store.resume_queue("mail"))
+    assert run(shop.store.queues.resume("mail"))
     assert [claim.task for claim in run(claimed())] == ["bill.send"]

@@ -200,7 +200,7 @@ def test_sqlalchemy_and_its_session(counter: Counter) -> None:
     assert counter.effects() == [job_id]
     assert counter.ended(job_id) == (JobState.SUCCEEDED, [Verdict.SUCCEEDED])
     assert counter.run(counter.floor.job(job_id)).result == b"[1]"
-    assert counter.run(counter.floor.store.step(job_id, "charge"))
+    assert counter.run(counter.floor.store.effects.step(job_id, "charge"))
 
 
 def test_sqlalchemy_and_its_async_session(counter: Counter) -> None:

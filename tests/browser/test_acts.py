@@ -48,7 +48,7 @@ def test_acts_work_without_scripts(browser: Any, web: WebServer) -> None:
 
 def test_a_queue_is_paused_with_a_note_and_resumed(browser: Any, web: WebServer) -> None:
     with browser.tab(web.base) as tab:
-        web.run(web.showcase.desk.store.pause_queue("quiet", author="x", note=None, at=None))
+        web.run(web.showcase.desk.store.queues.pause("quiet", author="x", note=None, at=None))
         tab.open("/queues")
         row = tab.page.locator("tr", has=tab.page.locator("td:first-child a", has_text=re.compile("^quiet$")))
         row.locator("text=Resume").click()

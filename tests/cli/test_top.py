@@ -321,7 +321,7 @@ class TestScreen:
     def test_the_line_in_hand_stays_in_hand_when_others_come(self, desk: Desk) -> None:
         async def story(app: TopScreen, pilot: Any) -> None:
             await pilot.press("down")
-            await desk.store.pause_queue("alpha", author="ann", note=None, at=desk.now)
+            await desk.store.queues.pause("alpha", author="ann", note=None, at=desk.now)
             await app.tick()
             assert [row[0] for row in rows(app, "queues")] == ["alpha", "default", "mail"]
             assert await agreed(app, pilot, "p", "y") == "queue mail resumed"

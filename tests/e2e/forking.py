@@ -220,7 +220,7 @@ def in_transaction() -> None:
 
     async def parent() -> None:
         store = await app.store()
-        loan = await store.lend()
+        loan = await store.effects.lend()
         wait([forked(lambda: child(5))])
         await loan.rollback()
         wait([forked(lambda: child(5))])

@@ -17,8 +17,7 @@ from typing import Any
 
 from mainspring import Context, Mainspring
 from mainspring.serve import serve
-from mainspring.store.postgres.loan import PostgresEffects
-from mainspring.store.sqlite.loan import SQLiteEffects
+from mainspring.store.effects import Effects
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}
 STEPS = ("reserve", "charge", "ship")
@@ -82,8 +81,7 @@ def worker(url: str, point: int) -> int:
 
 if __name__ == "__main__":
     os.environ[FOLDER] = sys.argv[2]
-    for kind in (PostgresEffects, SQLiteEffects):
-        kind.record_step = mortal(kind.record_step)  # type: ignore[method-assign]
+    Effects.record_step = mortal(Effects.record_step)  # type: ignore[method-assign]
     codes = [worker(sys.argv[1], 1)]
     while codes[-1] == -signal.SIGKILL:
         codes.append(worker(sys.argv[1], len(codes) + 1))

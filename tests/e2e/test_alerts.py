@@ -183,4 +183,4 @@ def _write_unreadable(site: Site) -> None:
 
 
 def _running(site: Site, task: str) -> int:
-    return sum(e.running + e.ready for e in site.ask(site.store.depth(at=None)) if e.task == task)
+    return sum(e.running + e.ready for e in site.ask(site.store.queues.depth(at=None)) if e.task == task)

@@ -47,7 +47,7 @@ def ended(site: Site) -> bool:
 
 
 def gates(site: Site) -> list[GateInfo]:
-    found: list[GateInfo] = site.ask(site.store.gates(limit=100, holders=100))
+    found: list[GateInfo] = site.ask(site.store.limits.keys(limit=100, holders=100))
     return found
 
 
@@ -170,5 +170,5 @@ def test_one_who_floods_a_fair_queue_does_not_make_another_wait(site: Site, reco
     record_property("start delay p50 and worst, s", (statistics.median(waits), waits[-1]))
     record_property("how many few", len(waits))
     assert len(waits) == len(put_at) >= 5
-    # Not in seconds: the machine may be busy. Behind the flood, the first of them would have waited for most of it.
+    # Not in seconds: the machine may be busy. Behind the flood they would have waited for most of it.
     assert waits[-1] < flood / 5, (waits[-1], flood)

@@ -65,9 +65,9 @@ def test_killed_anywhere_between_and_inside_steps_no_recorded_step_is_done_again
 def test_in_a_child_a_handler_sleeps_and_waits_as_well_and_the_child_is_kept(site: Site, task: str) -> None:
     [job_id] = site.put([NewJob(task=task, payload=b"{}")])
     site.start("worker", "w", target=PATIENT)
-    until(lambda: site.ask(site.store.awaited([job_id])), "the job to wait")
+    until(lambda: site.ask(site.store.events.awaited([job_id])), "the job to wait")
     waiting = site.job(job_id)
-    sent = site.ask(site.store.send_event(Event(name="go", payload=b"[1]", job_id=job_id), at=None))
+    sent = site.ask(site.store.events.send(Event(name="go", payload=b"[1]", job_id=job_id), at=None))
     until(lambda: site.live() == 0, "the job to end")
 
     assert (waiting.state, waiting.run_at, waiting.failures) == (JobState.DELAYED, AWAITING, 0)

@@ -41,9 +41,9 @@ def test_a_fan_out_through_kills_joins_once_with_all_its_results(site: Site) -> 
 
     job = site.job(root)
     assert (job.state, job.result) == (JobState.SUCCEEDED, b"[%d,%d]" % (WIDE, WIDE * (WIDE - 1)))
-    workflow = site.ask(site.store.workflow(root))
+    workflow = site.ask(site.store.workflows.get(root))
     assert (workflow.state, workflow.left, workflow.failed) == (WorkflowState.SUCCEEDED, 0, 0)
-    steps = site.ask(site.store.steps_of(root, most=WIDE))
+    steps = site.ask(site.store.workflows.steps_of(root, most=WIDE))
     assert Counter(step.state for step in steps) == {StepState.SUCCEEDED: WIDE + 3}
     assert site.live() == 0
 

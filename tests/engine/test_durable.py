@@ -92,7 +92,7 @@ def verdicts(floor: Floor, run: Any, job_id: int) -> list[Verdict]:
 
 def send(floor: Floor, run: Any, payload: bytes = b"1", job_id: int = EVERYBODY) -> bool:
     event = Event(name="approved", payload=payload, job_id=job_id)
-    return bool(run(floor.store.send_event(event, at=floor.clock.stamp())))
+    return bool(run(floor.store.events.send(event, at=floor.clock.stamp())))
 
 
 def result(floor: Floor, run: Any, job_id: int) -> bytes | None:
@@ -236,11 +236,11 @@ def test_the_record_is_read_once_a_run(floor: Floor, run: Any, declare: Any, col
     declare(colour, story)
     job_id = put(floor, run)
     run(floor.work())
-    first = calls(floor, "steps"), calls(floor, "record_step")
+    first = calls(floor, "effects.steps"), calls(floor, "effects.record_step")
     run(floor.work())
 
     assert first == (1, 6)
-    assert (calls(floor, "steps"), calls(floor, "record_step")) == (2, 6)
+    assert (calls(floor, "effects.steps"), calls(floor, "effects.record_step")) == (2, 6)
     assert result(floor, run, job_id) == b"10"
 
 
@@ -288,7 +288,7 @@ def test_steps_may_be_under_way_together(floor: Floor, run: Any) -> None:
     run(floor.work())
 
     assert result(floor, run, job_id) == b"[0,1,2]"
-    assert calls(floor, "steps") == 1
+    assert calls(floor, "effects.steps") == 1
 
 
 @COLOURS
@@ -416,7 +416,7 @@ def test_a_step_is_recorded_when_the_store_is_back(floor: Floor, run: Any) -> No
     async def pay(ctx: Context) -> int:
         return await ctx.step("charge", lambda: charged.append(1) or len(charged))
 
-    floor.store.before("record_step", times=2)
+    floor.store.before("effects.record_step", times=2)
     job_id = put(floor, run)
     run(floor.work())
 
@@ -431,7 +431,7 @@ def test_a_record_whose_answer_was_lost_is_looked_up(floor: Floor, run: Any) -> 
     async def pay(ctx: Context) -> int:
         return await ctx.step("charge", lambda: charged.append(1) or len(charged))
 
-    floor.store.after("record_step")
+    floor.store.after("effects.record_step")
     job_id = put(floor, run)
     run(floor.work())
 
@@ -448,7 +448,7 @@ def test_a_store_that_stays_away_fails_the_run(floor: Floor, run: Any) -> None:
     async def pay(ctx: Context) -> None:
         await ctx.step("charge", int)
 
-    floor.store._faults["record_step"] = [away]
+    floor.store._faults["effects.record_step"] = [away]
     job_id = put(floor, run)
     run(floor.work())
 
@@ -534,7 +534,7 @@ def test_sleeps_are_told_apart_by_their_order_or_their_names(
     run(floor.work())
 
     assert due == [HOUR, 3 * HOUR, 6 * HOUR]
-    names = {each.name for each in run(floor.store.steps(job_id, at=floor.clock.stamp())).checkpoints}
+    names = {each.name for each in run(floor.store.effects.steps(job_id, at=floor.clock.stamp())).checkpoints}
     assert names == {"sleep sleep", "sleep sleep-2", "sleep long"}
     assert result(floor, run, job_id) is None
 
@@ -827,8 +827,10 @@ def test_wherever_a_run_is_lost_those_after_it_go_on_from_the_last_record(
 
     declare(colour, story)
     for _ in range(point):
-        floor.store.during("record_step", nothing)
-    (floor.store.before if lost == "before" else floor.store.after)("record_step", RuntimeError("lost"))
+        floor.store.during("effects.record_step", nothing)
+    (floor.store.before if lost == "before" else floor.store.after)(
+        "effects.record_step", RuntimeError("lost")
+    )
     job_id = put(floor, run)
     for _ in range(4):
         run(floor.work())

@@ -38,7 +38,7 @@ def effects(floor: Floor, run: Any) -> Callable[[], list[int]]:
         floor.heard.events.clear()
 
     async def ask() -> list[int]:
-        loan = await floor.store.lend()
+        loan = await floor.store.effects.lend()
         try:
             return [row["job_id"] for row in await loan.connection.fetch("SELECT job_id FROM effects")]
         finally:
@@ -278,7 +278,7 @@ class LosingLoan:
 def test_a_commit_whose_answer_was_lost_is_looked_up(
     floor: Floor, run: Any, effects: Any, store: Any, monkeypatch: Any, arrives: bool
 ) -> None:
-    lend, losses = store.lend, [1]
+    lend, losses = store.effects.lend, [1]
 
     async def losing() -> Any:
         loan = await lend()
@@ -290,7 +290,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_up(
             await write(connection, ctx)
 
     job_id = run(floor.put("pay", max_attempts=3))
-    monkeypatch.setattr(floor.store, "lend", losing, raising=False)
+    monkeypatch.setattr(floor.store.effects, "lend", losing, raising=False)
     run(floor.work())
     first = effects()
     run(floor.work())
@@ -357,11 +357,11 @@ def test_jobs_put_in_with_the_connection_are_part_of_the_transaction(
     # The app of these tests is only a registry; its sender is the store under test.
     class Sender:
         async def aenqueue(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
-            ids = await store.borrower.insert(jobs, at=floor.clock.stamp()).arun(tx)
+            ids = await store.effects.borrower.insert(jobs, at=floor.clock.stamp()).arun(tx)
             return list(ids)
 
         def enqueue(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
-            return list(store.borrower.insert(jobs, at=floor.clock.stamp()).run(tx))
+            return list(store.effects.borrower.insert(jobs, at=floor.clock.stamp()).run(tx))
 
     @floor.task
     async def mail(number: int) -> None: ...
@@ -390,7 +390,7 @@ def test_jobs_put_in_with_the_connection_are_part_of_the_transaction(
 
     run(put())
     run(floor.work())
-    depth = {each.task: each.ready for each in run(store.depth(at=floor.clock.stamp()))}
+    depth = {each.task: each.ready for each in run(store.queues.depth(at=floor.clock.stamp()))}
 
     assert depth == {"mail": 2}
 
@@ -454,12 +454,12 @@ def test_a_step_inside_a_transaction_is_recorded_with_it(
 
     job_id = run(floor.put(f"pay_{colour}", max_attempts=3))
     run(floor.work())
-    between = run(store.step(job_id, "charge"))
+    between = run(store.effects.step(job_id, "charge"))
     run(floor.work())
 
     assert firsts == [True, True]
     assert between is False
-    assert run(store.step(job_id, "charge")) is True
+    assert run(store.effects.step(job_id, "charge")) is True
     assert effects() == [job_id]
 
 
@@ -481,7 +481,7 @@ def test_a_step_of_a_run_that_lost_its_claim_is_refused(floor: Floor, run: Any, 
     assert [str(lost) for lost in told] == [
         f"job {job_id}, claim 1: step charge could not be recorded; the job is another run's by now"
     ]
-    assert run(store.step(job_id, "charge")) is False
+    assert run(store.effects.step(job_id, "charge")) is False
 
 
 def test_a_context_made_by_hand_says_that_it_cannot_settle() -> None:

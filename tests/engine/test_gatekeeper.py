@@ -24,7 +24,7 @@ ONE = (Gate(name="one", concurrency=1),)
 
 def gatekeeper(store: Any, clock: Any, **options: Any) -> Gatekeeper:
     given = {"poll": SECOND, "declared": True, **options}
-    return Gatekeeper(store, clock, SeededEntropy(1), **given)
+    return Gatekeeper(store.limits, clock, SeededEntropy(1), **given)
 
 
 def put(store: Any, clock: ManualClock, run: Any, *jobs: NewJob) -> None:

@@ -203,7 +203,7 @@ def test_a_cancel_is_told_by_the_handle(app: Mainspring) -> None:
         job = flow.start()
         mainspring.run_until_idle()
         store = mainspring._store
-        done = store.stop_workflow(
+        done = store.workflows.stop(
             job.id, Stopping.CANCELLED, author="ann", note=None, at=mainspring.clock.stamp()
         )
         assert asyncio.run(_ask(done)) is True
@@ -211,9 +211,9 @@ def test_a_cancel_is_told_by_the_handle(app: Mainspring) -> None:
         mainspring.run_until_idle()
         with pytest.raises(JobCancelled):
             job.wait(timeout="1s")
-        workflow = asyncio.run(_ask(store.workflow(job.id)))
+        workflow = asyncio.run(_ask(store.workflows.get(job.id)))
         assert workflow.state is WorkflowState.CANCELLED
-        [step] = asyncio.run(_ask(store.steps_of(job.id, most=10)))
+        [step] = asyncio.run(_ask(store.workflows.steps_of(job.id, most=10)))
         assert step.state is StepState.CANCELLED
 
 

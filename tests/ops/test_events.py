@@ -35,7 +35,7 @@ def test_an_event_is_sent_once_and_says_so(desk: Desk, events: Events) -> None:
     assert sent_view(first) == {"name": "approved", "job_id": job_id, "sent": True}
     assert sent_view(second) == {"name": "approved", "job_id": job_id, "sent": False}
     assert sent_view(everybody) == {"name": "approved", "job_id": None, "sent": True}
-    assert desk.run(desk.store.event(job_id, "approved")) == b'{"by":"ann"}'
+    assert desk.run(desk.store.events.get(job_id, "approved")) == b'{"by":"ann"}'
     assert desk.job(job_id).state is JobState.READY
 
 
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_refused_before_anything_is_written(desk: Desk, events:
     with pytest.raises(InvalidArgument):
         desk.run(events.send("approved", object()))
 
-    assert desk.run(desk.store.event(MISSING, "approved")) is None
+    assert desk.run(desk.store.events.get(MISSING, "approved")) is None
 
 
 def test_a_job_that_waits_is_shown_with_its_event(desk: Desk, queries: Queries) -> None:

@@ -90,7 +90,7 @@ def test_an_open_transaction_is_named(desk, run):
         return
 
     async def beside():
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         try:
             await loan.connection.execute("SELECT txid_current()")
             return await desk.store.health.look()

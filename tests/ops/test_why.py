@@ -632,7 +632,7 @@ def test_every_answer_is_plain_json(desk: Desk, why: Why) -> None:
 
 def test_a_job_that_sleeps_or_waits_says_so(desk: Desk, why: Why) -> None:
     sleeping, waiting = desk.started(), desk.started()
-    record = desk.store.record_step(sleeping, "sleep sleep", value=b"3600.0", at=desk.clock.stamp())
+    record = desk.store.effects.record_step(sleeping, "sleep sleep", value=b"3600.0", at=desk.clock.stamp())
     assert desk.run(record)
     desk.end(sleeping, Verdict.SNOOZED, delay=HOUR)
     desk.end(waiting, Verdict.SNOOZED, delay=FOREVER, awaits="approved")

@@ -13,7 +13,6 @@ from mainspring.model.event import EVERYBODY, Event
 from mainspring.model.job import Claim, JobState
 from mainspring.model.settlement import FOREVER, Settlement, Verdict
 from mainspring.store.opener import open_store
-from mainspring.store.postgres.events import prune_events
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import DAY, Desk, settlement
 
@@ -47,7 +46,7 @@ def waits(claim: Claim, name: str = "approved") -> Settlement:
 
 
 def awaited(desk: Desk, *job_ids: int) -> dict[int, str]:
-    return dict(desk.run(desk.store.awaited(job_ids)))
+    return dict(desk.run(desk.store.events.awaited(job_ids)))
 
 
 def claimed(desk: Desk, worker: int, count: int) -> list[Claim]:
@@ -61,7 +60,7 @@ def claimed(desk: Desk, worker: int, count: int) -> list[Claim]:
 
 async def later(store: Any, event: Event, seconds: float, desk: Desk) -> bool:
     await asyncio.sleep(seconds)
-    return bool(await store.send_event(event, at=desk.clock.stamp()))
+    return bool(await store.events.send(event, at=desk.clock.stamp()))
 
 
 @pytest.mark.parametrize("backend", ["postgres"])
@@ -78,12 +77,12 @@ def test_both_wait_for_the_row_and_whoever_comes_second_sees_the_first(
         claim = desk.take()
     event = Event(name="approved", payload=b"1", job_id=claim.job_id if own else EVERYBODY)
     sending, calls = new_store(), {}
-    calls["sender"] = lambda: sending.send_event(event, at=desk.clock.stamp())
+    calls["sender"] = lambda: sending.events.send(event, at=desk.clock.stamp())
     calls["waiter"] = lambda: desk.store.settle([waits(claim)], at=desk.clock.stamp())
     second = "waiter" if first == "sender" else "sender"
 
     async def story() -> None:
-        blocker = await desk.store.lend()
+        blocker = await desk.store.effects.lend()
         await blocker.connection.execute(HOLD, event.job_id)
         tasks = []
         for name in (first, second):
@@ -141,7 +140,7 @@ def test_of_many_senders_one_is_the_first_and_its_payload_counts(desk: Desk, new
 
     async def send(number: int) -> bool:
         event = Event(name="approved", payload=b"%d" % number)
-        return bool(await stores[number % 3].send_event(event, at=desk.clock.stamp()))
+        return bool(await stores[number % 3].events.send(event, at=desk.clock.stamp()))
 
     async def story() -> list[bool]:
         return list(await asyncio.gather(*(send(number) for number in range(12))))
@@ -149,7 +148,7 @@ def test_of_many_senders_one_is_the_first_and_its_payload_counts(desk: Desk, new
     sent = desk.run(story())
 
     assert sent.count(True) == 1
-    assert desk.run(desk.store.event(claim.job_id, "approved")) == b"%d" % sent.index(True)
+    assert desk.run(desk.store.events.get(claim.job_id, "approved")) == b"%d" % sent.index(True)
     assert desk.job(claim.job_id).state is JobState.READY
 
 
@@ -159,7 +158,7 @@ def test_a_meeting_place_that_is_pruned_meanwhile_is_made_anew(desk: Desk, new_s
 
     async def prune(passes: int) -> None:
         for _ in range(passes):
-            await prune_events(pruning._database, desk.now - DAY, limit=100)
+            await pruning.events.prune(before=desk.now - DAY, limit=100)
 
     async def story() -> None:
         for number, claim in enumerate(claims):
@@ -182,7 +181,7 @@ def test_those_who_wait_for_the_same_event_do_not_wait_for_one_another(desk: Des
     desk.settle(waits(first))
 
     async def story() -> list[int]:
-        blocker = await desk.store.lend()
+        blocker = await desk.store.effects.lend()
         share = "SELECT 1 FROM mainspring.events WHERE job_id = 0 AND name = 'approved' FOR SHARE"
         await blocker.connection.execute(share)
         async with asyncio.timeout(10):

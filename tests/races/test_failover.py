@@ -52,7 +52,7 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
 
         worker = open_store(server.url(), clock=SystemClock())
         await worker.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=LEASE, at=None)
-        await worker.admit(at=None)
+        await worker.limits.admit(at=None)
         names = ["known", "mine", "limited", "theirs"]
         claims = await worker.claim(1, queues=names, tasks=names, limit=9, at=None)
         assert sorted(claim.task for claim in claims) == ["known", "limited", "mine", "theirs", "theirs"]

@@ -379,9 +379,9 @@ def test_a_process_that_is_frozen_at_the_gates_does_not_close_them_for_long(
             )
             await frozen.execute("BEGIN")
             assert (await frozen.fetchrow(SQL["lock_gates"][0]))["ours"]  # and nothing more comes from it
-            assert (await store.admit(at=None)).busy
+            assert (await store.limits.admit(at=None)).busy
             async with asyncio.timeout(20):  # sessions of ours may stand in a transaction for 30 s elsewhere
-                while not (await store.admit(at=None)).admitted:
+                while not (await store.limits.admit(at=None)).admitted:
                     await pause(timedelta(milliseconds=50))
 
     run(story())
@@ -400,7 +400,7 @@ def test_a_pause_waits_for_the_claims_that_began_before_it(postgres_url: str, cl
         await claiming.fetch(sql, *[{"worker_id": 1}.get(name) for name in names])
 
         pausing = asyncio.ensure_future(
-            store.pause_queue("default", author="ann", note=None, at=clock.stamp())
+            store.queues.pause("default", author="ann", note=None, at=clock.stamp())
         )
         looks = await asyncpg.connect(postgres_url)
         async with asyncio.timeout(20):

@@ -47,13 +47,13 @@ class Brawl:
         """Nobody interferes any more, and nothing fails, until nothing is left to do."""
         store = self.stores[0]
         for each in self.ids:
-            await insist(lambda each=each: store.resume_workflow(each, author="ann", note=None, at=None))
+            await insist(lambda each=each: store.workflows.resume(each, author="ann", note=None, at=None))
         while await insist(lambda: resolve_all(store)) or await self.settle([Verdict.SUCCEEDED]):
             pass
 
     async def resolve(self, store: Store) -> None:
         while self.acting:
-            await insist(lambda: store.resolve(limit=self.dice.choice([1, 3, 1000]), at=None))
+            await insist(lambda: store.workflows.resolve(limit=self.dice.choice([1, 3, 1000]), at=None))
 
     async def work(self, _store: Store) -> None:
         while self.acting:
@@ -78,11 +78,11 @@ class Brawl:
             await insist(lambda: store.cancel([each], at=None))
         elif what in ("stop", "kill"):
             kind = Stopping.KILLED if what == "kill" else Stopping.CANCELLED
-            await insist(lambda: store.stop_workflow(each, kind, **how))
+            await insist(lambda: store.workflows.stop(each, kind, **how))
         elif what == "retry":
-            await insist(lambda: store.retry_workflow(each, steps=None, **how))
+            await insist(lambda: store.workflows.retry(each, steps=None, **how))
         else:
-            await insist(lambda: getattr(store, f"{what}_workflow")(each, **how))
+            await insist(lambda: getattr(store.workflows, what)(each, **how))
 
 
 @pytest.mark.parametrize("seed", range(3))

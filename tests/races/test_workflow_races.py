@@ -60,10 +60,10 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
                 for claim in share:
                     told = settlement(claim, Verdict.SUCCEEDED, result=b"%d" % claim.job_id)
                     assert await insist(lambda told=told: store.settle([told], at=None)) == []
-                    released += (await insist(lambda: store.resolve(limit=3, at=None))).released
+                    released += (await insist(lambda: store.workflows.resolve(limit=3, at=None))).released
                 ended += 1
                 while ended < 4:
-                    released += (await insist(lambda: store.resolve(limit=3, at=None))).released
+                    released += (await insist(lambda: store.workflows.resolve(limit=3, at=None))).released
                 return released
 
             counts = await asyncio.gather(*map(settle, stores, shares))
@@ -73,7 +73,7 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
             assert sorted(claim.workflow_id or 0 for claim in joins) == sorted(ids)
             assert sum(counts) == rounds
             for claim in joins:
-                steps = await stores[0].steps_of(claim.workflow_id or 0, most=100)
+                steps = await stores[0].workflows.steps_of(claim.workflow_id or 0, most=100)
                 expected = ",".join(str(step.id) for step in steps[:4])
                 assert claim.payload == b'{"args":[%s]}' % expected.encode()
             await stores[0].settle([settlement(each, Verdict.SUCCEEDED) for each in joins], at=None)
@@ -99,7 +99,7 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgre
             await resolve_all(one)
             [claim] = await one.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
             await one.settle([settlement(claim, Verdict.SUCCEEDED, result=b"1")], at=None)
-            before = await the_workflow(one, workflow_id), await one.steps_of(workflow_id, most=100)
+            before = await the_workflow(one, workflow_id), await one.workflows.steps_of(workflow_id, most=100)
 
             # Each is written later in a pass than the one before it.
             for obstacle in (
@@ -110,7 +110,7 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgre
                 held = hand.transaction()
                 await held.start()
                 await hand.execute(obstacle)
-                passing = asyncio.ensure_future(two.resolve(limit=100, at=None))
+                passing = asyncio.ensure_future(two.workflows.resolve(limit=100, at=None))
                 async with asyncio.timeout(20), connected(postgres_url) as killer:
                     while not (blocked := await killer.fetch(BLOCKED)):
                         assert not passing.done(), "it met no obstacle"
@@ -122,7 +122,7 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgre
                 await held.rollback()
                 assert (
                     await the_workflow(one, workflow_id),
-                    await one.steps_of(workflow_id, most=100),
+                    await one.workflows.steps_of(workflow_id, most=100),
                 ) == before
                 assert len(await one.jobs(JobFilter(), at=None)) == 1  # the workflow's own
 
@@ -181,7 +181,7 @@ def test_sessions_that_are_killed_again_and_again_lose_and_double_nothing(
 
             async def resolve(store: Store) -> None:
                 while not done.is_set():
-                    await insist(lambda: store.resolve(limit=dice.choice([1, 5, 1000]), at=None))
+                    await insist(lambda: store.workflows.resolve(limit=dice.choice([1, 5, 1000]), at=None))
 
             async def work() -> None:
                 while await shift.work():
@@ -200,7 +200,7 @@ def test_sessions_that_are_killed_again_and_again_lose_and_double_nothing(
                 job = await stores[0].job(workflow_id, at=None)
                 assert job is not None
                 assert job.state is JobState.SUCCEEDED
-                steps = await stores[0].steps_of(workflow_id, most=100)
+                steps = await stores[0].workflows.steps_of(workflow_id, most=100)
                 assert [step.state for step in steps] == [StepState.SUCCEEDED] * (2 * wide + 3)
 
     run(story())
@@ -223,9 +223,9 @@ def test_a_workflow_that_somebody_has_in_hand_is_left_to_them_and_holds_up_no_ot
             sql, _ = SQL["lock_workflow"]
             await hand.fetch(sql, held)
 
-            done = await store.resolve(limit=100, at=None)
+            done = await store.workflows.resolve(limit=100, at=None)
             assert (done.taken, done.released, done.busy) == (1, 1, False)
-            assert (await store.resolve(limit=100, at=None)).busy
+            assert (await store.workflows.resolve(limit=100, at=None)).busy
             assert [(await the_workflow(store, each)).left for each in (held, free)] == [2, 1]
             await retrying.rollback()
             assert await resolve_all(store) == 1
@@ -245,7 +245,7 @@ def test_many_may_begin_and_fork_workflows_in_one_process_at_once(postgres_url: 
 
             async def fork(_: int) -> int:
                 store._spare_ids.clear()  # type: ignore[attr-defined] # so that each has to ask for ids
-                return await store.fork_workflow(source, "a", author="ann", note=None, at=None)
+                return await store.workflows.fork(source, "a", author="ann", note=None, at=None)
 
             async with asyncio.timeout(20):
                 made = await asyncio.gather(*map(fork, range(20)))

@@ -46,7 +46,7 @@ class WorkHost:
             ),
             "claimer": self.worker.claimer,
             "settler": self.worker.settler,
-            "resolver": Resolver(wired, clock, entropy, telemetry, poll=config.poll),
+            "resolver": Resolver(wired.workflows, clock, entropy, telemetry, poll=config.poll),
             "reaper": Reaper(wired, clock, entropy, telemetry),
             "sweeper": Sweeper(wired, clock, entropy, telemetry),
         }

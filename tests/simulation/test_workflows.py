@@ -120,13 +120,13 @@ class Plant:
         """A handler begins: everything before its step has ended."""
         self.order += 1
         self.began[ctx.job_id].append(self.order)
-        step = await self.store.workflow_step(ctx.job_id)
+        step = await self.store.workflows.step(ctx.job_id)
         if step is None or step.workflow_id in self.retried:
             return
         workflow_id = step.workflow_id
-        workflow = await self.store.workflow(workflow_id)
-        nodes = (await self.store.definition(workflow.definition_id)).nodes
-        steps = await self.store.steps_of(workflow_id, most=10_000)
+        workflow = await self.store.workflows.get(workflow_id)
+        nodes = (await self.store.workflows.definition(workflow.definition_id)).nodes
+        steps = await self.store.workflows.steps_of(workflow_id, most=10_000)
         states = {step.place: step.state for step in steps if step.item is None}
         [own] = [step.place for step in steps if step.id == ctx.job_id]
         assert not [parent for parent in nodes[own].parents if states[parent] in OPEN]
@@ -167,7 +167,7 @@ class Plant:
             self.crews[self.crews.index(crew)] = self.new_crew()
 
     async def operate(self) -> None:
-        found = await self.store.workflows(name=None, state=None, before=None, limit=12)
+        found = await self.store.workflows.find(name=None, state=None, before=None, limit=12)
         if not found:
             return
         workflow = self.dice.choice(found)
@@ -178,19 +178,19 @@ class Plant:
             await self.store.cancel([workflow.id], at=self.clock.stamp())
         elif act in ("stop", "kill"):
             stopping = Stopping.KILLED if act == "kill" else Stopping.CANCELLED
-            await self.store.stop_workflow(workflow.id, stopping, **how)
+            await self.store.workflows.stop(workflow.id, stopping, **how)
         elif act == "retry":
             try:
-                again = await self.store.retry_workflow(workflow.id, steps=None, **how)
+                again = await self.store.workflows.retry(workflow.id, steps=None, **how)
             except UsageError:
                 return
             if again:
                 self.retried |= {workflow.id, *await self.inside(workflow.id)}
         else:
-            await getattr(self.store, f"{act}_workflow")(workflow.id, **how)
+            await getattr(self.store.workflows, act)(workflow.id, **how)
 
     async def inside(self, workflow_id: int) -> set[int]:
-        everyone = await self.store.workflows(name=None, state=None, before=None, limit=10_000)
+        everyone = await self.store.workflows.find(name=None, state=None, before=None, limit=10_000)
         return {each.id for each in everyone if each.parent_id == workflow_id}
 
     async def heal(self) -> None:
@@ -202,10 +202,10 @@ class Plant:
         healthy = self.new_crew()
         self.crews = [healthy]
         for _ in range(2000):
-            for each in await self.store.workflows(
+            for each in await self.store.workflows.find(
                 name=None, state=WorkflowState.RUNNING, before=None, limit=1000
             ):
-                await self.store.resume_workflow(each.id, author="ann", note=None, at=self.clock.stamp())
+                await self.store.workflows.resume(each.id, author="ann", note=None, at=self.clock.stamp())
             await healthy.tick(LOOPS)
             await self.schedulers[0].tick()  # lets go of the jobs of missed slots that wait for one another
             self.clock.advance(2 * SECOND)
@@ -218,12 +218,14 @@ class Plant:
 
     async def check(self) -> None:
         side = Side(self.store, self.clock, self.dice, often=0)
-        found = await self.store.workflows(name=None, state=None, before=None, limit=10_000)
+        found = await self.store.workflows.find(name=None, state=None, before=None, limit=10_000)
         for key, workflow in enumerate(found):
             assert workflow.state is not WorkflowState.RUNNING
             self.told[f"workflows {workflow.state}"] += 1
             side.flows[key] = workflow.id
-            steps = await side.recount(key, await self.store.definition(workflow.definition_id), quiet=True)
+            steps = await side.recount(
+                key, await self.store.workflows.definition(workflow.definition_id), quiet=True
+            )
             if workflow.id not in self.retried:
                 assert self.ended[workflow.id] <= 1  # none where the one who knew died
                 for step in steps:

@@ -113,7 +113,7 @@ def test_what_waits_for_another_does_not_fail(store: Any, run: Any) -> None:
 
 def test_a_handlers_transaction_has_the_defaults_of_its_role(store: Any, run: Any) -> None:
     async def ask() -> str:
-        loan = await store.lend()
+        loan = await store.effects.lend()
         level = str(await loan.connection.fetchval("SHOW transaction_isolation"))
         await loan.rollback()
         return level

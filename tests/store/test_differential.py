@@ -648,7 +648,7 @@ class Stores(RuleBasedStateMachine):
         told["discarded"] = await store.jobs(JobFilter(state=JobState.DISCARDED, limit=1000), at=at)
         for name, which in FILTERS.items():
             told[name] = await store.dead(which)
-        told["depth"] = await store.depth(at=at)
+        told["depth"] = await store.queues.depth(at=at)
         plain = {name: sorted(side.plain(value), key=str) for name, value in told.items()}
         plain["counts"] = [await store.count_dead(which) for which in FILTERS.values()]
         plain["groups"] = sorted(

@@ -18,14 +18,14 @@ def orders(desk: Desk) -> Callable[[], list[int]]:
     """A table of the user's own, in the same database; the function answers what is in it."""
 
     async def ask() -> list[int]:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         try:
             return [row["id"] for row in await loan.connection.fetch("SELECT id FROM orders ORDER BY id")]
         finally:
             await loan.rollback()
 
     async def make(claim: Claim) -> None:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
         assert await loan.commit(settlement(claim, Verdict.SUCCEEDED), at=desk.clock.stamp())
 
@@ -38,7 +38,7 @@ def test_what_a_handler_wrote_is_committed_with_the_settlement(desk: Desk, order
     desk.advance(SECOND)
 
     async def work() -> bool:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("INSERT INTO orders VALUES (7)")
         done = settlement(claim, Verdict.SUCCEEDED, took=SECOND, result=b"42")
         return await loan.commit(done, at=desk.clock.stamp())
@@ -56,7 +56,7 @@ def test_under_a_lost_claim_nothing_remains(desk: Desk, orders: Any) -> None:
     desk.lose()
 
     async def work() -> bool:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("INSERT INTO orders VALUES (7)")
         return await loan.commit(settlement(claim, Verdict.SUCCEEDED), at=desk.clock.stamp())
 
@@ -71,7 +71,7 @@ def test_the_same_worker_under_a_new_fence_is_another_claim(desk: Desk, orders: 
     new = desk.take()
 
     async def work(claim: Any, number: int) -> bool:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute(f"INSERT INTO orders VALUES ({number})")
         return await loan.commit(settlement(claim, Verdict.SUCCEEDED), at=desk.clock.stamp())
 
@@ -83,7 +83,7 @@ def test_a_rollback_leaves_nothing(desk: Desk, orders: Any) -> None:
     claim = desk.started()
 
     async def work() -> None:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("INSERT INTO orders VALUES (7)")
         await loan.rollback()
 
@@ -96,7 +96,7 @@ def test_after_an_error_of_the_handlers_own_statement_nothing_is_committed(desk:
     claim = desk.started()
 
     async def work() -> None:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("INSERT INTO orders VALUES (7)")
         try:
             await loan.connection.execute("INSERT INTO nothing VALUES (7)")
@@ -113,7 +113,7 @@ def test_a_handler_that_ends_the_transaction_itself_is_told_so(desk: Desk, order
     claim = desk.started()
 
     async def work() -> None:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         await loan.connection.execute("ROLLBACK")
         await loan.commit(settlement(claim, Verdict.SUCCEEDED), at=desk.clock.stamp())
 
@@ -126,9 +126,9 @@ def test_a_lost_commit_is_looked_up(desk: Desk, orders: Any) -> None:
     first, second = desk.started(), desk.started()
 
     async def work() -> list[bool]:
-        committed = await desk.store.lend()
+        committed = await desk.store.effects.lend()
         await committed.commit(settlement(first, Verdict.SUCCEEDED), at=desk.clock.stamp())
-        not_committed = await desk.store.lend()
+        not_committed = await desk.store.effects.lend()
         await not_committed.rollback()
         lost = AnswerLost("commit")
         return [
@@ -143,7 +143,7 @@ def test_the_connection_has_asyncpgs_calls(desk: Desk, orders: Any, backend: str
     mark = "?" if backend == "sqlite" else "$1"
 
     async def work() -> list[Any]:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         connection = loan.connection
         try:
             await connection.executemany(f"INSERT INTO orders VALUES ({mark})", [(1,), (2,)])
@@ -165,11 +165,11 @@ def test_the_connection_has_asyncpgs_calls(desk: Desk, orders: Any, backend: str
 
 
 def step(desk: Desk, job_id: int, name: str = "charge") -> bool:
-    return bool(desk.run(desk.store.step(job_id, name)))
+    return bool(desk.run(desk.store.effects.step(job_id, name)))
 
 
 def record(desk: Desk, claim: Any, name: str = "charge") -> bool:
-    return bool(desk.run(desk.store.record_step(claim, name, at=desk.clock.stamp())))
+    return bool(desk.run(desk.store.effects.record_step(claim, name, at=desk.clock.stamp())))
 
 
 def test_a_step_is_on_record_once_and_for_every_run_of_its_job(desk: Desk) -> None:
@@ -201,8 +201,8 @@ def test_a_step_joins_the_transaction_that_is_lent(desk: Desk, orders: Any) -> N
     claim, other = desk.started(), desk.started()
 
     async def work(claim: Any, commit: bool) -> tuple[bool, bool]:
-        loan = await desk.store.lend()
-        borrower = desk.store.borrower
+        loan = await desk.store.effects.lend()
+        borrower = desk.store.effects.borrower
         before = await borrower.step(claim.job_id, "charge").arun(loan.connection)
         written = await borrower.record_step(claim, "charge", at=desk.clock.stamp()).arun(loan.connection)
         if commit:
@@ -239,10 +239,10 @@ def test_a_session_that_breaks_before_the_commit_has_committed_nothing(desk: Des
     claim = desk.started()
 
     async def work() -> bool:
-        loan = await desk.store.lend()
+        loan = await desk.store.effects.lend()
         pid = await loan.connection.fetchval("SELECT pg_backend_pid()")
         await loan.connection.execute("INSERT INTO orders VALUES (7)")
-        other = await desk.store.lend()
+        other = await desk.store.effects.lend()
         await other.connection.fetchval("SELECT pg_terminate_backend($1, 10000)", pid)
         await other.rollback()
         done = settlement(claim, Verdict.SUCCEEDED)

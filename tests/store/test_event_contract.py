@@ -20,15 +20,15 @@ FOUR = Gate(name="four", concurrency=4)
 
 def send(desk: Desk, name: str = "approved", payload: bytes = b"1", job_id: int = EVERYBODY) -> bool:
     event = Event(name=name, payload=payload, job_id=job_id)
-    return bool(desk.run(desk.store.send_event(event, at=desk.clock.stamp())))
+    return bool(desk.run(desk.store.events.send(event, at=desk.clock.stamp())))
 
 
 def found(desk: Desk, job_id: int, name: str = "approved") -> bytes | None:
-    return desk.run(desk.store.event(job_id, name))
+    return desk.run(desk.store.events.get(job_id, name))
 
 
 def awaited(desk: Desk, *job_ids: int) -> dict[int, str]:
-    return dict(desk.run(desk.store.awaited(job_ids)))
+    return dict(desk.run(desk.store.events.awaited(job_ids)))
 
 
 def waits(claim: Claim, name: str = "approved", delay: timedelta = FOREVER) -> Settlement:
@@ -287,19 +287,19 @@ def test_what_has_ended_waiting_is_pruned(desk: Desk) -> None:
 
 
 def record(desk: Desk, claim: Claim, name: str, value: bytes | None) -> bool:
-    return bool(desk.run(desk.store.record_step(claim, name, value=value, at=desk.clock.stamp())))
+    return bool(desk.run(desk.store.effects.record_step(claim, name, value=value, at=desk.clock.stamp())))
 
 
 def test_what_was_recorded_is_read_at_once_with_the_stores_now(desk: Desk) -> None:
     claim, other = desk.started(), desk.started()
-    empty = desk.run(desk.store.steps(claim.job_id, at=desk.clock.stamp()))
+    empty = desk.run(desk.store.effects.steps(claim.job_id, at=desk.clock.stamp()))
     at = desk.now
     record(desk, claim, "step a", b"[1]")
     desk.advance(SECOND)
     record(desk, claim, "step b", None)
     record(desk, other, "step a", b"2")
     record(desk, claim, "step a", b"[2]")
-    read = desk.run(desk.store.steps(claim.job_id, at=desk.clock.stamp()))
+    read = desk.run(desk.store.effects.steps(claim.job_id, at=desk.clock.stamp()))
 
     assert (empty.now, empty.checkpoints) == (at, ())
     assert read.now == desk.now
@@ -313,8 +313,8 @@ def test_by_the_stores_own_clock_a_record_is_not_in_its_future(desk: Desk) -> No
     claim = desk.started()
 
     async def story() -> Any:
-        await desk.store.record_step(claim, "step a", value=b"1", at=None)
-        return await desk.store.steps(claim.job_id, at=None)
+        await desk.store.effects.record_step(claim, "step a", value=b"1", at=None)
+        return await desk.store.effects.steps(claim.job_id, at=None)
 
     read = desk.run(story())
 

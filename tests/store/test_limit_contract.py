@@ -220,7 +220,7 @@ def test_a_rate_says_when_the_next_may_pass(at_work):
     at_work.admit()
     claimed(at_work)
 
-    done = at_work.run(at_work.store.admit(at=at_work.clock.stamp()))
+    done = at_work.run(at_work.store.limits.admit(at=at_work.clock.stamp()))
     assert (done.admitted, done.waiting, done.again_at) == (0, True, at_work.now + SECOND)
 
 
@@ -292,9 +292,9 @@ def test_holders_and_gates_of_a_job_are_visible(at_work):
     plain = at_work.put()
     at_work.admit()
 
-    [info] = at_work.run(at_work.store.gates_of(ids[2], holders=10))
+    [info] = at_work.run(at_work.store.limits.keys_of(ids[2], holders=10))
     assert (info.gate, info.used, info.waiting, info.holders) == (TWO[0], 2, 1, tuple(ids[:2]))
-    assert at_work.run(at_work.store.gates_of(plain, holders=10)) == []
+    assert at_work.run(at_work.store.limits.keys_of(plain, holders=10)) == []
     assert at_work.gates(name="two") == [info]
     assert at_work.gates(name="three") == []
 
@@ -349,7 +349,7 @@ def test_two_processes_at_once_let_no_more_through(database_url, clock, run):
         try:
             jobs = [NewJob(task="t", payload=b"{}", gates=gate) for _ in range(40)]
             await stores[0].insert(jobs, at=clock.stamp())
-            passes = [store.admit(at=clock.stamp()) for store in stores for _ in range(5)]
+            passes = [store.limits.admit(at=clock.stamp()) for store in stores for _ in range(5)]
             done = await asyncio.gather(*passes)
             assert sum(each.admitted for each in done) == 7
             assert any(each.admitted for each in done)
@@ -369,7 +369,7 @@ def test_nothing_is_claimed_from_a_paused_queue(at_work):
     assert not at_work.pause_queue(author="bob")
 
     assert [c.job_id for c in at_work.claim(queues=("default", "other"))] == [other]
-    [paused] = at_work.run(at_work.store.queue_pauses())
+    [paused] = at_work.run(at_work.store.queues.pauses())
     assert (paused.queue, paused.paused_by, paused.note, paused.paused_at) == (
         "default",
         "ann",
@@ -379,7 +379,7 @@ def test_nothing_is_claimed_from_a_paused_queue(at_work):
     assert at_work.resume_queue()
     assert not at_work.resume_queue()
     assert claimed(at_work) == [waiting]
-    assert at_work.run(at_work.store.queue_pauses()) == []
+    assert at_work.run(at_work.store.queues.pauses()) == []
 
 
 def test_a_priority_that_is_new_to_a_paused_queue_is_paused_too(at_work):

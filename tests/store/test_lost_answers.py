@@ -151,10 +151,10 @@ def test_of_a_transaction_only_its_commit_is_in_doubt(
     breaking(text, 1)
 
     with pytest.raises(told) as raised:
-        run(opened.pause_queue("late", author="me", note=None, at=None))
+        run(opened.queues.pause("late", author="me", note=None, at=None))
 
     assert type(raised.value) is told or told is StoreUnavailable
-    assert [row.queue for row in run(opened.queue_pauses())] == names
+    assert [row.queue for row in run(opened.queues.pauses())] == names
 
 
 def test_statements_that_read_are_known_to() -> None:
@@ -190,7 +190,7 @@ def test_under_sessions_that_are_killed_only_effects_are_in_doubt(postgres_url: 
                     job = limited.using(queue=f"q-{who}-{number}").job(number * 10 + who)
                     await store.insert([job], at=None)
                     await store.jobs(JobFilter(limit=1), at=None)
-                    await store.depth(at=None)
+                    await store.queues.depth(at=None)
                 except AnswerLost as lost:
                     told[lost.what] += 1
                 except StoreUnavailable:

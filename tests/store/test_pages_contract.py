@@ -235,4 +235,4 @@ def test_an_estimated_depth_of_few_jobs_is_exact(desk):
     desk.put(queue="b", delay=HOUR)
 
     stamp = desk.clock.stamp()
-    assert desk.run(desk.store.depth(at=stamp, about=True)) == desk.depth()
+    assert desk.run(desk.store.queues.depth(at=stamp, about=True)) == desk.depth()

@@ -95,3 +95,12 @@ def test_numbers_of_queues_and_tasks_moments_and_json_are_spelled_as_sqlite_keep
         "WHERE queue = :queue AND run_at < 86400000000 - 120000000 AND instr(note, 'x') > 0"
     )
     assert statements._spelled(shared, "postgres") == shared
+
+
+def test_an_array_that_is_read_as_a_table_is_json_to_sqlite():
+    shared = "SELECT l.id FROM unnest(:ids::bigint[]) AS l (id)"
+
+    assert statements._spelled(shared, "sqlite") == (
+        "SELECT l.id FROM (SELECT value AS id FROM json_each(:ids)) AS l"
+    )
+    assert statements._spelled(shared, "postgres") == shared

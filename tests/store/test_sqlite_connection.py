@@ -269,7 +269,7 @@ def test_a_checkpoint_that_a_reader_holds_up_is_no_error(
     run(store.insert(new(500), at=None))
 
     reader.close()
-    assert len(run(store.depth(at=None))) == 1
+    assert len(run(store.queues.depth(at=None))) == 1
 
 
 def test_a_full_disk_undoes_the_call_and_the_next_one_works(opened: Any, run: Any) -> None:
@@ -333,7 +333,7 @@ def test_several_processes_on_one_file_lose_and_double_nothing(
         pool.close()
         pool.join()
     store = SQLiteStore(path, clock)
-    depth = run(store.depth(at=None))
+    depth = run(store.queues.depth(at=None))
     run(store.close())
 
     settled = [job_id for ids in done for job_id in ids]

@@ -29,7 +29,7 @@ def test_transactions_of_many_handlers_at_once_all_have_their_turn(
     store = open_store(f"sqlite:///{tmp_path / 'jobs.db'}", clock=clock)
 
     async def pay(claim: Claim) -> bool:
-        lent = await store.lend()
+        lent = await store.effects.lend()
         await lent.connection.execute("INSERT INTO orders VALUES (?)", claim.job_id)
         await asyncio.sleep(0.02)
         return await lent.commit(settlement(claim, Verdict.SUCCEEDED), at=clock.stamp())
@@ -56,16 +56,16 @@ def test_a_turn_that_does_not_come_is_an_error_and_the_next_one_does(
 
     async def story() -> None:
         await store.migrate()
-        first = await store.lend()
+        first = await store.effects.lend()
         with pytest.raises(StoreUnavailable, match="transactions of other handlers kept"):
-            await store.lend()
+            await store.effects.lend()
         await first.rollback()
-        second = await store.lend()
+        second = await store.effects.lend()
         await second.rollback()
         await second.rollback()  # it gives back no turn but its own
-        third = await store.lend()
+        third = await store.effects.lend()
         with pytest.raises(StoreUnavailable):
-            await store.lend()
+            await store.effects.lend()
         await third.rollback()
         await store.close()
 

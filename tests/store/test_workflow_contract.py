@@ -222,13 +222,13 @@ def test_a_claim_that_was_lost_begins_no_workflow_and_the_next_one_does(desk: De
     desk.reap()
     new = NewWorkflow(definition=drawn)
     assert desk.settle(settlement(stale, Verdict.STARTED, start=new)) == [job_id]
-    assert desk.run(desk.store.workflow(job_id)) is None
+    assert desk.run(desk.store.workflows.get(job_id)) is None
     fresh = desk.take(2, tasks=("root",))
     written = settlement(fresh, Verdict.STARTED, start=new)
     assert desk.settle(written) == []
     assert desk.recorded(written) == [job_id]
     assert desk.settle(written) == [job_id]  # as after an answer that was lost
-    assert len(desk.run(desk.store.steps_of(job_id, most=10))) == 1
+    assert len(desk.run(desk.store.workflows.steps_of(job_id, most=10))) == 1
 
 
 def test_pause_holds_steps_back_and_resume_releases_them(desk: Desk) -> None:
@@ -240,7 +240,7 @@ def test_pause_holds_steps_back_and_resume_releases_them(desk: Desk) -> None:
     assert story.act("resume")
     assert story.states() == {"a": "succeeded", "b": "live"}
     assert not story.act("resume")
-    acts = desk.run(desk.store.acts(story.id))
+    acts = desk.run(desk.store.workflows.orders(story.id))
     assert [(act.act, act.author) for act in acts] == [("paused", "ann"), ("resumed", "ann")]
 
 
@@ -355,21 +355,23 @@ def test_another_definition_of_the_same_name_is_another_version(desk: Desk) -> N
     one, two = Story(desk, definition(a={})), Story(desk, definition(a={}, b={}))
     again = Story(desk, definition(a={}))
     assert [each.workflow.version for each in (one, two, again)] == [1, 2, 1]
-    assert desk.run(desk.store.definition(two.workflow.definition_id)) == two.drawn
+    assert desk.run(desk.store.workflows.definition(two.workflow.definition_id)) == two.drawn
 
 
 def test_workflows_are_listed_newest_first_and_pruned_with_history(desk: Desk) -> None:
     ended, live = Story(desk, definition(a={})), Story(desk, definition("other", a={}))
     ended.end("a")
-    listed = desk.run(desk.store.workflows(name=None, state=None, before=None, limit=10))
+    listed = desk.run(desk.store.workflows.find(name=None, state=None, before=None, limit=10))
     assert [each.id for each in listed] == [live.id, ended.id]
-    only = desk.run(desk.store.workflows(name="flow", state=WorkflowState.SUCCEEDED, before=None, limit=10))
+    only = desk.run(
+        desk.store.workflows.find(name="flow", state=WorkflowState.SUCCEEDED, before=None, limit=10)
+    )
     assert [each.id for each in only] == [ended.id]
-    assert desk.run(desk.store.workflow_step(live.step("a").id)) == live.step("a")
+    assert desk.run(desk.store.workflows.step(live.step("a").id)) == live.step("a")
     desk.advance(timedelta(days=40))
     desk.prune(timedelta(days=30))
-    assert desk.run(desk.store.workflow(ended.id)) is None
-    assert desk.run(desk.store.steps_of(ended.id, most=10)) == []
+    assert desk.run(desk.store.workflows.get(ended.id)) is None
+    assert desk.run(desk.store.workflows.steps_of(ended.id, most=10)) == []
     assert live.workflow.state is WorkflowState.RUNNING
 
 
@@ -381,7 +383,7 @@ def test_the_first_lost_items_of_each_map_are_told(desk: Desk) -> None:
     story.end("two", item=0)
     desk.cancel(story.step("two", 3).id)
     story.resolve()
-    lost = desk.run(desk.store.lost_items(story.id, most=2))
+    lost = desk.run(desk.store.workflows.lost_items(story.id, most=2))
     assert [(each.place, each.item, each.state) for each in lost] == [
         (0, 1, "failed"),
         (0, 2, "failed"),
@@ -392,5 +394,5 @@ def test_the_first_lost_items_of_each_map_are_told(desk: Desk) -> None:
 def test_a_step_is_found_by_the_id_of_its_job(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={"parents": ["a"]}))
     waiting = story.step("b")
-    assert desk.run(desk.store.workflow_step(waiting.id)) == waiting
-    assert desk.run(desk.store.workflow_step(story.id)) is None
+    assert desk.run(desk.store.workflows.step(waiting.id)) == waiting
+    assert desk.run(desk.store.workflows.step(story.id)) is None

@@ -91,7 +91,7 @@ async def compare(stage: Stage) -> None:
     side = stage.sides[0]
     retried = stage.told["retry"] or stage.told["retry some"] or stage.told["fork"]
     for key, flow in stage.oracle.flows.items():
-        workflow = await side.store.workflow(side.flows[key])
+        workflow = await side.store.workflows.get(side.flows[key])
         assert workflow is not None
         assert workflow.state is not WorkflowState.RUNNING
         if retried:

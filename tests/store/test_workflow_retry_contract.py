@@ -47,7 +47,7 @@ def test_a_retry_runs_what_failed_and_what_came_after_it(desk: Desk) -> None:
     assert story.workflow.state is WorkflowState.SUCCEEDED
     assert desk.job(story.id).result == b'"C"'
     assert [run.verdict for run in desk.runs(before.id)] == [DEAD, Verdict.SUCCEEDED]
-    assert [act.act for act in desk.run(desk.store.acts(story.id))] == ["retried"]
+    assert [act.act for act in desk.run(desk.store.workflows.orders(story.id))] == ["retried"]
     assert story.act("retry", steps=None) == []
 
 

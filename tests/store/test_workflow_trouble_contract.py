@@ -138,7 +138,7 @@ def test_after_a_deadline_a_second_look_takes_away_nothing_that_is_for_failures(
     desk.advance(timedelta(hours=1))
     assert desk.expire() == [story.id]
     desk.run(
-        desk.store.resume_workflow(story.id, author="ann", note=None, at=desk.clock.stamp())
+        desk.store.workflows.resume(story.id, author="ann", note=None, at=desk.clock.stamp())
     )  # after the end of its job, and before anybody has looked
     story.resolve(limit=1)
     assert story.states() == {"a": "failed", "alarm": "live"}

@@ -142,7 +142,7 @@ class Desk:
 
     def admit(self) -> int:
         """One pass at the gates; answer how many passed."""
-        return int(self.run(self.store.admit(at=self.clock.stamp())).admitted)
+        return int(self.run(self.store.limits.admit(at=self.clock.stamp())).admitted)
 
     def admit_all(self) -> int:
         """Passes until one lets nobody through."""
@@ -152,14 +152,14 @@ class Desk:
         return count
 
     def gates(self, **which: Any) -> list[GateInfo]:
-        return list(self.run(self.store.gates(**{"limit": 100, "holders": 10, **which})))
+        return list(self.run(self.store.limits.keys(**{"limit": 100, "holders": 10, **which})))
 
     def pause_queue(self, queue: str = "default", *, author: str = "ann", note: str | None = None) -> bool:
         stamp = self.clock.stamp()
-        return bool(self.run(self.store.pause_queue(queue, author=author, note=note, at=stamp)))
+        return bool(self.run(self.store.queues.pause(queue, author=author, note=note, at=stamp)))
 
     def resume_queue(self, queue: str = "default") -> bool:
-        return bool(self.run(self.store.resume_queue(queue)))
+        return bool(self.run(self.store.queues.resume(queue)))
 
     # Fleet.
 
@@ -369,4 +369,4 @@ class Desk:
         return list(self.run(self.store.processes.all(at=self.clock.stamp())))
 
     def depth(self) -> list[Any]:
-        return list(self.run(self.store.depth(at=self.clock.stamp())))
+        return list(self.run(self.store.queues.depth(at=self.clock.stamp())))

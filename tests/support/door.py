@@ -135,4 +135,4 @@ async def seed(app: Mainspring) -> None:
     new = NewWorkflow(definition=tasks[PAIR].definition, params={"who": "Ada"})
     begun = Settlement(job_id=5, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new)
     assert await store.settle([begun], at=stamp) == []
-    await store.resolve(limit=10, at=stamp)
+    await store.workflows.resolve(limit=10, at=stamp)

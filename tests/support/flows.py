@@ -75,7 +75,9 @@ class Story:
         return done
 
     def resolve_once(self, limit: int = 1000) -> Resolved:
-        resolved: Resolved = self.desk.run(self.desk.store.resolve(limit=limit, at=self.desk.clock.stamp()))
+        resolved: Resolved = self.desk.run(
+            self.desk.store.workflows.resolve(limit=limit, at=self.desk.clock.stamp())
+        )
         return resolved
 
     def claimed(self) -> dict[int, Claim]:
@@ -93,7 +95,7 @@ class Story:
         self.resolve()
 
     def steps(self) -> list[Step]:
-        return list(self.desk.run(self.desk.store.steps_of(self.id, most=20_000)))
+        return list(self.desk.run(self.desk.store.workflows.steps_of(self.id, most=20_000)))
 
     def step(self, name: str, item: int | None = None) -> Step:
         place = self.graph.place(name)
@@ -112,13 +114,13 @@ class Story:
 
     @property
     def workflow(self) -> Workflow:
-        found = self.desk.run(self.desk.store.workflow(self.id))
+        found = self.desk.run(self.desk.store.workflows.get(self.id))
         assert found is not None
         return found  # type: ignore[no-any-return]
 
     def act(self, verb: str, *args: Any, **fields: Any) -> Any:
         """What an operator does, by ann."""
-        call = getattr(self.desk.store, f"{verb}_workflow")
+        call = getattr(self.desk.store.workflows, verb)
         done = self.desk.run(
             call(self.id, *args, **{"author": "ann", "note": None, **fields}, at=self.desk.clock.stamp())
         )

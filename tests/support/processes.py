@@ -279,7 +279,9 @@ class Site:
 
     def live(self) -> int:
         """Jobs that are not final."""
-        return sum(each.ready + each.delayed + each.running for each in self._run(self.store.depth(at=None)))
+        return sum(
+            each.ready + each.delayed + each.running for each in self._run(self.store.queues.depth(at=None))
+        )
 
     def member(self, process: Process) -> MemberInfo:
         """Its latest place in the fleet."""

@@ -74,7 +74,7 @@ async def resolve_all(store: Store) -> int:
     """Passes until nothing is left; how many jobs they released."""
     released = 0
     while True:
-        done = await store.resolve(limit=1000, at=None)
+        done = await store.workflows.resolve(limit=1000, at=None)
         released += done.released
         if not done.taken and not done.busy:
             return released
@@ -82,7 +82,7 @@ async def resolve_all(store: Store) -> int:
 
 async def the_workflow(store: Store, workflow_id: int) -> Workflow:
     """As it stands."""
-    found = await store.workflow(workflow_id)
+    found = await store.workflows.get(workflow_id)
     assert found is not None
     return found
 

@@ -74,7 +74,7 @@ class Side:
             self.refused.append(event)
 
     async def steps(self, key: Key) -> list[Step]:
-        found = await self.store.steps_of(self.flows[key], most=EVERYTHING)
+        found = await self.store.workflows.steps_of(self.flows[key], most=EVERYTHING)
         self.jobs |= {(key, step.place, step.item): step.id for step in found}
         return found
 
@@ -83,13 +83,13 @@ class Side:
             await insist(self.settler.tick)
 
     async def resolve(self, limit: int) -> int:
-        done = await insist(lambda: self.flaky.resolve(limit=limit, at=self.clock.stamp()))
+        done = await insist(lambda: self.flaky.workflows.resolve(limit=limit, at=self.clock.stamp()))
         self.released += done.released
         return int(done.taken)
 
     async def recount(self, key: Key, drawn: Definition, *, quiet: bool = False) -> list[Step]:
         """The counters say what the rows do; and a workflow has ended exactly when its steps have."""
-        workflow = await self.store.workflow(self.flows[key])
+        workflow = await self.store.workflows.get(self.flows[key])
         assert workflow is not None
         steps = await self.steps(key)
         nodes = {step.place: step for step in steps if step.item is None}

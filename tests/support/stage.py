@@ -227,15 +227,17 @@ class Stage:
         elif act in ("stop", "kill"):
             stopping = Stopping.KILLED if act == "kill" else Stopping.CANCELLED
             self.oracle.stop(key, stopping.value)
-            await self._act("stop_workflow", key, stopping)
+            await self._act("stop", key, stopping)
         else:
             self.oracle.pause(key) if act == "pause" else self.oracle.resume(key)
-            await self._act(f"{act}_workflow", key)
+            await self._act(act, key)
 
     async def _act(self, name: str, key: Key, *args: Any, **given: Any) -> None:
         for side in self.sides:
             how = {"author": "ann", "note": None, "at": self.clock.stamp(), **given}
-            await insist(lambda side=side, how=how: getattr(side.flaky, name)(side.flows[key], *args, **how))  # type: ignore[misc]
+            await insist(
+                lambda side=side, how=how: getattr(side.flaky.workflows, name)(side.flows[key], *args, **how)
+            )  # type: ignore[misc]
 
     async def _retry(self, key: Key, names: list[str] | None) -> None:
         try:
@@ -244,18 +246,18 @@ class Stage:
             for side in self.sides:
                 how = {"author": "ann", "note": None, "at": self.clock.stamp()}
                 try:
-                    await side.store.retry_workflow(side.flows[key], steps=names, **how)  # type: ignore[arg-type]
+                    await side.store.workflows.retry(side.flows[key], steps=names, **how)  # type: ignore[arg-type]
                 except UsageError:
                     continue
                 raise AssertionError("a retry that makes no sense was not refused") from None
         else:
-            await self._act("retry_workflow", key, steps=names)
+            await self._act("retry", key, steps=names)
 
     async def _fork(self, key: Key, name: str) -> None:
         new = self.oracle.fork(key, name)
         for side in self.sides:
             how = {"author": "ann", "note": None, "at": self.clock.stamp()}
-            side.flows[new] = await side.store.fork_workflow(side.flows[key], name, **how)  # type: ignore[arg-type]
+            side.flows[new] = await side.store.workflows.fork(side.flows[key], name, **how)  # type: ignore[arg-type]
 
     async def _expire(self) -> None:
         """Forks and retried workflows have no deadline; all others have the same."""
@@ -326,7 +328,7 @@ class Stage:
             assert live == {side.jobs[job] for job in oracle.work} | own
 
     async def _check_flow(self, side: Side, key: Key, flow: Flow) -> None:
-        workflow = await side.store.workflow(side.flows[key])
+        workflow = await side.store.workflows.get(side.flows[key])
         assert workflow is not None
         assert (workflow.state, workflow.stopping) == (flow.state, flow.stopping)
         assert (workflow.paused_at is not None) == flow.paused
@@ -354,5 +356,5 @@ class Stage:
             told[f"{key}"] = [
                 (run.verdict, run.result, run.fence) for run in await side.store.runs.of(side.flows[key])
             ]
-            told[f"{key} acts"] = {each.act for each in await side.store.acts(side.flows[key])}
+            told[f"{key} acts"] = {each.act for each in await side.store.workflows.orders(side.flows[key])}
         return told

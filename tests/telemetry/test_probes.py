@@ -128,7 +128,7 @@ def test_status_and_alerts_judge_alike(store: Any, run: Any, clock: ManualClock)
         clock.advance(3600 * SECOND)
         [found] = troubles(await look(store, clock, settings.alerts), settings.alerts)
         assert (found.rule, found.subject) == ("oldest_waiting", "default")
-        await store.pause_queue("default", author="me", note=None, at=clock.stamp())
+        await store.queues.pause("default", author="me", note=None, at=clock.stamp())
         assert not troubles(await look(store, clock, settings.alerts), settings.alerts), "somebody knows"
 
     run(story())

@@ -119,7 +119,7 @@ async def begin(house: House, canaries: Canaries) -> int:
         job_id=claim.job_id, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new
     )
     assert await store.settle([begun], at=stamp) == []
-    await store.resolve(limit=10, at=stamp)
+    await store.workflows.resolve(limit=10, at=stamp)
     return claim.job_id
 
 
@@ -157,7 +157,7 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
     )
     await store.processes.join(member, lease=LEASE, at=stamp)
     await store.leases.acquire("duty", holder_id=8, holder=text("holder"), ttl=LEASE, at=stamp)
-    await store.send_event(Event(name="mine", payload=b'{"password": "c4n4ry-event"}', job_id=4), at=stamp)
+    await store.events.send(Event(name="mine", payload=b'{"password": "c4n4ry-event"}', job_id=4), at=stamp)
     past = NewBackfill(schedule="nightly", start=NOW - LEASE, end=NOW, slots=(), author=text("author"))
     await store.backfills.add(past, at=stamp)
     await endings(house, canaries)
@@ -201,9 +201,9 @@ async def endings(house: House, canaries: Canaries) -> None:
         job_id=running.job_id, worker_id=7, fence=running.fence, fraction=0.5, note=text("progress")
     )
     await store.runs.note_progress([note], at=stamp)
-    await store.record_step(running, text("checkpoint"), value=result, at=stamp)
+    await store.effects.record_step(running, text("checkpoint"), value=result, at=stamp)
     assert await store.settle([*ended, dead], at=stamp) == []
-    await store.resolve(limit=10, at=stamp)
+    await store.workflows.resolve(limit=10, at=stamp)
 
 
 async def alerts(house: House, canaries: Canaries) -> None:

@@ -109,7 +109,7 @@ def limits() -> None:
 @store_options
 def list_limits(name: str | None, key: str | None, limit: int, access: Access, as_json: bool) -> None:
     """By name and key."""
-    found = access.ask(lambda store, _: store.gates(name=name, key=key, limit=limit, holders=HOLDERS))
+    found = access.ask(lambda store, _: store.limits.keys(name=name, key=key, limit=limit, holders=HOLDERS))
     if as_json:
         document([gate_view(each) for each in found])
         return

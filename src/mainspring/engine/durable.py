@@ -32,7 +32,8 @@ from mainspring.errors import (
 from mainspring.model.checkpoint import Checkpoint, Kind
 from mainspring.model.job import Claim
 from mainspring.model.settlement import FOREVER
-from mainspring.store.ports import EffectStore, EventStore
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")
@@ -57,15 +58,13 @@ class Run(Protocol):
         """Run this on the worker's event loop, and wait for it."""
 
 
-class StepStore(EffectStore, EventStore, Protocol):
-    """What keeps the record."""
-
-
 class RunSteps:
     """One run's. All of it happens on one event loop; a plain handler's calls are brought there."""
 
-    def __init__(self, run: Run, store: StepStore, clock: Clock, *, result_bytes: int) -> None:
-        self._run, self._store, self._clock = run, store, clock
+    def __init__(
+        self, run: Run, effects: Effects, events: Events, clock: Clock, *, result_bytes: int
+    ) -> None:
+        self._run, self._effects, self._events, self._clock = run, effects, events, clock
         self._result_bytes = result_bytes
         self._reading = asyncio.Lock()
         self._records: dict[str, Checkpoint] | None = None
@@ -143,7 +142,7 @@ class RunSteps:
 
     async def _look(self, name: str, limit: timedelta | None) -> Checkpoint:
         """The end of the wait, if it has come; otherwise this run ends here."""
-        payload = await self._store.event(self._run.claim.job_id, name)
+        payload = await self._events.get(self._run.claim.job_id, name)
         if payload is not None:
             return await self._record(Kind.EVENT.key(name), payload)
         begun = await self._found(Kind.WAIT.key(name))
@@ -234,7 +233,7 @@ class RunSteps:
     async def _found(self, key: str) -> Checkpoint | None:
         async with self._reading:
             if self._records is None:
-                recorded = await self._store.steps(self._run.claim.job_id, at=self._clock.stamp())
+                recorded = await self._effects.steps(self._run.claim.job_id, at=self._clock.stamp())
                 self._read_at = recorded.now, self._clock.monotonic()
                 self._records = {each.name: each for each in recorded.checkpoints}
         return self._records.get(key)
@@ -252,7 +251,7 @@ class RunSteps:
         give_up = self._clock.monotonic() + RECORD_WITHIN.total_seconds()
         while True:
             try:
-                if await whole(self._store.record_step(claim, key, value=value, at=self._clock.stamp())):
+                if await whole(self._effects.record_step(claim, key, value=value, at=self._clock.stamp())):
                     return Checkpoint(name=key, value=value, done_at=self._now())
                 if in_doubt and (found := await self._again(key)) is not None:
                     return found
@@ -265,7 +264,7 @@ class RunSteps:
 
     async def _again(self, key: str) -> Checkpoint | None:
         """What is on record by now: a write whose answer was lost may have come through."""
-        recorded = await self._store.steps(self._run.claim.job_id, at=self._clock.stamp())
+        recorded = await self._effects.steps(self._run.claim.job_id, at=self._clock.stamp())
         return next((each for each in recorded.checkpoints if each.name == key), None)
 
 

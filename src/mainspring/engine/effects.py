@@ -20,7 +20,8 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Settled, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.store.ports import EffectStore, EventStore, JobQueue, Loan
+from mainspring.store.effects import Loan
+from mainspring.store.ports import Store
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")
@@ -28,10 +29,6 @@ T = TypeVar("T")
 LOOK_EVERY = timedelta(milliseconds=250)
 
 _log = logging.getLogger("mainspring.job")
-
-
-class SettlingStore(JobQueue, EffectStore, EventStore, Protocol):
-    """What settles a run from inside it, and keeps what it got done."""
 
 
 class Settling(Protocol):
@@ -54,7 +51,7 @@ class RunEffects:
         self,
         claim: Claim,
         run: Settling,
-        store: SettlingStore,
+        store: Store,
         clock: Clock,
         result_bytes: int = LARGEST_RESULT,
     ) -> None:
@@ -70,29 +67,31 @@ class RunEffects:
     @property
     def durable(self) -> RunSteps:
         if self._steps is None:
-            self._steps = RunSteps(self, self._store, self._clock, result_bytes=self._result_bytes)
+            self._steps = RunSteps(
+                self, self._store.effects, self._store.events, self._clock, result_bytes=self._result_bytes
+            )
         return self._steps
 
     def transaction(self, result: object) -> RunTransaction:
         return RunTransaction(self, result)
 
     def once(self, name: str, tx: object | None) -> Once:
-        return Once(self, self._store, self._clock, name, tx)
+        return Once(self, self._store.effects, self._clock, name, tx)
 
     def complete(self, tx: object, result: object) -> None:
         settlement = self._promise(result)
-        self._kept(self._store.borrower.settle(settlement, at=self._clock.stamp()).run(tx))
+        self._kept(self._store.effects.borrower.settle(settlement, at=self._clock.stamp()).run(tx))
 
     async def acomplete(self, tx: object, result: object) -> None:
         settlement = self._promise(result)
-        self._kept(await self._store.borrower.settle(settlement, at=self._clock.stamp()).arun(tx))
+        self._kept(await self._store.effects.borrower.settle(settlement, at=self._clock.stamp()).arun(tx))
 
     async def lend(self) -> Loan:
         """Begin a transaction for the handler."""
         self.require_unsettled()
         if self.open is not None:
             raise UsageError("a transaction of this run is open already")
-        return await self._store.lend()
+        return await self._store.effects.lend()
 
     async def commit(self, loan: Loan, result: object) -> None:
         """Commit it with the settlement; raise ClaimLost if the job is not ours any more."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.model.limit import Admission
-from mainspring.store.ports import LimitStore
+from mainspring.store.limits import Limits
 
 BUSY = timedelta(milliseconds=5)
 """Another process is at the gates: it may have looked before a place was free."""
@@ -23,9 +23,9 @@ class Gatekeeper:
     name = "gatekeeper"
 
     def __init__(
-        self, store: LimitStore, clock: Clock, entropy: Entropy, *, poll: timedelta, declared: bool
+        self, limits: Limits, clock: Clock, entropy: Entropy, *, poll: timedelta, declared: bool
     ) -> None:
-        self._store = store
+        self._limits = limits
         self._clock = clock
         self._entropy = entropy
         self.listens = declared
@@ -35,7 +35,7 @@ class Gatekeeper:
         self._news = False
 
     async def tick(self) -> timedelta:
-        done = await self._store.admit(after=self._after, at=self._clock.stamp())
+        done = await self._limits.admit(after=self._after, at=self._clock.stamp())
         if done.busy:
             return BUSY * (0.5 + self._entropy.fraction())
         self._after = done.after
@@ -47,7 +47,7 @@ class Gatekeeper:
     async def relieve(self) -> bool:
         """A pass for somebody who is about to say that nothing is left to do; whether one has passed, now
         or since this was last asked."""
-        done = await self._store.admit(at=self._clock.stamp())
+        done = await self._limits.admit(at=self._clock.stamp())
         news, self._news = self._news or done.busy or bool(done.admitted), False
         return news
 

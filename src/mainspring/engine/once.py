@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from mainspring.clock import Clock
 from mainspring.errors import ClaimLost
 from mainspring.model.job import Claim
-from mainspring.store.ports import EffectStore
+from mainspring.store.effects import Effects
 
 T = TypeVar("T")
 
@@ -29,9 +29,9 @@ class Once:
     """Looks the step up when entered; records it when left without an error. With a connection both are
     part of that connection's transaction, and without one each is its own."""
 
-    def __init__(self, run: Run, store: EffectStore, clock: Clock, name: str, tx: object | None) -> None:
+    def __init__(self, run: Run, effects: Effects, clock: Clock, name: str, tx: object | None) -> None:
         self._run = run
-        self._store = store
+        self._effects = effects
         self._clock = clock
         self._name = name
         self._tx = tx
@@ -41,9 +41,9 @@ class Once:
         self._tx = self._tx if self._tx is not None else self._run.open
         job_id = self._run.claim.job_id
         if self._tx is None:
-            done = await self._store.step(job_id, self._name)
+            done = await self._effects.step(job_id, self._name)
         else:
-            done = await self._store.borrower.step(job_id, self._name).arun(self._tx)
+            done = await self._effects.borrower.step(job_id, self._name).arun(self._tx)
         self._first = not done
         return self._first
 
@@ -54,17 +54,17 @@ class Once:
             return
         claim, at = self._run.claim, self._clock.stamp()
         if self._tx is None:
-            self._require(await self._store.record_step(claim, self._name, at=at))
+            self._require(await self._effects.record_step(claim, self._name, at=at))
         else:
-            self._require(await self._store.borrower.record_step(claim, self._name, at=at).arun(self._tx))
+            self._require(await self._effects.borrower.record_step(claim, self._name, at=at).arun(self._tx))
 
     def __enter__(self) -> bool:
         self._tx = self._tx if self._tx is not None else self._run.open
         job_id = self._run.claim.job_id
         if self._tx is None:
-            done = self._run.call(lambda: self._store.step(job_id, self._name))
+            done = self._run.call(lambda: self._effects.step(job_id, self._name))
         else:
-            done = self._store.borrower.step(job_id, self._name).run(self._tx)
+            done = self._effects.borrower.step(job_id, self._name).run(self._tx)
         self._first = not done
         return self._first
 
@@ -75,9 +75,9 @@ class Once:
             return
         claim, at = self._run.claim, self._clock.stamp()
         if self._tx is None:
-            self._require(self._run.call(lambda: self._store.record_step(claim, self._name, at=at)))
+            self._require(self._run.call(lambda: self._effects.record_step(claim, self._name, at=at)))
         else:
-            self._require(self._store.borrower.record_step(claim, self._name, at=at).run(self._tx))
+            self._require(self._effects.borrower.record_step(claim, self._name, at=at).run(self._tx))
 
     def _require(self, recorded: bool) -> None:
         if not recorded:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
-from mainspring.store.ports import WorkflowStore
+from mainspring.store.workflows.calls import Workflows
 from mainspring.telemetry import Telemetry, WorkflowEnded
 
 BATCH = 1000
@@ -22,9 +22,9 @@ class Resolver:
     name = "resolver"
 
     def __init__(
-        self, store: WorkflowStore, clock: Clock, entropy: Entropy, telemetry: Telemetry, *, poll: timedelta
+        self, workflows: Workflows, clock: Clock, entropy: Entropy, telemetry: Telemetry, *, poll: timedelta
     ) -> None:
-        self._store = store
+        self._workflows = workflows
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
@@ -32,7 +32,7 @@ class Resolver:
         self._news = False
 
     async def tick(self) -> timedelta:
-        done = await self._store.resolve(limit=BATCH, at=self._clock.stamp())
+        done = await self._workflows.resolve(limit=BATCH, at=self._clock.stamp())
         for each in done.ended:
             self._telemetry.emit(
                 WorkflowEnded(workflow_id=each.workflow_id, name=each.name, state=each.state)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from mainspring.errors import UsageError
 from mainspring.store.borrowed.blocking import BlockingConnection
-from mainspring.store.ports import Loan
+from mainspring.store.effects import Loan
 from mainspring.waiting import whole
 
 T = TypeVar("T")

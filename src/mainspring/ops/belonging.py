@@ -22,11 +22,11 @@ class StepOf(Value, frozen=True, kw_only=True):
 
 async def step_of(store: Store, job_id: int) -> StepOf | None:
     """The step that a job is, or is to be."""
-    step = await store.workflow_step(job_id)
-    workflow = None if step is None else await store.workflow(step.workflow_id)
+    step = await store.workflows.step(job_id)
+    workflow = None if step is None else await store.workflows.get(step.workflow_id)
     if step is None or workflow is None:
         return None
-    definition = await store.definition(workflow.definition_id)
+    definition = await store.workflows.definition(workflow.definition_id)
     return StepOf(workflow=workflow, name=definition.nodes[step.place].name, step=step)
 
 

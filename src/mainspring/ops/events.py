@@ -29,7 +29,7 @@ class Events:
         event = new_event(name, payload, job_id)
         if job_id is not None and await self._store.job(job_id, at=self._clock.stamp()) is None:
             raise NotFound("job", job_id)
-        return Sent(event=event, first=await self._store.send_event(event, at=self._clock.stamp()))
+        return Sent(event=event, first=await self._store.events.send(event, at=self._clock.stamp()))
 
 
 def sent_view(sent: Sent) -> View:

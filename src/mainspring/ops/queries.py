@@ -75,13 +75,13 @@ class Queries:
         if job is None:
             raise NotFound("job", job_id)
         progress = await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None
-        awaited = await self._store.awaited([job_id]) if job.state is JobState.DELAYED else {}
+        awaited = await self._store.events.awaited([job_id]) if job.state is JobState.DELAYED else {}
         return JobHistory(
             job=job,
             runs=tuple(await self._store.runs.of(job_id)),
             progress=progress,
             awaits=awaited.get(job_id),
-            workflow=await self._store.workflow(job_id),
+            workflow=await self._store.workflows.get(job_id),
             step=await step_of(self._store, job_id),
             period=await slot_period(self._store, job),
         )
@@ -129,7 +129,7 @@ class Queries:
     async def hints(self, jobs: Sequence[Job]) -> dict[int, str]:
         """What keeps jobs of a list from being claimed, by id; most have nothing in their way."""
         delayed = [each.id for each in jobs if each.state is JobState.DELAYED]
-        awaited = await self._store.awaited(delayed) if delayed else {}
+        awaited = await self._store.events.awaited(delayed) if delayed else {}
         waits = {job_id: f"waits for event {name}" for job_id, name in awaited.items()}
         if not any(each.state is JobState.READY for each in jobs):
             return waits
@@ -178,7 +178,7 @@ class Queries:
 
     async def depth(self, *, about: bool = False) -> list[QueueDepth]:
         """Live jobs by queue and task; `about` for whoever asks often, or cannot wait."""
-        return await self._store.depth(at=self._clock.stamp(), about=about)
+        return await self._store.queues.depth(at=self._clock.stamp(), about=about)
 
 
 def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:

@@ -39,11 +39,11 @@ class Queues:
     async def all(self, *, about: bool = False) -> list[QueueInfo]:
         """Every queue that has a job, a worker or a pause, by name; `about` for whoever cannot wait."""
         depths: dict[str, list[QueueDepth]] = defaultdict(list)
-        for depth in await self._store.depth(at=self._clock.stamp(), about=about):
+        for depth in await self._store.queues.depth(at=self._clock.stamp(), about=about):
             depths[depth.queue].append(depth)
         members = await self._store.processes.all(at=self._clock.stamp())
         workers = [each for each in members if each.alive and each.role is Role.WORKER]
-        pauses = {each.queue: each for each in await self._store.queue_pauses()}
+        pauses = {each.queue: each for each in await self._store.queues.pauses()}
         names = {*depths, *pauses, *(queue for worker in workers for queue in worker.queues)}
         return [
             QueueInfo(
@@ -64,16 +64,16 @@ class Queues:
     async def pause(self, name: str, *, author: str, note: str | None = None) -> bool:
         """Claim nothing more from it; what runs goes on. False when it was paused already."""
         valid_name(name, "queue")
-        return await self._store.pause_queue(name, author=author, note=note, at=self._clock.stamp())
+        return await self._store.queues.pause(name, author=author, note=note, at=self._clock.stamp())
 
     async def resume(self, name: str) -> bool:
         """Claim from it again; False when it was not paused."""
         valid_name(name, "queue")
-        return await self._store.resume_queue(name)
+        return await self._store.queues.resume(name)
 
     async def running(self, name: str) -> int:
         """How many of its jobs run now."""
-        found = await self._store.depth(at=self._clock.stamp())
+        found = await self._store.queues.depth(at=self._clock.stamp())
         return sum(each.running for each in found if each.queue == name)
 
 

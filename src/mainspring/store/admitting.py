@@ -8,6 +8,10 @@ from datetime import datetime
 from mainspring.lifecycle.admission import GateState, Line, admit
 from mainspring.model.limit import Admission, Gate
 from mainspring.model.value import Value
+from mainspring.store.database import Row
+from mainspring.store.rows import maybe_moment, reader
+
+_gate = reader(Gate, window=lambda row: row["open_window"])
 
 MOST_LINES = 1000
 """Lines looked at in one pass."""
@@ -35,6 +39,20 @@ def written(gate_ids: Iterable[int]) -> str:
 def read(gates: str) -> tuple[int, ...]:
     """The gates of a line."""
     return tuple(map(int, gates.split(",")))
+
+
+def states_of(rows: Iterable[Row]) -> dict[int, GateState]:
+    """Gates as they stand, by id."""
+    return {
+        row["id"]: GateState(
+            gate=_gate(row),
+            used=row["used"],
+            unclaimed=row["unclaimed"],
+            tokens=row["tokens"],
+            refilled_at=maybe_moment(row["refilled_at"]),
+        )
+        for row in rows
+    }
 
 
 def lines_of(rows: Mapping[int, str], gates: Mapping[int, GateState], now: datetime) -> list[Line]:

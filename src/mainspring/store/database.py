@@ -68,11 +68,17 @@ class Database(Protocol):
         """As of a transaction, after a statement alone."""
 
     async def within(
-        self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Any], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """Do the work with a `Transaction`, as a whole or not at all; on return it is as durable as `fetch`
         or, unless `durable`, as `relaxed`. It may be done again from its beginning, when nothing of it has
-        happened."""
+        happened. `nested` is for work that, on PostgreSQL, asks other sessions meanwhile: for names, ids or
+        definitions."""
 
     async def reading(self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         """The same for work that only reads. SQLite does it beside whoever writes, and shows it one moment of

@@ -7,7 +7,8 @@ from datetime import timedelta
 from mainspring import forks
 from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig, UsageError
-from mainspring.store.ports import Borrower, Store
+from mainspring.store.effects import Borrower
+from mainspring.store.ports import Store
 
 CALL_WITHIN = timedelta(seconds=30)
 

@@ -59,6 +59,7 @@ _RULES: tuple[tuple[str, _Replacement], ...] = (
     (r"\bstrpos\(", "instr("),
     (r"\bmainspring\.", ""),
     # A list is bound as JSON.
+    (r"\bunnest\((:\w+)::\w+\[\]\) AS (\w+) \((\w+)\)", r"(SELECT value AS \3 FROM json_each(\1)) AS \2"),
     (r"= ANY ?\((:\w+)(::\w+\[\])?\)", r"IN (SELECT value FROM json_each(\1))"),
     (r"<> ALL ?\((:\w+)(::\w+\[\])?\)", r"NOT IN (SELECT value FROM json_each(\1))"),
     (r"::[a-z_]+(\[\])?", ""),

@@ -10,22 +10,36 @@ from mainspring.store.audit_log import AuditLog
 from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.effects import Effects, Lender
+from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
+from mainspring.store.limits import Admitter, Limits
 from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
+from mainspring.store.queues import Queues
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
 from mainspring.store.schedules import Places, Schedules
 from mainspring.store.slots import Firing, Slots
 from mainspring.store.stats import Stats
+from mainspring.store.workflows.calls import Workflows
+from mainspring.store.workflows.session import StepJobs
 
 
 class Nouns:
     """What is written once, over the seam of either dialect."""
 
     def __init__(
-        self, database: Database, schema: Schema, health: Health, places: Places, firing: Firing
+        self,
+        database: Database,
+        schema: Schema,
+        health: Health,
+        places: Places,
+        firing: Firing,
+        lender: Lender,
+        admitter: Admitter,
+        step_jobs: StepJobs,
     ) -> None:
         self._base, self._schema = database, schema
         self.health = health
@@ -34,7 +48,12 @@ class Nouns:
         self.access = Access(database)
         self.audit_log = AuditLog(database)
         self.calendars = Calendars(database)
+        self.effects = Effects(database, lender)
+        self.limits = Limits(database, admitter)
+        self.queues = Queues(database)
+        self.events = Events(database)
         self.stats = Stats(database)
+        self.workflows = Workflows(database, step_jobs)
         self.processes = Processes(database)
         self.runs = Runs(database)
         self.backfills = Backfills(database)

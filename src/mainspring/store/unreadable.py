@@ -207,8 +207,7 @@ def quoted(words: Sequence[object]) -> str:
 
 
 READS = (
-    *("held",),
-    *("steps", "event", "awaited", "running"),
+    *("held", "running"),
     *(
         "job",
         "jobs",
@@ -217,10 +216,7 @@ READS = (
         "dead",
         "count_dead",
     ),
-    *("dead_groups",),
-    *("depth", "gates", "gates_of", "queue_pauses", "jobs_page"),
-    *("workflow", "workflows", "definition", "steps_of", "step_counts"),
-    *("lost_items", "acts", "workflow_step"),
+    *("dead_groups", "jobs_page"),
 )
 """Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""
 

@@ -14,7 +14,7 @@ from mainspring.config import CAPTURE_NONE
 from mainspring.declare.batch import batch
 from mainspring.declare.events import new_event
 from mainspring.declare.handle import JobHandle
-from mainspring.engine.effects import RunEffects, SettlingStore
+from mainspring.engine.effects import RunEffects
 from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
 from mainspring.engine.threads import Places
@@ -22,6 +22,7 @@ from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
 from mainspring.model.schedule import Period
+from mainspring.store.ports import Store
 from mainspring.store.runs import Runs
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
@@ -70,7 +71,7 @@ class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
 
     def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
-        super().__init__(claim, run, cast("SettlingStore", None), app.clock)
+        super().__init__(claim, run, cast("Store", None), app.clock)
         self._steps = EagerSteps(self, app.clock, events)
 
     def transaction(self, result: object) -> NoReturn:

@@ -10,12 +10,14 @@ from mainspring.clock import Clock
 from mainspring.declare.endings import Suspended
 from mainspring.declare.events import new_event
 from mainspring.declare.payload import LARGEST_RESULT
-from mainspring.engine.durable import Run, RunSteps, StepStore
+from mainspring.engine.durable import Run, RunSteps
 from mainspring.errors import UsageError
 from mainspring.model.checkpoint import Kind, Recorded
 from mainspring.model.event import EVERYBODY, Event
 from mainspring.model.job import Claim
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 
 
 class EagerEvents:
@@ -40,8 +42,8 @@ class EagerSteps(RunSteps):
     """A sleep is over as soon as it begins, and so is a wait with a timeout whose event was not sent."""
 
     def __init__(self, run: Run, clock: Clock, events: EagerEvents) -> None:
-        store = cast("StepStore", _Forgetful(clock, events))
-        super().__init__(run, store, clock, result_bytes=LARGEST_RESULT)
+        effects, sent = cast("Effects", _Forgetful(clock)), cast("Events", _Sent(events))
+        super().__init__(run, effects, sent, clock, result_bytes=LARGEST_RESULT)
 
     async def _left(self, kind: Kind, name: str, length: timedelta) -> timedelta:
         return timedelta()
@@ -54,10 +56,10 @@ class EagerSteps(RunSteps):
 
 
 class _Forgetful:
-    """As much of a store as steps ask for."""
+    """As much of `store.effects` as steps ask for."""
 
-    def __init__(self, clock: Clock, events: EagerEvents) -> None:
-        self._clock, self._events = clock, events
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
 
     async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
         return Recorded(now=self._clock.now())
@@ -65,5 +67,12 @@ class _Forgetful:
     async def record_step(self, claim: Claim, name: str, *, value: bytes | None, at: Stamp) -> bool:
         return True
 
-    async def event(self, job_id: int, name: str) -> bytes | None:
+
+class _Sent:
+    """As much of `store.events`."""
+
+    def __init__(self, events: EagerEvents) -> None:
+        self._events = events
+
+    async def get(self, job_id: int, name: str) -> bytes | None:
         return self._events.find(job_id, name)

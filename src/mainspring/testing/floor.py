@@ -59,7 +59,7 @@ class Floor:
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(store, app.clock, app.entropy, watch.telemetry, poll=config.poll)
+        self._resolver = Resolver(store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll)
         self._freed = asyncio.Event()
         self._worker.crew.on_freed = self._freed.set
 
@@ -75,7 +75,7 @@ class Floor:
     async def work(self) -> Ran | None:
         """Claim the best job that is due, run it and write how it ended; None when there is none."""
         await self._heart.tick()
-        while (await self._store.admit(at=self._clock.stamp())).admitted:
+        while (await self._store.limits.admit(at=self._clock.stamp())).admitted:
             pass
         while await self._resolver.relieve():
             pass

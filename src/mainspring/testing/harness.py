@@ -214,7 +214,7 @@ class Harness:
         if self._floor is not None and self._floor[0] is loop and not look:
             return self._floor[1]
         known = {task.queue for task in self.app.registry.tasks.values()}
-        known |= {each.queue for each in await self._store.depth(at=self.clock.stamp())}
+        known |= {each.queue for each in await self._store.queues.depth(at=self.clock.stamp())}
         queues = tuple(sorted(known)) or ("default",)
         if self._floor is not None and self._floor[0] is loop and self._floor[1].queues == queues:
             return self._floor[1]

@@ -14,11 +14,7 @@ from mainspring.store.reads import only_reads
 READS = frozenset({
     "now", "verify", "identity", "close", "waker",
     "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
-    "step", "steps", "event", "awaited",
-    "depth", "gates", "gates_of", "queue_pauses",
-    "workflow", "workflows", "definition", "steps_of", "step_counts", "lost_items", "acts", "workflow_step",
-    "jobs_page",
-    "running", "dead_names", "whereabouts",
+    "jobs_page", "running", "dead_names", "whereabouts",
 })
 # fmt: on
 

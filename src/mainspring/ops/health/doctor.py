@@ -37,7 +37,7 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
         return checks
     now = await store.now(at=clock.stamp())
     members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
-    depth = await store.depth(at=clock.stamp(), about=True)
+    depth = await store.queues.depth(at=clock.stamp(), about=True)
     counts = await store.schedules.counts(late=LATE, at=clock.stamp())
     health = await store.health.look()
     return [

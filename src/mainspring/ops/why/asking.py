@@ -86,8 +86,8 @@ class Why:
                 gates=await self._gates(job),
                 pause=await self._pause(job),
                 progress=await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None,
-                awaits=(await self._store.awaited([job_id])).get(job_id),
-                checkpoints=(await self._store.steps(job_id, at=self._clock.stamp())).checkpoints,
+                awaits=(await self._store.events.awaited([job_id])).get(job_id),
+                checkpoints=(await self._store.effects.steps(job_id, at=self._clock.stamp())).checkpoints,
                 step=step,
             )
         )
@@ -106,12 +106,12 @@ class Why:
         return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)
 
     async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
-        return tuple(await self._store.gates_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
+        return tuple(await self._store.limits.keys_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
 
     async def _pause(self, job: Job) -> QueuePause | None:
         if job.state is not JobState.READY:
             return None
-        return next((each for each in await self._store.queue_pauses() if each.queue == job.queue), None)
+        return next((each for each in await self._store.queues.pauses() if each.queue == job.queue), None)
 
     async def _records(self, name: str, at: datetime | None) -> Records:
         schedule = await self._store.schedules.get(name)

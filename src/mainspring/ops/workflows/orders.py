@@ -62,7 +62,7 @@ class WorkflowCommands:
         stopping = Stopping.KILLED if now else Stopping.CANCELLED
         if workflow.stopping is Stopping.CANCELLED and workflow.state is WorkflowState.RUNNING and not now:
             return _none(workflow, "is being cancelled already", already=True)
-        done = await self._store.stop_workflow(
+        done = await self._store.workflows.stop(
             workflow_id, stopping, author=self._author, note=self._note, at=self._clock.stamp()
         )
         if not done:
@@ -73,7 +73,7 @@ class WorkflowCommands:
     async def pause(self, workflow_id: int) -> WorkflowDone:
         """Release no further step."""
         await self._found(workflow_id)
-        if await self._store.pause_workflow(
+        if await self._store.workflows.pause(
             workflow_id, author=self._author, note=self._note, at=self._clock.stamp()
         ):
             return await self._done(workflow_id, WorkflowEffect.PAUSED)
@@ -85,7 +85,7 @@ class WorkflowCommands:
     async def resume(self, workflow_id: int) -> WorkflowDone:
         """Go on."""
         await self._found(workflow_id)
-        if await self._store.resume_workflow(
+        if await self._store.workflows.resume(
             workflow_id, author=self._author, note=self._note, at=self._clock.stamp()
         ):
             return await self._done(workflow_id, WorkflowEffect.RESUMED)
@@ -98,7 +98,7 @@ class WorkflowCommands:
         workflow = await self._found(workflow_id)
         chosen = await self._known(workflow, steps)
         try:
-            done = await self._store.retry_workflow(
+            done = await self._store.workflows.retry(
                 workflow_id, steps=chosen, author=self._author, note=self._note, at=self._clock.stamp()
             )
         except UsageError as refused:
@@ -112,7 +112,7 @@ class WorkflowCommands:
         """Start a new workflow that has the results of the steps before this one, and runs the rest."""
         workflow = await self._found(workflow_id)
         await self._known(workflow, [step])
-        new_id = await self._store.fork_workflow(
+        new_id = await self._store.workflows.fork(
             workflow_id, step, author=self._author, note=self._note, at=self._clock.stamp()
         )
         return await self._done(workflow_id, WorkflowEffect.FORKED, new_id=new_id)
@@ -140,14 +140,14 @@ class WorkflowCommands:
         """Deal with what the order left to be dealt with. A bounded number of passes: where more is to be
         done than that, workers do it."""
         for _ in range(PASSES):
-            done = await self._store.resolve(limit=BATCH, at=self._clock.stamp())
+            done = await self._store.workflows.resolve(limit=BATCH, at=self._clock.stamp())
             if done.busy:
                 await pause(BUSY)
             elif not done.taken:
                 return
 
     async def _found(self, workflow_id: int) -> Workflow:
-        workflow = await self._store.workflow(workflow_id)
+        workflow = await self._store.workflows.get(workflow_id)
         if workflow is None:
             raise NotFound("workflow", workflow_id)
         return workflow
@@ -155,7 +155,7 @@ class WorkflowCommands:
     async def _known(self, workflow: Workflow, steps: Sequence[str]) -> list[str] | None:
         if not steps:
             return None
-        there = drawn(await self._store.definition(workflow.definition_id))
+        there = drawn(await self._store.workflows.definition(workflow.definition_id))
         return [named(there, name, workflow.id).name for name in steps]
 
 

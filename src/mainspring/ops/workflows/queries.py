@@ -45,24 +45,24 @@ class WorkflowQueries:
         limit: int = PAGE,
     ) -> list[WorkflowRow]:
         """One page, newest first."""
-        found = await self._store.workflows(name=name, state=state, before=before, limit=limit)
+        found = await self._store.workflows.find(name=name, state=state, before=before, limit=limit)
         return [WorkflowRow.of(each) for each in found]
 
     async def definition(self, workflow_id: int) -> Definition:
         """The graph that a workflow follows."""
-        return await self._store.definition((await self._workflow(workflow_id)).definition_id)
+        return await self._store.workflows.definition((await self._workflow(workflow_id)).definition_id)
 
     async def newest(self, name: str) -> Definition | None:
         """The graph that the newest workflow of this name follows."""
-        found = await self._store.workflows(name=name, state=None, before=None, limit=1)
-        return await self._store.definition(found[0].definition_id) if found else None
+        found = await self._store.workflows.find(name=name, state=None, before=None, limit=1)
+        return await self._store.workflows.definition(found[0].definition_id) if found else None
 
     async def workflow(self, workflow_id: int, *, items: int = ITEMS) -> WorkflowView:
         """One workflow with every step, and up to so many items of each map in its timeline."""
         workflow = await self._workflow(workflow_id)
-        definition = await self._store.definition(workflow.definition_id)
-        steps = await self._store.steps_of(workflow_id, most=max(items, 0))
-        lost = await self._store.lost_items(workflow_id, most=LOST)
+        definition = await self._store.workflows.definition(workflow.definition_id)
+        steps = await self._store.workflows.steps_of(workflow_id, most=max(items, 0))
+        lost = await self._store.workflows.lost_items(workflow_id, most=LOST)
         facts = await self._facts(workflow, definition, steps, lost)
         nodes = drawn(definition)
         whole = {step.place: step for step in steps if step.item is None}
@@ -77,7 +77,7 @@ class WorkflowQueries:
             timeline=_timeline(facts, steps),
             acts=tuple(
                 ActView(at=each.at, act=each.act, author=each.author, note=each.note)
-                for each in await self._store.acts(workflow_id)
+                for each in await self._store.workflows.orders(workflow_id)
             ),
         )
 
@@ -86,12 +86,14 @@ class WorkflowQueries:
     ) -> StepView:
         """One step, or one item of it, with its runs, inputs and output; of a map, a page of items."""
         workflow = await self._workflow(workflow_id)
-        definition = await self._store.definition(workflow.definition_id)
+        definition = await self._store.workflows.definition(workflow.definition_id)
         node = named(drawn(definition), name, workflow_id)
         first, most = (first, most) if item is None else (item, 1)
-        steps = await self._store.steps_of(workflow_id, place=node.place, first=first, most=most)
+        steps = await self._store.workflows.steps_of(workflow_id, place=node.place, first=first, most=most)
         lost = [
-            each for each in await self._store.lost_items(workflow_id, most=LOST) if each.place == node.place
+            each
+            for each in await self._store.workflows.lost_items(workflow_id, most=LOST)
+            if each.place == node.place
         ]
         facts = await self._facts(workflow, definition, steps, lost)
         whole, items = steps[0], steps[1:]
@@ -136,13 +138,13 @@ class WorkflowQueries:
                 [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
             ),
             workers={each.id: each.name for each in await self._store.processes.all(at=self._clock.stamp())},
-            counts=await self._store.step_counts(workflow.id) if maps else {},
+            counts=await self._store.workflows.step_counts(workflow.id) if maps else {},
             items=_by_place(items),
             lost=_by_place(lost),
         )
 
     async def _workflow(self, workflow_id: int) -> Workflow:
-        workflow = await self._store.workflow(workflow_id)
+        workflow = await self._store.workflows.get(workflow_id)
         if workflow is None:
             raise NotFound("workflow", workflow_id)
         return workflow

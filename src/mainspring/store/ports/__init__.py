@@ -14,55 +14,45 @@ from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.leases import Leases
+from mainspring.store.limits import Limits
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
-from mainspring.store.ports.effects import Borrower, EffectStore, Errand, Loan
-from mainspring.store.ports.events import EventStore
 from mainspring.store.ports.glance import GlanceStore
 from mainspring.store.ports.history import HistoryStore
 from mainspring.store.ports.jobs import DeadLetters, JobQueue
-from mainspring.store.ports.limits import LimitStore
 from mainspring.store.ports.pages import PageStore
 from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.stamp import Stamp
-from mainspring.store.ports.workflows import WorkflowStore
 from mainspring.store.processes import Processes
+from mainspring.store.queues import Queues
 from mainspring.store.runs import Runs
 from mainspring.store.schedules import Schedules
 from mainspring.store.slots import Slots
 from mainspring.store.stats import Stats
+from mainspring.store.workflows.calls import Workflows
 
 __all__ = [
     "Admin",
-    "Borrower",
     "DeadLetters",
-    "EffectStore",
-    "Errand",
-    "EventStore",
     "GlanceStore",
     "HistoryStore",
     "JobQueue",
-    "LimitStore",
-    "Loan",
     "PageStore",
     "RequestStore",
     "Stamp",
     "Store",
     "Waker",
     "Wakeups",
-    "WorkflowStore",
 ]
 
 
 class Store(
     JobQueue,
     DeadLetters,
-    LimitStore,
     RequestStore,
-    WorkflowStore,
-    EffectStore,
-    EventStore,
     GlanceStore,
     HistoryStore,
     PageStore,
@@ -77,7 +67,12 @@ class Store(
     access: Access
     audit_log: AuditLog
     calendars: Calendars
+    effects: Effects
+    events: Events
+    limits: Limits
+    queues: Queues
     stats: Stats
+    workflows: Workflows
     processes: Processes
     runs: Runs
     health: Health

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, QueueDepth, Standing
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Standing
 from mainspring.model.job import Job, JobState
 from mainspring.store.ports.stamp import Stamp
 
@@ -34,6 +34,3 @@ class HistoryStore(Protocol):
     async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
         """Dead letters by task and last error, the largest group first."""
 
-    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
-        be counted, for who asks often; the oldest is always the oldest."""

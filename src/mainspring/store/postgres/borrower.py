@@ -10,6 +10,7 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import POSTGRES, Awaiting, Blocking
+from mainspring.store.effects import step_of
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import MIGRATIONS, TEXTS
 from mainspring.store.postgres.jobs import settle_batch
@@ -96,21 +97,9 @@ class PostgresBorrower:
 
     def record_step(self, claim: Claim, name: str, *, at: Stamp) -> PostgresErrand[bool]:
         async def work(fetch: Fetch) -> bool:
-            return bool(await fetch("record_step", **step_of(claim, name, at)))
+            return bool(await fetch("record_step", **step_of(claim, name), at=at))
 
         return PostgresErrand(work)
-
-
-def step_of(claim: Claim, name: str, at: Stamp, value: bytes | None = None) -> dict[str, object]:
-    """The parameters of `record_step`."""
-    return {
-        "job_id": claim.job_id,
-        "worker_id": claim.worker_id,
-        "fence": claim.fence,
-        "name": name,
-        "value": value,
-        "at": at,
-    }
 
 
 def _require(guest: Blocking | Awaiting, tx: object) -> None:

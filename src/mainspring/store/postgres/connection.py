@@ -267,14 +267,19 @@ class Database:
             yield Transaction(self, connection)
 
     async def within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """The same as a callback; workers are hinted once it has been committed."""
         try:
-            return await self._within(what, work, durable)
+            return await self._within(what, work, durable, nested)
         except PartitionMoved:
             # Nothing of it has happened, and it is sure to see the new partition now.
-            return await self._within(what, work, durable)
+            return await self._within(what, work, durable, nested)
 
     async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
         """The same for work that only reads."""
@@ -290,9 +295,10 @@ class Database:
         return await self.on_unreadable(error)
 
     async def _within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool
+        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool, nested: bool
     ) -> T:
-        async with self.transaction(what, durable=durable) as transaction:
+        opened = self.nesting(what) if nested else self.transaction(what, durable=durable)
+        async with opened as transaction:
             answer = await work(transaction)
         if transaction.hinted:
             self.hint(transaction.hinted, earlier=transaction.earlier)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from mainspring.clock import Clock
@@ -16,11 +16,13 @@ from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
 from mainspring.store.codes import VERDICT_CODE
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions
-from mainspring.store.postgres.events import meet, prune_events, put_waits
+from mainspring.store.postgres.events import meet, put_waits
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import COPY_FROM, Batch, insert
 from mainspring.store.postgres.lines import Lines
@@ -30,8 +32,10 @@ from mainspring.store.postgres.rows import written
 from mainspring.store.postgres.unique import insert_unique
 from mainspring.store.postgres.unique import written as written_batch
 from mainspring.store.postgres.wake import Notifier
-from mainspring.store.postgres.workflow_session import PostgresWorkflowSession
+from mainspring.store.postgres.workflows import PostgresStepJobs
 from mainspring.store.runs import day_before
+from mainspring.store.workflows.calls import Workflows
+from mainspring.store.workflows.session import WorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import pause
 
@@ -54,6 +58,10 @@ T = TypeVar("T")
 class PostgresJobs:
     """JobQueue and DeadLetters on PostgreSQL."""
 
+    effects: Effects
+    events: Events
+    workflows: Workflows
+
     def __init__(
         self,
         database: Database,
@@ -68,7 +76,7 @@ class PostgresJobs:
         self._lines = lines
         self._notifier = notifier
         self._hints = hints
-        self._definitions = Definitions(database)
+        self._step_jobs = PostgresStepJobs(Definitions(database), self._batch, self._take_ids)
         self._clock = clock
         self._spare_ids: deque[int] = deque()
         database.lives.on_change(self._spare_ids.clear)
@@ -150,15 +158,9 @@ class PostgresJobs:
         self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
     ) -> None:
         """Begin the workflows of jobs that were settled as started."""
-        session = await self._workflow_session(transaction, at)
+        session = await WorkflowSession.of(transaction, self._step_jobs, at)
         found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
         await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
-
-    async def _workflow_session(self, transaction: Transaction, at: Stamp) -> PostgresWorkflowSession:
-        [row] = await transaction.fetch("now", at=at)
-        return PostgresWorkflowSession(
-            transaction, self._definitions, self._batch, self._take_ids, now=row["now"], at=at
-        )
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         return await recorded(self._database.fetch, settlements)
@@ -202,25 +204,12 @@ class PostgresJobs:
         gone: int = row["gone"]
         [row] = await self._database.fetch("now", at=at)
         day = day_before(row["now"], keep)
-        gone += await self._prune_steps(day) + await self._prune_workflows(day)
+        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self.workflows.prune(
+            before=day, limit=PRUNED_WORKFLOWS
+        )
         while await self._database.fetch("prune_requests", before=row["now"] - KEPT, limit=PRUNE_BATCH):
             pass
-        return gone + await prune_events(self._database, day, limit=PRUNE_BATCH)
-
-    async def _prune_workflows(self, day: datetime) -> int:
-        gone = 0
-        while page := await self._database.fetch("old_workflows", before=day, limit=PRUNED_WORKFLOWS):
-            gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
-        return gone
-
-    async def _prune_steps(self, day: datetime) -> int:
-        gone = after = 0
-        while page := await self._database.fetch("old_steps", after=after, before=day, limit=PRUNE_BATCH):
-            ids = [row["job_id"] for row in page]
-            known = [row["id"] for row in await self._database.fetch("known_ids", ids=ids)]
-            gone += len(await self._database.fetch("prune_steps", job_ids=ids, known=known))
-            after = ids[-1]
-        return gone
+        return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
 
     async def _take_ids(self, count: int) -> list[int]:
         while len(self._spare_ids) < count:

@@ -1,4 +1,4 @@
-"""Transactions for handlers on PostgreSQL, and the record of their steps."""
+"""Transactions for handlers on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
-from mainspring.model.checkpoint import Checkpoint, Recorded
-from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.borrower import PostgresBorrower, step_of
+from mainspring.store.postgres.borrower import PostgresBorrower
 from mainspring.store.postgres.connection import Database, Session
 from mainspring.store.postgres.jobs import recorded, settle_batch
 from mainspring.store.postgres.pooled import Mark
@@ -79,8 +77,8 @@ class PostgresLoan:
         return await self._database.run_on(self.connection, statement, params)
 
 
-class PostgresEffects:
-    """EffectStore on PostgreSQL."""
+class PostgresLender:
+    """Lender on PostgreSQL."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -100,20 +98,3 @@ class PostgresEffects:
             await self._database.take_back(connection)
             raise
         return PostgresLoan(self._database, connection, transaction, session)
-
-    async def step(self, job_id: int, name: str) -> bool:
-        return bool(await self._database.fetch("step", job_id=job_id, name=name))
-
-    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
-        rows = await self._database.fetch("steps", job_id=job_id, at=at)
-        return Recorded(
-            now=rows[0]["now"],
-            checkpoints=tuple(
-                Checkpoint(name=row["name"], value=row["value"], done_at=row["done_at"])
-                for row in rows
-                if row["name"] is not None
-            ),
-        )
-
-    async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
-        return bool(await self._database.fetch("record_step", **step_of(claim, name, at, value)))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mainspring.model.history import JobFilter, QueueDepth
+from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.pages import JobPage
 from mainspring.store.codes import FINAL_CODE
 from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres import rows
-from mainspring.store.postgres.depth import estimated_depth, read_depth
 from mainspring.store.postgres.history import PostgresHistory
 from mainspring.store.postgres.names import Names
 
@@ -31,12 +30,6 @@ class PostgresPages(PostgresHistory):
 
     async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
         return await gathered(lambda page: self.jobs_page(page, at=at), which)
-
-    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        depths = await estimated_depth(self._database, self._names, at) if about else None
-        if depths is None:
-            depths = [read_depth(row, self._names) for row in await self._fetch("depth", at=at)]
-        return sorted(depths, key=lambda depth: (depth.queue, depth.task))
 
     async def jobs_page(self, which: JobFilter, *, at: Stamp) -> JobPage:
         if which.key is not None:

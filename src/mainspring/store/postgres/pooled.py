@@ -32,7 +32,6 @@ PLAIN = frozenset(
         "insert_limited_jobs",
         "reserve_ids",
         "now",
-        "server_now",
     }
 )
 """They read no table, so there is no plan to steer: they take one round trip, and no transaction around."""

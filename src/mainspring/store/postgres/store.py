@@ -10,21 +10,19 @@ from mainspring.config.pooling import address
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.connection import MIGRATIONS, Database
-from mainspring.store.postgres.events import PostgresEvents
 from mainspring.store.postgres.firing import PostgresFiring
 from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.jobs import PostgresJobs
-from mainspring.store.postgres.limits import PostgresLimits
+from mainspring.store.postgres.limits import PostgresAdmitter
 from mainspring.store.postgres.lines import Lines
-from mainspring.store.postgres.loan import PostgresEffects
+from mainspring.store.postgres.loan import PostgresLender
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.places import PostgresPlaces
 from mainspring.store.postgres.requests import PostgresRequests
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
-from mainspring.store.postgres.workflows import PostgresWorkflows
 from mainspring.store.store import Nouns
 from mainspring.store.unreadable import reads_go_on
 
@@ -35,10 +33,6 @@ POOL_SIZE = 4
 @reads_go_on
 class PostgresStore(
     PostgresRequests,
-    PostgresWorkflows,
-    PostgresLimits,
-    PostgresEffects,
-    PostgresEvents,
     PostgresGlance,
     PostgresPages,
     Nouns,
@@ -68,6 +62,9 @@ class PostgresStore(
             PostgresHealth(database, schema),
             PostgresPlaces(names, lines),
             PostgresFiring(database),
+            PostgresLender(database),
+            PostgresAdmitter(database),
+            self._step_jobs,
         )
         database.on_unreadable = self.health.left_out
         self._database, self._names, self._notifier = database, names, notifier

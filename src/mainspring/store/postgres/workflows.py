@@ -1,39 +1,40 @@
-"""Workflows on PostgreSQL: the transactions around what is written once for both dialects."""
+"""Jobs and definitions of workflows on PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
 
-from mainspring.model.workflow import Resolved
-from mainspring.store.ports import Stamp
-from mainspring.store.postgres.jobs import PostgresJobs
-from mainspring.store.postgres.workflow_session import PostgresWorkflowReader, PostgresWorkflowSession
-from mainspring.store.workflows.calls import WorkflowCalls
-from mainspring.store.workflows.resolve import resolve
+import msgspec
 
-T = TypeVar("T")
+from mainspring.lifecycle.graph import Graph
+from mainspring.model.job import NewJob
+from mainspring.model.workflow import Definition, Step
+from mainspring.store.database import Stamp
+from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.definitions import Definitions
+from mainspring.store.postgres.inserting import Batch, insert
+
+MakeBatch = Callable[[Sequence[NewJob], list[int]], Awaitable[Batch]]
+TakeIds = Callable[[int], Awaitable[list[int]]]
 
 
-class PostgresWorkflows(PostgresJobs, WorkflowCalls):
-    """WorkflowStore on PostgreSQL."""
+class PostgresStepJobs:
+    """StepJobs on PostgreSQL. Names, limits, ids and definitions are asked for on sessions of their own:
+    `Database.nesting` keeps these transactions from taking all sessions from one another."""
 
-    async def resolve(self, *, limit: int, at: Stamp) -> Resolved:
-        [row] = await self._database.relaxed("any_endings")
-        if not row["there"]:
-            return Resolved()
-        done = await self._within(lambda session: resolve(session, limit), at)
-        # Somebody else has the workflows of what is left in hand.
-        return done if done.taken else Resolved(busy=True)
+    def __init__(self, definitions: Definitions, batch: MakeBatch, take_ids: TakeIds) -> None:
+        self._definitions, self._batch, self._take_ids = definitions, batch, take_ids
 
-    async def _within(
-        self, work: Callable[[PostgresWorkflowSession], Coroutine[Any, Any, T]], at: Stamp
-    ) -> T:
-        async with self._database.nesting("workflow") as transaction:
-            answer = await work(await self._workflow_session(transaction, at))
-        self._hints.put_back()
-        self._notifier.poke()
-        return answer
+    async def graph(self, tx: Transaction | Database, definition_id: int) -> Graph:
+        return await self._definitions.graph(definition_id)
 
-    async def _read(self, work: Callable[[PostgresWorkflowReader], Coroutine[Any, Any, T]]) -> T:
-        return await work(PostgresWorkflowReader(self._database, self._definitions))
+    async def definition_id(self, tx: Transaction, definition: Definition, at: Stamp) -> int:
+        return await self._definitions.id(definition, at)
+
+    async def take_ids(self, tx: Transaction, count: int) -> list[int]:
+        return await self._take_ids(count)
+
+    async def insert(self, tx: Transaction, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+        steps = [step for step, _ in jobs]
+        batch = await self._batch([job for _, job in jobs], [step.id for step in steps])
+        await insert(tx, msgspec.structs.replace(batch, steps=steps), at)

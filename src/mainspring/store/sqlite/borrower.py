@@ -12,6 +12,7 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import SQLITE, Awaiting, Blocking, Result
+from mainspring.store.effects import step_of
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import MEMORY, MIGRATIONS, WAL_RESET_FIXED, Session
 from mainspring.store.sqlite.rows import micros, span
@@ -82,7 +83,10 @@ class SQLiteBorrower:
         return SQLiteErrand(self._path, lambda session: bool(session.rows("step", job_id=job_id, name=name)))
 
     def record_step(self, claim: Claim, name: str, *, at: Stamp) -> SQLiteErrand[bool]:
-        return SQLiteErrand(self._path, lambda session: record_step(session, claim, name, at))
+        def work(session: Session) -> bool:
+            return bool(session.rows("record_step", **step_of(claim, name), now=session.now(at)))
+
+        return SQLiteErrand(self._path, work)
 
 
 class Borrowed:
@@ -108,20 +112,6 @@ class Answer:
 
     def fetchall(self) -> list[dict[str, Any]]:
         return self._result.rows
-
-
-def record_step(session: Session, claim: Claim, name: str, at: Stamp, value: bytes | None = None) -> bool:
-    """Write one step, fenced."""
-    written = session.rows(
-        "record_step",
-        job_id=claim.job_id,
-        worker_id=claim.worker_id,
-        fence=claim.fence,
-        name=name,
-        value=value,
-        now=session.now(at),
-    )
-    return bool(written)
 
 
 def _require_schema(session: Session) -> None:

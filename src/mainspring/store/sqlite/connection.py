@@ -114,11 +114,11 @@ class Transaction:
     awaits them. A session may serve several, one after the other, that are committed together."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._now: int | None = None
 
     async def fetch(self, statement: str, **params: object) -> list[sqlite3.Row]:
-        return self._session.rows(statement, **self._bound(statement, params))
+        return self.session.rows(statement, **self._bound(statement, params))
 
     async def each(
         self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
@@ -128,25 +128,29 @@ class Transaction:
         common = self._bound(statement, params)
         batch = [common | {name: bound(value) for name, value in each.items()} for each in sets]
         if statement in _ANSWERING:
-            return [row for each in batch for row in self._session.rows(statement, **each)]
-        self._session.each(statement, batch)
+            return [row for each in batch for row in self.session.rows(statement, **each)]
+        self.session.each(statement, batch)
         return []
 
     async def script(self, text: str) -> None:
-        self._session.script(text)
+        self.session.script(text)
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        self._session.hint()  # workers on a file look at everything anyway
+        self.session.hint()  # workers on a file look at everything anyway
 
     def _bound(self, statement: str, params: dict[str, object]) -> dict[str, object]:
         """The parameters as SQLite keeps them, with the moment of the transaction where it is asked for."""
         at = cast("Stamp", params.pop("at", None))
         found = {name: bound(value) for name, value in params.items()}
         if statement in _TIMED and "now" not in found:
-            if self._now is None:
-                self._now = self._session.now(at)
-            found["now"] = self._now
+            found["now"] = self.now(at)
         return found
+
+    def now(self, at: Stamp) -> int:
+        """The stamp, or else the moment at which this was first asked for."""
+        if self._now is None:
+            self._now = self.session.now(at)
+        return self._now
 
 
 def wal(path: str) -> str:

@@ -112,7 +112,12 @@ class Database:
         return await self.within(statement, work, durable=durable)
 
     async def within(
-        self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], *, durable: bool = True
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
     ) -> T:
         """A transaction of several; it runs on the writer's thread, so it may await nothing else."""
         return await self.write(lambda session: at_once(work(Transaction(session))), durable=durable)

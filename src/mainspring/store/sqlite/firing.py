@@ -116,4 +116,3 @@ async def _replace(tx: Transaction, part: dict[str, object], at: Stamp) -> None:
     replaced = [row["id"] for row in await tx.fetch("replaced_jobs", **part, at=at)]
     if replaced:
         await tx.fetch("cancel_jobs", ids=replaced, at=at)
-        await tx.fetch("remove_jobs", ids=replaced)

@@ -16,15 +16,17 @@ from mainspring.model.job import Cancelled, Claim, JobState, NewJob, Whereabouts
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
 from mainspring.store.answering import KEPT
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.ports import Stamp
 from mainspring.store.runs import day_before
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database, identity
-from mainspring.store.sqlite.events import prune_events
 from mainspring.store.sqlite.inserting import insert
 from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
+from mainspring.store.workflows.calls import Workflows
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
@@ -38,6 +40,10 @@ PRUNE_BATCH = 5000
 
 class SQLiteJobs:
     """JobQueue on SQLite."""
+
+    effects: Effects
+    events: Events
+    workflows: Workflows
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -141,7 +147,6 @@ class SQLiteJobs:
         def work(session: Session) -> list[Cancelled]:
             gone = session.rows("cancel_jobs", ids=listed(job_ids), now=session.now(at))
             was = {row["id"]: _state(row) for row in gone}
-            session.change("remove_jobs", ids=listed(was))
             return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
 
         return await self._database.write(work)
@@ -169,40 +174,16 @@ class SQLiteJobs:
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         now = await self._database.read(lambda session: moment(session.now(at)))
-        before = micros(day_before(now, keep))
+        day = day_before(now, keep)
+        before = micros(day)
         statements = ("prune_runs", "prune_logs", "prune_slots")
         gone = sum([await self._prune(statement, before=before) for statement in statements])
         await self._prune("drop_keys", now=micros(now))
         await self._prune("prune_requests", before=micros(now - KEPT))
-        gone += await self._prune_steps(before) + await self._prune_workflows(before)
-        return gone + await prune_events(self._database, before, limit=PRUNE_BATCH)
-
-    async def _prune_steps(self, before: int) -> int:
-        gone = after = 0
-        while page := await self._database.read(
-            partial(Session.rows, statement="old_steps", after=after, before=before, limit=PRUNE_BATCH)
-        ):
-            ids = [row["job_id"] for row in page]
-            gone += await self._database.write(
-                partial(Session.change, statement="prune_steps", job_ids=listed(ids))
-            )
-            after = ids[-1]
-        return gone
-
-    async def _prune_workflows(self, before: int) -> int:
-        gone = 0
-        while page := await self._database.read(
-            partial(Session.rows, statement="old_workflows", before=before, limit=PRUNED_WORKFLOWS)
-        ):
-            ids = listed(row["id"] for row in page)
-
-            def work(session: Session, ids: str = ids) -> int:
-                session.change("prune_workflow_steps", ids=ids)
-                session.change("prune_acts", ids=ids)
-                return len(session.rows("prune_workflows", ids=ids))
-
-            gone += await self._database.write(work)
-        return gone
+        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self.workflows.prune(
+            before=day, limit=PRUNED_WORKFLOWS
+        )
+        return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
 
     async def _prune(self, statement: str, **params: object) -> int:
         gone = 0

@@ -1,13 +1,10 @@
-"""Limits and pauses of queues on SQLite."""
+"""Admission of jobs with limits on SQLite, and the lines they wait in."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from mainspring.lifecycle.admission import GateState
-from mainspring.model.limit import Admission, Gate, GateInfo
-from mainspring.model.queue import QueuePause
+from mainspring.model.limit import Admission, Gate
 from mainspring.store.admitting import (
     MOST_LINES,
     admission,
@@ -15,16 +12,17 @@ from mainspring.store.admitting import (
     distinct,
     lines_of,
     read,
+    states_of,
     written,
 )
 from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import length, listed, maybe_moment, micros, moment, span
+from mainspring.store.sqlite.rows import listed, micros, moment, span
 
 
-class SQLiteLimits:
-    """LimitStore and the pauses of queues on SQLite."""
+class SQLiteAdmitter:
+    """Admitter on SQLite."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,59 +33,6 @@ class SQLiteLimits:
         return await self._database.write(
             lambda session: _admit(session, after, session.now(at)), durable=False
         )
-
-    async def gates(
-        self,
-        *,
-        name: str | None = None,
-        key: str | None = None,
-        after: tuple[str, str] | None = None,
-        limit: int,
-        holders: int,
-    ) -> list[GateInfo]:
-        def work(session: Session) -> list[GateInfo]:
-            found = session.rows("all_gates", name=name, key=key, **_after(after), limit=limit)
-            return _infos(session, [row["id"] for row in found], holders)
-
-        return await self._database.read(work)
-
-    async def gates_of(self, job_id: int, *, holders: int) -> list[GateInfo]:
-        def work(session: Session) -> list[GateInfo]:
-            found = session.rows("gates_of_job", id=job_id)
-            return _infos(session, read(found[0]["gates"]), holders) if found else []
-
-        return await self._database.read(work)
-
-    async def pause_queue(self, queue: str, *, author: str, note: str | None, at: Stamp) -> bool:
-        def work(session: Session) -> bool:
-            paused = session.rows("pause_queue", queue=queue, author=author, note=note, now=session.now(at))
-            session.change("mark_lanes", queue=queue, paused=True)
-            return bool(paused)
-
-        return await self._database.write(work)
-
-    async def resume_queue(self, queue: str) -> bool:
-        def work(session: Session) -> bool:
-            resumed = session.rows("resume_queue", queue=queue)
-            session.change("mark_lanes", queue=queue, paused=False)
-            session.hint()
-            return bool(resumed)
-
-        return await self._database.write(work)
-
-    async def queue_pauses(self) -> list[QueuePause]:
-        def work(session: Session) -> list[QueuePause]:
-            return [
-                QueuePause(
-                    queue=row["queue"],
-                    paused_at=moment(row["paused_at"]),
-                    paused_by=row["paused_by"],
-                    note=row["note"],
-                )
-                for row in session.rows("queue_pauses")
-            ]
-
-        return await self._database.read(work)
 
 
 def line_ids(session: Session, gates: Iterable[tuple[Gate, ...]]) -> dict[tuple[Gate, ...], int]:
@@ -142,7 +87,8 @@ def _declared(gate: Gate) -> dict[str, object]:
 def _admit(session: Session, after: int, now: int) -> Admission:
     session.change("free_permits")
     found = {row["id"]: row["gates"] for row in session.rows("waiting_lines", after=after, limit=MOST_LINES)}
-    states = _states(session, {gate for text in found.values() for gate in read(text)})
+    gate_ids = {gate for text in found.values() for gate in read(text)}
+    states = states_of(session.rows("gates", ids=listed(gate_ids)))
     lines = lines_of(found, states, moment(now))
     for line in lines:
         if room := line.room:
@@ -157,56 +103,3 @@ def _admit(session: Session, after: int, now: int) -> Admission:
     if passed.spent:
         session.each("spend_tokens", ((tokens, micros(at), gate) for gate, tokens, at in passed.spent))
     return admission(lines, passed)
-
-
-def _states(session: Session, gate_ids: Iterable[int]) -> dict[int, GateState]:
-    return {
-        row["id"]: GateState(
-            gate=_gate(row),
-            used=row["used"],
-            unclaimed=row["unclaimed"],
-            tokens=row["tokens"],
-            refilled_at=maybe_moment(row["refilled_at"]),
-        )
-        for row in session.rows("gates", ids=listed(gate_ids))
-    }
-
-
-def _infos(session: Session, gate_ids: Sequence[int], most: int) -> list[GateInfo]:
-    states = _states(session, gate_ids)
-    waiting = dict.fromkeys(gate_ids, 0)
-    for row in session.rows("lines_of_gates", gate_ids=listed(gate_ids)):
-        count = session.row("count_waiting", line_id=row["id"], most=MOST_LINES)["waiting"]
-        for gate_id in set(read(row["gates"])) & waiting.keys():
-            waiting[gate_id] += count
-    infos = []
-    for gate_id in gate_ids:
-        held = [row["job_id"] for row in session.rows("gate_holders", gate_id=gate_id, most=most)]
-        infos.append(
-            GateInfo(
-                id=gate_id,
-                gate=states[gate_id].gate,
-                used=max(len(held), states[gate_id].used if len(held) == most else 0),
-                waiting=waiting[gate_id],
-                holders=tuple(held),
-            )
-        )
-    return infos
-
-
-def _gate(row: sqlite3.Row) -> Gate:
-    return Gate(
-        name=row["name"],
-        key=row["key"],
-        concurrency=row["concurrency"],
-        rate=row["rate"],
-        period=None if row["period"] is None else length(row["period"]),
-        burst=row["burst"],
-        window=row["open_window"],
-    )
-
-
-def _after(gate: tuple[str, str] | None) -> dict[str, str]:
-    """No name is empty, so all of them come after that."""
-    name, key = gate or ("", "")
-    return {"after_name": name, "after_key": key}

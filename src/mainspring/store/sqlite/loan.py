@@ -1,4 +1,4 @@
-"""Transactions for handlers on SQLite, and the record of their steps.
+"""Transactions for handlers on SQLite.
 
 A transaction is one call of a connection's thread, which serves the handler's statements until it is
 told to commit or to undo. A file gets a connection for each, a database in memory has only its own.
@@ -16,16 +16,14 @@ from typing import Any, TypeVar
 
 from mainspring import forks
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable, UsageError
-from mainspring.model.checkpoint import Checkpoint, Recorded
-from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.guest import Awaiting, Blocking, Lent
 from mainspring.store.borrowed.sqlite import SQLiteGuest
 from mainspring.store.ports import Stamp
-from mainspring.store.sqlite.borrower import SQLiteBorrower, record_step
+from mainspring.store.sqlite.borrower import SQLiteBorrower
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, moment
+from mainspring.store.sqlite.rows import listed
 from mainspring.store.sqlite.settling import named, settle
 
 T = TypeVar("T")
@@ -203,8 +201,8 @@ def _nothing() -> None:
     """It has been said."""
 
 
-class SQLiteEffects:
-    """EffectStore on SQLite."""
+class SQLiteLender:
+    """Lender on SQLite."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -225,22 +223,3 @@ class SQLiteEffects:
         loan = SQLiteLoan(self._database, turn.release)
         await loan.begin()
         return loan
-
-    async def step(self, job_id: int, name: str) -> bool:
-        return await self._database.read(lambda session: bool(session.rows("step", job_id=job_id, name=name)))
-
-    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
-        def work(session: Session) -> Recorded:
-            found = session.rows("steps", job_id=job_id)
-            return Recorded(
-                now=moment(session.now(at)),
-                checkpoints=tuple(
-                    Checkpoint(name=row["name"], value=row["value"], done_at=moment(row["done_at"]))
-                    for row in found
-                ),
-            )
-
-        return await self._database.read(work)
-
-    async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
-        return await self._database.write(lambda session: record_step(session, claim, name, at, value))

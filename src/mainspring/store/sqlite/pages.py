@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from mainspring.model.history import JobFilter, QueueDepth
+from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.pages import JobPage
 from mainspring.store.codes import FINAL_CODE
@@ -30,12 +30,6 @@ class SQLitePages(SQLiteHistory):
 
     async def jobs(self, which: JobFilter, *, at: Stamp) -> list[Job]:
         return await gathered(lambda page: self.jobs_page(page, at=at), which)
-
-    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        def work(session: Session) -> list[QueueDepth]:
-            return [rows.depth(row) for row in session.rows("depth", now=session.now(at))]
-
-        return await self._database.read(work)
 
     async def jobs_page(self, which: JobFilter, *, at: Stamp) -> JobPage:
         def work(session: Session) -> JobPage:

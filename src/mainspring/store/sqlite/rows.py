@@ -10,7 +10,7 @@ from typing import overload
 import msgspec
 
 from mainspring.model.failure import Failure
-from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Standing
+from mainspring.model.history import DeadGroup, DeadJob, Standing
 from mainspring.model.job import Claim, Job, JobState
 from mainspring.store.codes import FINAL_STATE, GATED
 
@@ -246,16 +246,4 @@ def dead_group(row: sqlite3.Row) -> DeadGroup:
         count=row["letters"],
         newest_at=moment(row["newest_at"]),
         newest_id=row["newest_id"],
-    )
-
-
-def depth(row: sqlite3.Row) -> QueueDepth:
-    """What stands in one queue for one task."""
-    return QueueDepth(
-        queue=row["queue"],
-        task=row["task"],
-        ready=row["ready"],
-        delayed=row["delayed"],
-        running=row["running"],
-        oldest_ready_at=maybe_moment(row["oldest_ready_at"]),
     )

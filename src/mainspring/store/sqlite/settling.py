@@ -12,10 +12,11 @@ import msgspec
 from mainspring.model.failure import Failure
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.codes import AWAITING, VERDICT_CODE
-from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.connection import Session, Transaction
 from mainspring.store.sqlite.events import begin_waits
 from mainspring.store.sqlite.rows import by_id, errors, listed, micros, moment, span, written
-from mainspring.store.sqlite.workflow_session import SQLiteWorkflowSession
+from mainspring.store.sqlite.workflows import SQLiteStepJobs
+from mainspring.store.workflows.session import WorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import at_once
 
@@ -144,7 +145,9 @@ def _started(session: Session, standing: Standing, now: int) -> set[int]:
     traces = {s.job_id: s.trace for s, _ in standing if s.trace is not None}
     parked = session.rows("settle_started", ids=listed(_ids(standing)), traces=by_id(traces))
     parents = {row["id"]: row["workflow_id"] for row in parked}
-    at_once(start(SQLiteWorkflowSession(session, now, {}), [s for s, _ in standing], parents))
+    begun = moment(now)
+    opened = WorkflowSession(Transaction(session), SQLiteStepJobs(), now=begun, at=begun)
+    at_once(start(opened, [s for s, _ in standing], parents))
     session.hint()
     return _ids(standing)
 

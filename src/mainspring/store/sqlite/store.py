@@ -10,18 +10,17 @@ from mainspring.store.ports import Waker
 from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.dead import SQLiteDeadLetters
-from mainspring.store.sqlite.events import SQLiteEvents
 from mainspring.store.sqlite.firing import SQLiteFiring
 from mainspring.store.sqlite.glance import SQLiteGlance
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.jobs import SQLiteJobs
-from mainspring.store.sqlite.limits import SQLiteLimits
-from mainspring.store.sqlite.loan import SQLiteEffects
+from mainspring.store.sqlite.limits import SQLiteAdmitter
+from mainspring.store.sqlite.loan import SQLiteLender
 from mainspring.store.sqlite.pages import SQLitePages
 from mainspring.store.sqlite.places import SQLitePlaces
 from mainspring.store.sqlite.requests import SQLiteRequests
 from mainspring.store.sqlite.wake import SQLiteWaker
-from mainspring.store.sqlite.workflows import SQLiteWorkflows
+from mainspring.store.sqlite.workflows import SQLiteStepJobs
 from mainspring.store.store import Nouns
 from mainspring.store.unreadable import reads_go_on
 
@@ -30,11 +29,7 @@ from mainspring.store.unreadable import reads_go_on
 class SQLiteStore(
     SQLiteJobs,
     SQLiteDeadLetters,
-    SQLiteLimits,
     SQLiteRequests,
-    SQLiteWorkflows,
-    SQLiteEffects,
-    SQLiteEvents,
     SQLiteGlance,
     SQLitePages,
     Nouns,
@@ -43,7 +38,7 @@ class SQLiteStore(
 
     def __init__(self, path: str, clock: Clock) -> None:
         database = Database(path, clock)
-        SQLiteWorkflows.__init__(self, database)
+        SQLiteJobs.__init__(self, database)
         schema = Schema(database, MIGRATIONS)
         Nouns.__init__(
             self,
@@ -52,6 +47,9 @@ class SQLiteStore(
             SQLiteHealth(database, schema),
             SQLitePlaces(database),
             SQLiteFiring(database),
+            SQLiteLender(database),
+            SQLiteAdmitter(database),
+            SQLiteStepJobs(),
         )
         database.on_unreadable = self.health.left_out
 

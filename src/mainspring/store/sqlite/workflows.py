@@ -1,45 +1,44 @@
-"""Workflows on SQLite: the transactions around what is written once for both dialects."""
+"""Jobs and definitions of workflows on SQLite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 from mainspring.lifecycle.graph import Graph
-from mainspring.model.workflow import Resolved
-from mainspring.store.ports import Stamp
-from mainspring.store.sqlite.connection import Session
+from mainspring.model.job import NewJob
+from mainspring.model.workflow import Definition, Step
+from mainspring.store.database import Stamp
+from mainspring.store.sqlite.connection import Transaction
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.workflow_session import SQLiteWorkflowSession
-from mainspring.store.workflows.calls import WorkflowCalls
-from mainspring.store.workflows.resolve import resolve
-from mainspring.waiting import at_once
-
-T = TypeVar("T")
-Work = Callable[[SQLiteWorkflowSession], Coroutine[Any, Any, T]]
+from mainspring.store.sqlite.inserting import insert_step_jobs
+from mainspring.store.workflows.definitions import read, written
 
 
-class SQLiteWorkflows(WorkflowCalls):
-    """WorkflowStore on SQLite."""
+class SQLiteStepJobs:
+    """StepJobs on SQLite, all of it in the transaction itself."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._graphs: dict[int, Graph] = {}
+        """A cache: a definition never changes."""
 
-    async def resolve(self, *, limit: int, at: Stamp) -> Resolved:
-        if not await self._database.read(lambda session: session.row("any_endings")["there"]):
-            return Resolved()
-        return await self._within(lambda session: resolve(session, limit), at)
+    async def graph(self, tx: Transaction | Database, definition_id: int) -> Graph:
+        if definition_id not in self._graphs:
+            [row] = await tx.fetch("definitions", ids=[definition_id])
+            self._graphs[definition_id] = Graph(read(row["definition"]))
+        return self._graphs[definition_id]
 
-    async def _within(self, work: Work[T], at: Stamp) -> T:
-        def written(session: Session) -> T:
-            answer = at_once(work(SQLiteWorkflowSession(session, session.now(at), self._graphs)))
-            session.hint()
-            return answer
+    async def definition_id(self, tx: Transaction, definition: Definition, at: Stamp) -> int:
+        digest, text = written(definition)
+        which = {"name": definition.name, "digest": digest}
+        found = await tx.fetch("definition_id", **which)
+        found = found or await tx.fetch("put_definition", **which, definition=text, at=at)
+        number: int = found[0]["id"]
+        return number
 
-        return await self._database.write(written)
+    async def take_ids(self, tx: Transaction, count: int) -> list[int]:
+        [row] = await tx.fetch("bump_ids", count=count)
+        last: int = row["seq"]
+        return list(range(last - count + 1, last + 1))
 
-    async def _read(self, work: Work[T]) -> T:
-        return await self._database.read(
-            lambda session: at_once(work(SQLiteWorkflowSession(session, 0, self._graphs)))
-        )
+    async def insert(self, tx: Transaction, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+        insert_step_jobs(tx.session, jobs, tx.now(at))

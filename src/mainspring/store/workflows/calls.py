@@ -1,14 +1,15 @@
-"""WorkflowStore but for how a dialect opens a transaction: each call, written once for both."""
+"""Workflows: what is asked of a store about them, and what operators do to them."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from mainspring.model.workflow import (
     Act,
     Definition,
+    Resolved,
     Step,
     StepState,
     Stopping,
@@ -17,96 +18,141 @@ from mainspring.model.workflow import (
     WorkflowState,
 )
 from mainspring.store.codes import STEP, WORKFLOW_CODE
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.reads import reads
+from mainspring.store.rows import reader
 from mainspring.store.workflows.control import Operator, fork_from, pause_or_resume, retry_steps, stop
-from mainspring.store.workflows.session import WorkflowReader, WorkflowSession
+from mainspring.store.workflows.resolve import resolve
+from mainspring.store.workflows.session import StepJobs, WorkflowSession, to_step, to_workflow
 
 T = TypeVar("T")
 
+_order = reader(WorkflowAct)
 
-class WorkflowCalls:
-    """What a store is asked of workflows, besides `resolve`."""
 
-    @abstractmethod
-    async def _within(self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp) -> T:
-        """Do this in one transaction, and wake those who may have something to do after it."""
+class Workflows:
+    """A workflow is started by the settlement of its own job (STARTED), which stays in the queue until
+    the workflow has ended. However a job of a step ends, the ending is noted in the same transaction."""
 
-    @abstractmethod
-    async def _read(self, work: Callable[[WorkflowReader], Coroutine[Any, Any, T]]) -> T:
-        """Ask this."""
+    def __init__(self, database: Database, jobs: StepJobs) -> None:
+        self._database, self._jobs = database, jobs
 
-    async def pause_workflow(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
+    async def resolve(self, *, limit: int, at: Stamp) -> Resolved:
+        """Deal with up to `limit` endings of steps: count them, release what waited for them, skip what
+        will not run, end workflows that have nothing left, and settle their own jobs. One transaction, in
+        which nobody else has these workflows in hand; endings are gone with it, or still there."""
+        [row] = await self._database.relaxed("any_endings")
+        if not row["there"]:
+            return Resolved()
+        done = await self._within(lambda session: resolve(session, limit), at)
+        # Another process has the workflows of what is left in hand, or has dealt with all of it.
+        return done if done.taken else Resolved(busy=True)
+
+    async def pause(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
+        """Release no further step; those whose jobs are in the queue run. False when it has ended, is
+        being stopped, or is paused already."""
         operator = Operator(author=author, note=note)
         return await self._within(lambda s: pause_or_resume(s, workflow_id, Act.PAUSED, operator), at)
 
-    async def resume_workflow(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
+    async def resume(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
+        """Go on; False when it is not paused."""
         operator = Operator(author=author, note=note)
         return await self._within(lambda s: pause_or_resume(s, workflow_id, Act.RESUMED, operator), at)
 
-    async def stop_workflow(
+    async def stop(
         self, workflow_id: int, stopping: Stopping, *, author: str, note: str | None, at: Stamp
     ) -> bool:
+        """End it as cancelled: jobs of its steps are taken away, running ones from their workers; what runs
+        always and what undoes still runs, unless it is killed. False when it has ended."""
         operator = Operator(author=author, note=note)
         return await self._within(lambda s: stop(s, workflow_id, stopping, operator), at)
 
-    async def retry_workflow(
+    async def retry(
         self, workflow_id: int, *, steps: Sequence[str] | None, author: str, note: str | None, at: Stamp
     ) -> list[str]:
+        """Run failed steps again, these or all, and what came after them; answer their names: none, and
+        nothing changed, when no such step failed. Raises UsageError when it has been undone."""
         operator = Operator(author=author, note=note)
         return await self._within(lambda s: retry_steps(s, workflow_id, steps, operator), at)
 
-    async def fork_workflow(
-        self, workflow_id: int, step: str, *, author: str, note: str | None, at: Stamp
-    ) -> int:
+    async def fork(self, workflow_id: int, step: str, *, author: str, note: str | None, at: Stamp) -> int:
+        """Start a new workflow of the same definition and parameters that has the results of the steps
+        before this one, and runs the rest again; answer its id. Raises NotFound."""
         operator = Operator(author=author, note=note)
         return await self._within(lambda s: fork_from(s, workflow_id, step, operator), at)
 
-    async def workflow(self, workflow_id: int) -> Workflow | None:
-        found = await self._read(lambda s: s.workflows("workflows_by_id", ids=[workflow_id]))
-        return found[0] if found else None
+    @reads
+    async def get(self, workflow_id: int) -> Workflow | None:
+        """One as it stands."""
+        found = await self._database.fetch("workflows_by_id", ids=[workflow_id])
+        return to_workflow(found[0]) if found else None
 
-    async def workflows(
+    @reads
+    async def find(
         self, *, name: str | None, state: WorkflowState | None, before: int | None, limit: int
     ) -> list[Workflow]:
+        """Newest first, those before this id."""
         code = None if state is None else WORKFLOW_CODE[state]
-        return await self._read(
-            lambda s: s.workflows("list_workflows", name=name, state=code, before=before, limit=limit)
+        found = await self._database.fetch(
+            "list_workflows", name=name, state=code, before=before, limit=limit
         )
+        return [to_workflow(row) for row in found]
 
+    @reads
     async def definition(self, definition_id: int) -> Definition:
-        return (await self._read(lambda s: s.graph(definition_id))).definition
+        """The graph that a workflow follows."""
+        return (await self._jobs.graph(self._database, definition_id)).definition
 
+    @reads
     async def steps_of(
         self, workflow_id: int, *, place: int | None = None, first: int = 0, most: int
     ) -> list[Step]:
-        which = {"workflow_id": workflow_id, "place": place, "first": first, "most": most}
-        return await self._read(lambda s: s.steps("steps_of", **which))
+        """Its steps in the order of the definition, of one node or of all, each map followed by its items:
+        `most` of them from the `first` on."""
+        found = await self._database.fetch(
+            "steps_of", workflow_id=workflow_id, place=place, first=first, most=most
+        )
+        return [to_step(row) for row in found]
 
+    @reads
     async def step_counts(self, workflow_id: int) -> dict[int, dict[StepState, int]]:
+        """How the items of each map stand, by place."""
         counts: dict[int, dict[StepState, int]] = {}
-        for row in await self._read(lambda s: s.fetch("step_counts", workflow_id=workflow_id)):
+        for row in await self._database.fetch("step_counts", workflow_id=workflow_id):
             counts.setdefault(row["place"], {})[STEP[row["state"]]] = row["steps"]
         return counts
 
+    @reads
     async def lost_items(self, workflow_id: int, *, most: int) -> list[Step]:
-        return await self._read(lambda s: s.steps("lost_items", workflow_id=workflow_id, most=most))
+        """Items of its maps that failed or were cancelled, the first so many of each, in order."""
+        found = await self._database.fetch("lost_items", workflow_id=workflow_id, most=most)
+        return [to_step(row) for row in found]
 
-    async def workflow_step(self, step_id: int) -> Step | None:
-        found = await self._read(lambda s: s.steps("steps_by_id", ids=[step_id]))
-        return found[0] if found else None
+    @reads
+    async def step(self, step_id: int) -> Step | None:
+        """One step or item: that of the job with this id, whether it has been made or not."""
+        found = await self._database.fetch("steps_by_id", ids=[step_id])
+        return to_step(found[0]) if found else None
 
-    async def acts(self, workflow_id: int) -> list[WorkflowAct]:
-        return await self._read(lambda s: _acts(s, workflow_id))
+    @reads
+    async def orders(self, workflow_id: int) -> list[WorkflowAct]:
+        """What operators did to it, oldest first."""
+        return [_order(row) for row in await self._database.fetch("acts", workflow_id=workflow_id)]
 
+    async def prune(self, *, before: datetime, limit: int) -> int:
+        """Drop workflows that ended earlier, with their steps and what was done to them, so many at a time;
+        answer how many workflows went."""
+        gone = 0
+        while page := await self._database.fetch("old_workflows", before=before, limit=limit):
+            gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
+        return gone
 
-async def _acts(reader: WorkflowReader, workflow_id: int) -> list[WorkflowAct]:
-    return [
-        WorkflowAct(
-            workflow_id=row["workflow_id"],
-            at=reader.moment(row["at"]),
-            act=Act(row["act"]),
-            author=row["author"],
-            note=row["note"],
-        )
-        for row in await reader.fetch("acts", workflow_id=workflow_id)
-    ]
+    async def _within(self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp) -> T:
+        """Do this in one transaction, and hint the workers once it has been committed."""
+
+        async def inside(tx: Transaction) -> T:
+            answer = await work(await WorkflowSession.of(tx, self._jobs, at))
+            tx.hint(earlier=True)
+            return answer
+
+        return await self._database.within("workflow", inside, nested=True)

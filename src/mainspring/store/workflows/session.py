@@ -1,78 +1,188 @@
-"""What a dialect provides for workflows, inside one transaction."""
+"""What happens to workflows in one transaction, as named statements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from mainspring.lifecycle.graph import Graph
 from mainspring.lifecycle.resolution import Resolution
+from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
 from mainspring.model.workflow import Definition, Step, Workflow
+from mainspring.store.codes import ROOT_VERDICT, STEP, STEP_CODE, WORKFLOW, WORKFLOW_CODE
+from mainspring.store.database import Row, Stamp, Transaction
+from mainspring.store.rows import moment, reader, written
+
+to_step = reader(Step, state=lambda row: STEP[row["state"]], failed=lambda row: row["items_failed"])
+to_workflow = reader(
+    Workflow,
+    state=lambda row: WORKFLOW[row["state"]],
+    left=lambda row: row["nodes_left"],
+    failed=lambda row: row["nodes_failed"],
+)
+_by_id = attrgetter("id")
 
 
-class WorkflowReader(Protocol):
-    """Named statements of `workflows.sql`. SQLite's coroutines never wait, so that one thread can run them
-    to their end."""
+class StepJobs(Protocol):
+    """What each dialect does in its own way: jobs of steps are inserted as its other jobs are, and what
+    PostgreSQL has numbered it knows by heart."""
 
-    async def fetch(self, statement: str, **params: object) -> list[Any]:
+    async def graph(self, tx: Any, definition_id: int) -> Graph:
+        """The graph of a definition. Also outside of a transaction: then `tx` is the database."""
+
+    async def definition_id(self, tx: Any, definition: Definition, at: Stamp) -> int:
+        """The number of a definition, given where it is new."""
+
+    async def take_ids(self, tx: Any, count: int) -> list[int]:
+        """Ids that no other job will have."""
+
+    async def insert(self, tx: Any, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+        """Put the jobs of steps into their queues."""
+
+
+class WorkflowSession:
+    """One transaction."""
+
+    def __init__(self, tx: Transaction, jobs: StepJobs, *, now: datetime, at: Stamp) -> None:
+        self._tx, self._jobs, self._at = tx, jobs, at
+        self.now = now
+
+    @classmethod
+    async def of(cls, tx: Transaction, jobs: StepJobs, at: Stamp) -> WorkflowSession:
+        """A session in this transaction, at its moment."""
+        [row] = await tx.fetch("now", at=at)
+        return cls(tx, jobs, now=moment(row["now"]), at=at)
+
+    async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
         """Run a statement, which may also name the moment; answer its rows."""
+        return await self._tx.fetch(statement, **params, at=self._at)
 
     async def steps(self, statement: str, **params: object) -> list[Step]:
-        """The same for one that answers rows of steps."""
+        """The same for a statement that answers rows of steps."""
+        return [to_step(row) for row in await self.fetch(statement, **params)]
 
     async def workflows(self, statement: str, **params: object) -> list[Workflow]:
-        """The same for one that answers rows of workflows."""
+        """The same for a statement that answers rows of workflows."""
+        return [to_workflow(row) for row in await self.fetch(statement, **params)]
 
     async def graph(self, definition_id: int) -> Graph:
         """The graph of a definition."""
-
-    def moment(self, value: Any) -> datetime:
-        """A moment out of a row."""
-
-
-class WorkflowSession(WorkflowReader, Protocol):
-    """The same inside a transaction that writes, and what cannot be said in the same words in both
-    dialects."""
-
-    now: datetime
+        return await self._jobs.graph(self._tx, definition_id)
 
     async def definition_id(self, definition: Definition) -> int:
         """The number of a definition, given where it is new."""
+        return await self._jobs.definition_id(self._tx, definition, self._at)
 
     async def take_ids(self, count: int) -> list[int]:
         """Ids that no other job will have."""
+        return await self._jobs.take_ids(self._tx, count)
 
     async def insert_steps(self, steps: Sequence[Step]) -> None:
         """Write new rows."""
+        await self._tx.each("insert_steps", [_record(step) for step in steps])
 
     async def put_steps(self, steps: Sequence[Step]) -> None:
         """Write rows that have changed."""
+        await self._tx.each("put_steps", [_record(step) for step in sorted(steps, key=_by_id)])
 
     async def put_workflows(self, workflows: Sequence[Workflow]) -> None:
         """The same for workflows."""
+        await self._tx.each("put_workflows", [_state(each) for each in sorted(workflows, key=_by_id)])
 
     async def begin(self, workflows: Sequence[Workflow]) -> set[int]:
         """Write new workflows; answer which were not there before."""
+        made = await self._tx.each("start_workflows", [_new(each) for each in workflows], at=self._at)
+        return {row["id"] for row in made}
 
     async def insert_jobs(self, jobs: Sequence[tuple[Step, NewJob]]) -> None:
         """Put the jobs of steps into their queues."""
+        await self._jobs.insert(self._tx, jobs, self._at)
 
     async def cancel(self, job_ids: Sequence[int]) -> None:
         """Take jobs out of the queue for good."""
+        await self.fetch("cancel_jobs", ids=list(job_ids))
 
     async def finish(self, ended: Sequence[Resolution]) -> set[int]:
         """Settle the jobs of workflows that have ended; answer which were there."""
+        roots = [
+            {
+                "id": each.workflow.id,
+                "verdict": ROOT_VERDICT[each.workflow.state],
+                "started_at": each.workflow.started_at,
+                "result": each.result,
+                "error": self._noted(each.failure),
+            }
+            for each in sorted(ended, key=lambda each: each.workflow.id)
+        ]
+        return {row["job_id"] for row in await self._tx.each("finish_roots", roots, at=self._at)}
 
     async def revive(self, job_ids: Sequence[int]) -> None:
         """Put jobs back into their queues: from their dead letters, or as they were when cancelled."""
+        back = {row["id"] for row in await self.fetch("revive_dead", ids=list(job_ids))}
+        await self.fetch("revive_cancelled", ids=sorted(set(job_ids) - back))
 
     async def revive_root(self, workflow: Workflow) -> bool:
         """Put the job of a workflow back to where it waits for the workflow to end, unless it is there;
         False when nothing of it is on record."""
+        there = await self.fetch("live_holders", ids=[workflow.id])
+        return bool(there or await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id))
+
+    def _noted(self, failure: Failure | None) -> str | None:
+        """A failure of now; the statement adds the attempt."""
+        return None if failure is None else written(replace(failure, at=self.now))
 
 
 async def nudge(session: WorkflowSession, workflow_ids: Iterable[int]) -> None:
     """Have these looked at: something may be due in them."""
     await session.fetch("nudge", ids=sorted(workflow_ids))
+
+
+def _record(step: Step) -> dict[str, object]:
+    """A step as its row keeps it."""
+    return {
+        "id": step.id,
+        "workflow_id": step.workflow_id,
+        "place": step.place,
+        "item": step.item,
+        "state": STEP_CODE[step.state],
+        "waits": step.waits,
+        "failed": step.failed,
+        "fence": step.fence,
+        "cause": step.cause,
+        "result": step.result,
+        "error": None if step.error is None else written(step.error),
+        "ended_at": step.ended_at,
+    }
+
+
+def _state(workflow: Workflow) -> dict[str, object]:
+    """What of a workflow may change."""
+    return {
+        "id": workflow.id,
+        "state": WORKFLOW_CODE[workflow.state],
+        "nodes_left": workflow.left,
+        "nodes_failed": workflow.failed,
+        "stopping": workflow.stopping,
+        "paused_at": workflow.paused_at,
+        "ended_at": workflow.ended_at,
+    }
+
+
+def _new(workflow: Workflow) -> dict[str, object]:
+    """A workflow at its beginning."""
+    return {
+        "id": workflow.id,
+        "name": workflow.name,
+        "definition_id": workflow.definition_id,
+        "parent_id": workflow.parent_id,
+        "forked_from": workflow.forked_from,
+        "params": workflow.params,
+        # In text: arrays of several lengths are no array to PostgreSQL.
+        "step_ids": written(workflow.step_ids),
+        "nodes_left": workflow.left,
+    }

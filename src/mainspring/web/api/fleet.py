@@ -87,7 +87,7 @@ async def resume(desk: AtDesk, name: InPath) -> Response:
 async def list_limits(desk: AtDesk, which: Annotated[WhichLimits, Query()]) -> Response:
     """Limits that jobs wait for, by name and key, and who holds their places."""
     store = await desk.store()
-    found = await store.gates(name=which.name, key=which.key, limit=which.limit, holders=HOLDERS)
+    found = await store.limits.keys(name=which.name, key=which.key, limit=which.limit, holders=HOLDERS)
     return json({"items": [gate_view(each) for each in found]})
 
 

@@ -51,7 +51,7 @@ async def resume(request: Request, desk: AtDesk, name: Annotated[str, Form()]) -
 
 async def _all(desk: Desk, limit: str | None) -> dict[str, Any]:
     store = await desk.store()
-    gates = await store.gates(name=limit, limit=LIMITS + 1, holders=HOLDERS)
+    gates = await store.limits.keys(name=limit, limit=LIMITS + 1, holders=HOLDERS)
     return {
         "queues": await (await desk.queues()).all(about=True),
         "gates": [(each, gate_name(each.gate), gate_in_words(each.gate)) for each in gates[:LIMITS]],

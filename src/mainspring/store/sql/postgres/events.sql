@@ -20,46 +20,18 @@ SELECT n.job_id, n.name, n.fence FROM unnest(:job_ids::bigint[], :names::text[],
 ORDER BY n.job_id
 ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, fence = excluded.fence;
 
--- name: send_event
--- No row: it was sent before.
-INSERT INTO mainspring.events AS e (job_id, name, payload, sent_at)
-VALUES (:job_id, :name, :payload, coalesce(:at::timestamptz, now()))
-ON CONFLICT (job_id, name) DO UPDATE SET payload = excluded.payload, sent_at = excluded.sent_at WHERE e.sent_at IS NULL
-RETURNING e.job_id;
-
--- name: own_wait
--- IS TRUE keeps the planner from the index of all that wait for the name.
-SELECT job_id, fence FROM mainspring.event_waits WHERE job_id = :job_id AND (name = :name) IS TRUE;
-
 -- name: wake_jobs
 -- Those that still wait. One with limits comes before its gates.
 UPDATE mainspring.jobs
 SET run_at = CASE WHEN line_id IS NULL THEN least(run_at, coalesce(:at::timestamptz, now())) ELSE run_at END,
     due_at = CASE WHEN due_at IS NOT NULL THEN least(due_at, coalesce(:at::timestamptz, now())) END
-WHERE id = ANY (:ids::bigint[]) AND worker_id = 0 AND fence = (:fences::int[])[width_bucket(id, :ids::bigint[])]
+WHERE id = ANY (:job_id::bigint[]) AND worker_id = 0 AND fence = (:fence::int[])[width_bucket(id, :job_id::bigint[])]
 RETURNING id;
 
 -- name: drop_waits
 DELETE FROM mainspring.event_waits
-WHERE job_id = ANY (:ids::bigint[]) AND fence = (:fences::int[])[width_bucket(job_id, :ids::bigint[])]
+WHERE job_id = ANY (:job_id::bigint[]) AND fence = (:fence::int[])[width_bucket(job_id, :job_id::bigint[])]
 RETURNING job_id;
-
--- name: event
--- A job's own goes before everybody's.
-SELECT payload FROM mainspring.events WHERE job_id IN (:job_id::bigint, 0) AND name = :name AND sent_at IS NOT NULL
-ORDER BY job_id DESC LIMIT 1;
-
--- name: old_events
--- The jobs of a page of their own events that are old enough to go.
-SELECT DISTINCT job_id FROM (
-    SELECT job_id FROM mainspring.events
-    WHERE job_id > :after AND (sent_at IS NULL OR sent_at < :before::timestamptz) ORDER BY job_id LIMIT :limit
-) page
-ORDER BY job_id;
-
--- name: prune_events
--- Those of jobs that nobody knows any more. `known` is what `known_ids` says of them.
-DELETE FROM mainspring.events WHERE job_id = ANY (:job_ids::bigint[]) AND job_id <> ALL (:known::bigint[]) RETURNING job_id;
 
 -- name: prune_common_events
 -- Everybody's, by age; and meeting places where nobody waits: whoever comes next makes them anew.

@@ -46,10 +46,3 @@ WHERE (:ids::bigint[] IS NULL OR id = ANY (:ids)) AND (:task_id::int IS NULL OR 
 GROUP BY task_id, error, line
 ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 
--- name: depth
-SELECT queue_id, task_id,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now()))::int AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00')::int AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00')::int AS running,
-       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) AS oldest_ready_at, false AS about
-FROM mainspring.jobs GROUP BY queue_id, task_id;

@@ -99,12 +99,6 @@ WHERE k.ctid = ANY (ARRAY(
     LIMIT :limit FOR UPDATE SKIP LOCKED
 ));
 
--- name: known_ids
--- Wherever they now stand: a job that was inserted may have run and gone before anybody asks.
-SELECT id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
-UNION SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
-UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]);
-
 -- name: claim_jobs
 -- KEY SHARE on our own row excludes the reaper: either it sees our claims or we see its verdict.
 -- The array fences the subquery: it runs once, and the update is a TID scan.

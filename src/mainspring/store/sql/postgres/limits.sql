@@ -91,12 +91,6 @@ WHERE id = ANY (:ids::int[]);
 -- name: lines_of_gates
 SELECT id, gates FROM mainspring.lines WHERE string_to_array(gates, ',')::int[] && :gate_ids::int[];
 
--- name: count_waiting
-SELECT l.line_id, (SELECT count(*) FROM (
-    SELECT 1 FROM mainspring.jobs j
-    WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id = l.line_id LIMIT :most) w)::int AS waiting
-FROM unnest(:line_ids::int[]) AS l (line_id);
-
 -- name: gate_holders
 SELECT p.gate_id, p.job_id FROM unnest(:gate_ids::int[]) AS g (id)
 CROSS JOIN LATERAL (
@@ -105,17 +99,3 @@ CROSS JOIN LATERAL (
       AND (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00' FROM mainspring.jobs j WHERE j.id = h.job_id)
     ORDER BY h.job_id LIMIT :most
 ) p;
-
--- name: lock_lanes
--- A lane that is being made must not miss the pause.
-LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;
-
--- name: claims_under_way
--- Claims that began before this moment, by the server's own clock, and have not ended: they may not have seen the pause.
--- Behind a pooler, statements begin with a mark.
-SELECT count(*)::int AS claims FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = 'mainspring' AND pid <> pg_backend_pid()
-  AND xact_start <= :began AND state <> 'idle' AND query ~ '^(/[*][^*]*[*]/ )?WITH me AS MATERIALIZED';
-
--- name: server_now
-SELECT clock_timestamp() AS now;

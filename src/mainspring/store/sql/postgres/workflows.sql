@@ -2,20 +2,17 @@
 -- One that is there already was started by an earlier claim of its job.
 INSERT INTO mainspring.workflows (id, name, definition_id, started_at, parent_id, forked_from, params, step_ids, nodes_left)
 SELECT n.id, n.name, n.definition_id, coalesce(:at::timestamptz, now()), n.parent_id, n.forked_from, n.params,
-       string_to_array(n.step_ids, ',')::bigint[], n.nodes_left
-FROM unnest(:ids::bigint[], :names::text[], :definition_ids::int[], :parent_ids::bigint[], :forked_froms::bigint[], :params::bytea[],
-            :step_ids::text[], :nodes_lefts::int[])
+       string_to_array(btrim(n.step_ids, '[]'), ',')::bigint[], n.nodes_left
+FROM unnest(:id::bigint[], :name::text[], :definition_id::int[], :parent_id::bigint[], :forked_from::bigint[], :params::bytea[],
+            :step_ids::text[], :nodes_left::int[])
   AS n (id, name, definition_id, parent_id, forked_from, params, step_ids, nodes_left)
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: insert_steps
 INSERT INTO mainspring.workflow_steps (id, workflow_id, place, item, state, waits, items_failed, fence, cause, result, error, ended_at)
-SELECT * FROM unnest(:ids::bigint[], :workflow_ids::bigint[], :places::int[], :items::int[], :states::smallint[], :waits::int[], :faileds::int[],
-                     :fences::int[], :causes::text[], :results::bytea[], :errors::jsonb[], :ended_ats::timestamptz[]);
-
--- name: nudge
-INSERT INTO mainspring.endings (workflow_id, job_id) SELECT unnest(:ids::bigint[]), 0;
+SELECT * FROM unnest(:id::bigint[], :workflow_id::bigint[], :place::int[], :item::int[], :state::smallint[], :waits::int[], :failed::int[],
+                     :fence::int[], :cause::text[], :result::bytea[], :error::jsonb[], :ended_at::timestamptz[]);
 
 -- name: take_endings
 -- The oldest, of workflows that nobody else has in hand: theirs wait for the next pass. Those of workflows that are not on
@@ -44,56 +41,48 @@ ORDER BY job_id, fence DESC, finished_at DESC;
 
 -- name: put_steps
 UPDATE mainspring.workflow_steps
-SET state = (:states::smallint[])[width_bucket(id, :ids::bigint[])], fence = (:fences::int[])[width_bucket(id, :ids::bigint[])],
-    waits = (:waits::int[])[width_bucket(id, :ids::bigint[])],
-    items_failed = (:faileds::int[])[width_bucket(id, :ids::bigint[])], cause = (:causes::text[])[width_bucket(id, :ids::bigint[])],
-    result = (:results::bytea[])[width_bucket(id, :ids::bigint[])], error = (:errors::jsonb[])[width_bucket(id, :ids::bigint[])],
-    ended_at = (:ended_ats::timestamptz[])[width_bucket(id, :ids::bigint[])]
-WHERE id = ANY (:ids::bigint[]);
+SET state = (:state::smallint[])[width_bucket(id, :id::bigint[])], fence = (:fence::int[])[width_bucket(id, :id::bigint[])],
+    waits = (:waits::int[])[width_bucket(id, :id::bigint[])],
+    items_failed = (:failed::int[])[width_bucket(id, :id::bigint[])], cause = (:cause::text[])[width_bucket(id, :id::bigint[])],
+    result = (:result::bytea[])[width_bucket(id, :id::bigint[])], error = (:error::jsonb[])[width_bucket(id, :id::bigint[])],
+    ended_at = (:ended_at::timestamptz[])[width_bucket(id, :id::bigint[])]
+WHERE id = ANY (:id::bigint[]);
 
 -- name: put_workflows
 UPDATE mainspring.workflows
-SET state = (:states::smallint[])[width_bucket(id, :ids::bigint[])], nodes_left = (:nodes_lefts::int[])[width_bucket(id, :ids::bigint[])],
-    nodes_failed = (:nodes_faileds::int[])[width_bucket(id, :ids::bigint[])], stopping = (:stoppings::text[])[width_bucket(id, :ids::bigint[])],
-    paused_at = (:paused_ats::timestamptz[])[width_bucket(id, :ids::bigint[])], ended_at = (:ended_ats::timestamptz[])[width_bucket(id, :ids::bigint[])]
-WHERE id = ANY (:ids::bigint[]);
+SET state = (:state::smallint[])[width_bucket(id, :id::bigint[])], nodes_left = (:nodes_left::int[])[width_bucket(id, :id::bigint[])],
+    nodes_failed = (:nodes_failed::int[])[width_bucket(id, :id::bigint[])], stopping = (:stopping::text[])[width_bucket(id, :id::bigint[])],
+    paused_at = (:paused_at::timestamptz[])[width_bucket(id, :id::bigint[])], ended_at = (:ended_at::timestamptz[])[width_bucket(id, :id::bigint[])]
+WHERE id = ANY (:id::bigint[]);
 
 -- name: finish_roots
 -- The jobs of workflows that have ended; of one that failed (verdict 2), a dead letter. What each was given is kept even then:
 -- a retry makes it anew.
 WITH ended AS (
-    DELETE FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
-    RETURNING *, width_bucket(id, :ids::bigint[]) AS place
+    DELETE FROM mainspring.jobs WHERE id = ANY (:id::bigint[])
+    RETURNING *, width_bucket(id, :id::bigint[]) AS place
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
                                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + 1, crashes, 'failed', payload,
-           coalesce(errors, '[]') || ((:errors::jsonb[])[place]
+           coalesce(errors, '[]') || ((:error::jsonb[])[place]
                || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
            expires_at, line_id, coalesce(workflow_id, id), trace
-    FROM ended WHERE (:verdicts::smallint[])[place] = 2
+    FROM ended WHERE (:verdict::smallint[])[place] = 2
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                              task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
-SELECT id, coalesce(:at::timestamptz, now()), (:started_ats::timestamptz[])[place], enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at,
-       queue_id, task_id, fence, priority, max_attempts, failures, crashes, (:verdicts::smallint[])[place],
-       payload, (:results::bytea[])[place],
-       CASE WHEN (:errors::jsonb[])[place] IS NOT NULL
-            THEN (:errors::jsonb[])[place] || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) END
+SELECT id, coalesce(:at::timestamptz, now()), (:started_at::timestamptz[])[place], enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at,
+       queue_id, task_id, fence, priority, max_attempts, failures, crashes, (:verdict::smallint[])[place],
+       payload, (:result::bytea[])[place],
+       CASE WHEN (:error::jsonb[])[place] IS NOT NULL
+            THEN (:error::jsonb[])[place] || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) END
 FROM ended
 RETURNING job_id;
 
 -- name: acts
 SELECT workflow_id, at, act, author, note FROM mainspring.workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, ctid;
-
--- name: lost_items
--- The first items of each map that failed or were cancelled.
-SELECT * FROM (
-    SELECT *, row_number() OVER (PARTITION BY place ORDER BY item) AS nth
-    FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND item IS NOT NULL AND state IN (3, 4)
-) numbered
-WHERE nth <= :most ORDER BY place, item;
 
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
@@ -137,21 +126,6 @@ SELECT :id, timestamptz '9997-01-01 00:00:00+00', run_at, enqueued_at, schedule_
        payload, :parent_id::bigint, trace
 FROM told ORDER BY place, at DESC LIMIT 1
 ON CONFLICT DO NOTHING
-RETURNING id;
-
--- name: fork_root
--- A new job beside the one whose workflow is forked, in its queue and with its arguments; no schedule's.
-WITH told AS (
-    SELECT queue_id, task_id, priority, max_attempts, payload, 0 AS place, now() AS at FROM mainspring.jobs WHERE id = :source_id
-    UNION ALL
-    SELECT queue_id, task_id, priority, max_attempts, payload, 1, died_at FROM mainspring.dead_jobs WHERE id = :source_id
-    UNION ALL
-    SELECT queue_id, task_id, priority, max_attempts, payload, 2, finished_at FROM mainspring.runs WHERE job_id = :source_id AND payload IS NOT NULL
-)
-INSERT INTO mainspring.jobs (id, run_at, due_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload)
-SELECT :id, timestamptz '9997-01-01 00:00:00+00', coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()), queue_id, task_id,
-       priority, max_attempts, payload
-FROM told ORDER BY place, at DESC LIMIT 1
 RETURNING id;
 
 -- name: prune_workflows

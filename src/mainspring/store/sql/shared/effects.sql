@@ -11,3 +11,19 @@ SELECT id, :name::text, :value::bytea, :now FROM mainspring.jobs
 WHERE id = :job_id AND worker_id = :worker_id AND fence = :fence
 ON CONFLICT DO NOTHING
 RETURNING job_id;
+
+-- name: steps
+-- All of one job, and the moment; one row of nothing else where there is none.
+SELECT :now AS now, s.name, s.value, s.done_at
+FROM (SELECT 1) AS one LEFT JOIN mainspring.steps s ON s.job_id = :job_id;
+
+-- name: old_steps
+-- The jobs of a page of steps that are old enough to go.
+SELECT DISTINCT job_id FROM (
+    SELECT job_id FROM mainspring.steps WHERE job_id > :after AND done_at < :before::timestamptz ORDER BY job_id LIMIT :limit
+) page
+ORDER BY job_id;
+
+-- name: prune_steps
+-- Those of jobs that nobody knows any more. `known` is what `known_ids` says of them.
+DELETE FROM mainspring.steps WHERE job_id = ANY (:job_ids::bigint[]) AND job_id <> ALL (:known::bigint[]) RETURNING job_id;

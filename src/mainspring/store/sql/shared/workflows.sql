@@ -88,3 +88,29 @@ DELETE FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND place
 
 -- name: old_workflows
 SELECT id FROM mainspring.workflows WHERE ended_at < :before::timestamptz ORDER BY ended_at LIMIT :limit;
+
+-- name: lost_items
+-- The first items of each map that failed or were cancelled.
+SELECT * FROM (
+    SELECT *, row_number() OVER (PARTITION BY place ORDER BY item) AS nth
+    FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND item IS NOT NULL AND state IN (3, 4)
+) numbered
+WHERE nth <= :most ORDER BY place, item;
+
+-- name: fork_root
+-- A new job beside the one whose workflow is forked, in its queue and with its arguments; no schedule's.
+WITH told AS (
+    SELECT queue_id, task_id, priority, max_attempts, payload, 0 AS place, :now AS at FROM mainspring.jobs WHERE id = :source_id
+    UNION ALL
+    SELECT queue_id, task_id, priority, max_attempts, payload, 1, died_at FROM mainspring.dead_jobs WHERE id = :source_id
+    UNION ALL
+    SELECT queue_id, task_id, priority, max_attempts, payload, 2, finished_at FROM mainspring.runs WHERE job_id = :source_id AND payload IS NOT NULL
+)
+INSERT INTO mainspring.jobs (id, run_at, due_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload)
+SELECT :id, timestamptz '9997-01-01 00:00:00+00', :now, :now, queue_id, task_id,
+       priority, max_attempts, payload
+FROM told ORDER BY place, at DESC LIMIT 1
+RETURNING id;
+
+-- name: nudge
+INSERT INTO mainspring.endings (workflow_id, job_id) SELECT w.id, 0 FROM unnest(:ids::bigint[]) AS w (id);

@@ -11,19 +11,3 @@ PRAGMA database_list;
 
 -- name: no_autocheckpoint
 PRAGMA wal_autocheckpoint = 0;
-
--- name: steps
--- All of one job.
-SELECT name, value, done_at FROM steps WHERE job_id = :job_id;
-
--- name: old_steps
--- The jobs of a page of steps that are old enough to go.
-SELECT DISTINCT job_id FROM (SELECT job_id FROM steps WHERE job_id > :after AND done_at < :before ORDER BY job_id LIMIT :limit)
-ORDER BY job_id;
-
--- name: prune_steps
--- Those of jobs that nobody knows any more.
-DELETE FROM steps WHERE job_id IN (SELECT value FROM json_each(:job_ids))
-  AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = steps.job_id)
-  AND NOT EXISTS (SELECT 1 FROM dead_jobs d WHERE d.id = steps.job_id)
-  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = steps.job_id);

@@ -52,10 +52,3 @@ FROM (
 GROUP BY task, error, line
 ORDER BY letters DESC, newest_id DESC LIMIT :limit;
 
--- name: depth
-SELECT queue, task,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS ready,
-       count(*) FILTER (WHERE worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000) AS delayed,
-       count(*) FILTER (WHERE worker_id <> 0 OR run_at = 253307692800000000) AS running,
-       min(run_at) FILTER (WHERE worker_id = 0 AND run_at <= :now) AS oldest_ready_at
-FROM jobs GROUP BY queue, task ORDER BY queue, task;

@@ -166,6 +166,7 @@ SELECT id, :now, CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, coal
        task, fence, priority, max_attempts, failures, crashes, 5, payload
 FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING job_id AS id, worker_id <> 0 OR (SELECT j.run_at = 253307692800000000 FROM jobs j WHERE j.id = runs.job_id) AS running, run_at > :now AS delayed;
+DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: hasten_jobs
 UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :now END

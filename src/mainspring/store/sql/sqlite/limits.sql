@@ -66,11 +66,10 @@ UPDATE gates SET tokens = ?, refilled_at = ? WHERE id = ?;
 SELECT DISTINCT l.id, l.gates FROM lines l, json_each('[' || l.gates || ']') g
 WHERE g.value IN (SELECT value FROM json_each(:gate_ids));
 
--- name: count_waiting
-SELECT count(*) AS waiting FROM (
-    SELECT 1 FROM jobs WHERE run_at = 253339228800000000 AND line_id = :line_id LIMIT :most
-);
-
 -- name: gate_holders
-SELECT p.job_id FROM permits p JOIN jobs j ON j.id = p.job_id AND j.run_at < 253339228800000000
-WHERE p.gate_id = :gate_id ORDER BY p.job_id LIMIT :most;
+SELECT g.value AS gate_id, p.job_id FROM json_each(:gate_ids) g CROSS JOIN permits p
+WHERE p.gate_id = g.value AND p.job_id IN (
+    SELECT h.job_id FROM permits h JOIN jobs j ON j.id = h.job_id AND j.run_at < 253339228800000000
+    WHERE h.gate_id = g.value ORDER BY h.job_id LIMIT :most
+)
+ORDER BY p.gate_id, p.job_id;

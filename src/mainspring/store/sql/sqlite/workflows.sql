@@ -9,9 +9,6 @@ RETURNING id;
 INSERT INTO workflow_steps (id, workflow_id, place, item, state, waits, items_failed, fence, cause, result, error, ended_at)
 VALUES (:id, :workflow_id, :place, :item, :state, :waits, :failed, :fence, :cause, :result, :error, :ended_at);
 
--- name: nudge
-INSERT INTO endings (workflow_id, job_id) SELECT value, 0 FROM json_each(:ids);
-
 -- name: take_endings
 -- The oldest. Only one transaction writes at a time, so nobody else has their workflows in hand.
 DELETE FROM endings WHERE id IN (SELECT id FROM endings ORDER BY id LIMIT :limit)
@@ -36,7 +33,7 @@ UPDATE workflows SET state = :state, nodes_left = :nodes_left, nodes_failed = :n
 WHERE id = :id;
 
 -- name: finish_roots
--- The job of a workflow that has ended; its row goes with `remove_jobs`. What it was given is kept even if it failed: a retry
+-- The job of a workflow that has ended; of one that failed (verdict 2), a dead letter. What it was given is kept even then: a retry
 -- makes it anew.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
@@ -45,27 +42,17 @@ SELECT id, :now, :started_at, enqueued_at, coalesce(due_at, run_at), 0, schedule
        CASE WHEN :error IS NOT NULL THEN json_set(json(:error), '$.attempt', failures + 1) END
 FROM jobs WHERE id = :id
 RETURNING job_id;
-
--- name: bury_root
--- Of a workflow that failed, a dead letter.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
                        max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures + 1, crashes, 'failed', payload,
        json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
        coalesce(workflow_id, id), trace
-FROM jobs WHERE id = :id;
+FROM jobs WHERE id = :id AND :verdict = 2;
+DELETE FROM jobs WHERE id = :id;
 
 -- name: acts
 SELECT workflow_id, at, act, author, note FROM workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, rowid;
-
--- name: lost_items
--- The first items of each map that failed or were cancelled.
-SELECT * FROM (
-    SELECT *, row_number() OVER (PARTITION BY place ORDER BY item) AS nth
-    FROM workflow_steps WHERE workflow_id = :workflow_id AND item IS NOT NULL AND state IN (3, 4)
-)
-WHERE nth <= :most ORDER BY place, item;
 
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
@@ -75,6 +62,7 @@ SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqu
        max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, workflow_id, trace
 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
+DELETE FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: revive_cancelled
 -- Those that were cancelled, as they were then; without limits, which are not on record. The fence goes on from the last claim, which may have
@@ -102,28 +90,12 @@ FROM (
 )
 ORDER BY place, at DESC LIMIT 1
 RETURNING id;
-
--- name: fork_root
--- A new job beside the one whose workflow is forked, in its queue and with its arguments; no schedule's.
-INSERT INTO jobs (id, run_at, due_at, enqueued_at, queue, task, priority, max_attempts, payload)
-SELECT :id, 253307692800000000, :now, :now, queue, task, priority, max_attempts, payload FROM (
-    SELECT queue, task, priority, max_attempts, payload, 0 AS place, :now AS at FROM jobs WHERE id = :source_id
-    UNION ALL
-    SELECT queue, task, priority, max_attempts, payload, 1, died_at FROM dead_jobs WHERE id = :source_id
-    UNION ALL
-    SELECT queue, task, priority, max_attempts, payload, 2, finished_at FROM runs WHERE job_id = :source_id AND payload IS NOT NULL
-)
-ORDER BY place, at DESC LIMIT 1
-RETURNING id;
+DELETE FROM dead_jobs WHERE id = :id;
 
 -- name: prune_workflows
-DELETE FROM workflows WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING id;
-
--- name: prune_workflow_steps
 DELETE FROM workflow_steps WHERE workflow_id IN (SELECT value FROM json_each(:ids));
-
--- name: prune_acts
 DELETE FROM workflow_acts WHERE workflow_id IN (SELECT value FROM json_each(:ids));
+DELETE FROM workflows WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING id;
 
 -- name: bump_ids
 -- Ids that are taken before their jobs are made.

@@ -1,0 +1,82 @@
+"""Events, and the jobs that wait for them.
+
+A job begins to wait when it is settled as SNOOZED with `awaits`. On PostgreSQL, whoever sends an event and
+whoever begins to wait for it lock the same row of `events`, so that one of them sees what the other did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from mainspring.model.event import EVERYBODY, Event
+from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.reads import reads
+
+
+class Events:
+    """What jobs wait for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def send(self, event: Event, *, at: Stamp) -> bool:
+        """Keep an event, and make the jobs due that wait for it; False, and nothing changes, when there is
+        one of that name for the same job already, or for all jobs. Durable on return. A job that begins to
+        wait meanwhile is made due, or its settlement finds the event."""
+
+        async def work(tx: Transaction) -> bool:
+            place = {"job_id": event.job_id, "name": event.name}
+            if not await tx.fetch("send_event", **place, payload=event.payload, at=at):
+                return False
+            if event.job_id == EVERYBODY:
+                rows = await tx.fetch("waits", name=event.name)
+            else:
+                rows = await tx.fetch("own_wait", **place)
+            # In the order in which all transactions lock jobs.
+            waits = sorted(({"job_id": row["job_id"], "fence": row["fence"]} for row in rows), key=_job_id)
+            await tx.each("wake_jobs", waits, at=at)
+            await tx.each("drop_waits", waits)
+            if waits:
+                tx.hint(earlier=True)
+            return True
+
+        return await self._database.within("send_event", work)
+
+    @reads
+    async def get(self, job_id: int, name: str) -> bytes | None:
+        """What was sent to this job, or else to all jobs; None when nothing was."""
+        found = await self._database.fetch("event", job_id=job_id, name=name)
+        return found[0]["payload"] if found else None
+
+    @reads
+    async def awaited(self, job_ids: Sequence[int]) -> dict[int, str]:
+        """Which event each of these jobs waits for; jobs that wait for none are left out."""
+        found = await self._database.fetch("awaited", ids=list(job_ids))
+        return {row["job_id"]: row["name"] for row in found}
+
+    async def prune(self, *, before: datetime, limit: int) -> int:
+        """Drop older events of jobs that are on record no more, older events for all jobs, and waits that
+        have ended, so many rows at a time; answer how many went."""
+        gone = after = 0
+        while page := await self._database.fetch("old_events", after=after, before=before, limit=limit):
+            ids = [row["job_id"] for row in page]
+            known = [row["id"] for row in await self._database.fetch("known_ids", ids=ids)]
+            gone += len(await self._database.fetch("prune_events", job_ids=ids, known=known))
+            after = ids[-1]
+        while count := len(await self._database.fetch("prune_common_events", before=before, limit=limit)):
+            gone += count
+        return gone + await self._prune_waits(limit)
+
+    async def _prune_waits(self, limit: int) -> int:
+        gone = after = 0
+        while page := await self._database.fetch("old_waits", after=after, limit=limit):
+            over = [{"job_id": row["job_id"], "fence": row["fence"]} for row in page if not row["stands"]]
+            await self._database.each("drop_waits", over)
+            gone += len(over)
+            after = page[-1]["job_id"]
+        return gone
+
+
+def _job_id(wait: dict[str, int]) -> int:
+    return wait["job_id"]

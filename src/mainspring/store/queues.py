@@ -1,0 +1,134 @@
+"""Queues: what stands in them, and which of them are paused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from mainspring.errors import StoreError
+from mainspring.model.history import QueueDepth
+from mainspring.model.queue import QueuePause
+from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.reads import reads
+from mainspring.store.rows import reader
+from mainspring.waiting import pause
+
+_pause = reader(QueuePause)
+_depth = reader(QueueDepth)
+
+LOOK_EVERY = timedelta(milliseconds=5)
+LOOKS = 1000
+COUNTED_PAGES = 1000
+"""A table of that size is counted; of a larger one, so many pages are sampled."""
+HEAD = 100
+"""Jobs at the head of each lane that are counted whatever its length: short queues come out exactly."""
+
+Key = tuple[str, str]
+"""A queue and a task."""
+
+
+class Queues:
+    """Pauses and depths of queues."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def pause(self, queue: str, *, author: str, note: str | None, at: Stamp) -> bool:
+        """Claim nothing more from a queue; False when it was paused. When this returns, no claim that began
+        before can still take a job."""
+
+        async def work(tx: Transaction) -> bool:
+            await tx.fetch("lock_lanes")
+            paused = await tx.fetch("pause_queue", queue=queue, author=author, note=note, at=at)
+            await tx.fetch("mark_lanes", queue=queue, paused=True)
+            return bool(paused)
+
+        paused = await self._database.within("pause_queue", work)
+        await self._claims_have_ended()
+        return paused
+
+    async def resume(self, queue: str) -> bool:
+        """End the pause of a queue; False when it was not paused."""
+
+        async def work(tx: Transaction) -> bool:
+            await tx.fetch("lock_lanes")
+            resumed = await tx.fetch("resume_queue", queue=queue)
+            await tx.fetch("mark_lanes", queue=queue, paused=False)
+            tx.hint(earlier=True)
+            return bool(resumed)
+
+        return await self._database.within("resume_queue", work)
+
+    @reads
+    async def pauses(self) -> list[QueuePause]:
+        """Queues that are paused, by name."""
+        return [_pause(row) for row in await self._database.fetch("queue_pauses")]
+
+    @reads
+    async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
+        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
+        be counted, for who asks often; the oldest is always the oldest."""
+        depths = await self._estimated(at) if about else None
+        if depths is None:
+            depths = [_depth(row) for row in await self._database.fetch("depth", at=at)]
+        return sorted(depths, key=_key)
+
+    async def _claims_have_ended(self) -> None:
+        """A claim that was under way may not have seen the pause. When none of them is left, no job can be
+        claimed from the queue any more. Claims are short: one that is not has a server that hangs."""
+        [row] = await self._database.fetch("now", at=None)
+        for _ in range(LOOKS):
+            [found] = await self._database.fetch("claims_under_way", began=row["now"])
+            if found["claims"] == 0:
+                return
+            await pause(LOOK_EVERY)
+        raise StoreError("the queue is paused, but a claim from before has not ended and may still take jobs")
+
+    async def _estimated(self, at: Stamp) -> list[QueueDepth] | None:
+        """None when there are few enough jobs to be counted."""
+        [size] = await self._database.fetch("jobs_size")
+        if size["pages"] <= COUNTED_PAGES:
+            return None
+        percent = 100 * COUNTED_PAGES / size["pages"]
+        heads = await self._database.fetch("head_depth", most=HEAD, at=at)
+        sampled = await self._database.fetch("sampled_depth", percent=percent, at=at)
+        return _together(
+            due=[_depth(row) for row in heads if row["due"]],
+            later=[_depth(row) for row in heads if not row["due"]],
+            sampled=[_depth(row) for row in sampled],
+        )
+
+
+def _together(
+    *, due: Sequence[QueueDepth], later: Sequence[QueueDepth], sampled: Sequence[QueueDepth]
+) -> list[QueueDepth]:
+    """The heads of the lanes, of jobs that are due and of others; and the sample where a queue goes on beyond
+    its heads."""
+    now, then, seen = ({_key(each): each for each in group} for group in (due, later, sampled))
+    long_due = {each.queue for each in due if each.about}
+    long_later = {each.queue for each in later if each.about}
+    depths = []
+    for key in now.keys() | then.keys() | seen.keys():
+        queue, task = key
+        nothing = QueueDepth(queue=queue, task=task, ready=0, delayed=0, running=0, oldest_ready_at=None)
+        head, rest, sample = now.get(key, nothing), then.get(key, nothing), seen.get(key, nothing)
+        depth = replace(
+            head,
+            delayed=rest.delayed,
+            running=head.running + rest.running,
+            about=queue in long_due or queue in long_later,
+        )
+        if queue in long_due:
+            ready, running = max(depth.ready, sample.ready), max(depth.running, sample.running)
+            depth = replace(depth, ready=ready, running=running)
+        if queue in long_later:
+            depth = replace(depth, delayed=max(depth.delayed, sample.delayed))
+        if depth.ready or depth.delayed or depth.running:
+            depths.append(depth)
+    return depths
+
+
+def _key(depth: QueueDepth) -> Key:
+    return depth.queue, depth.task
