@@ -230,6 +230,32 @@ def test_every_missed_slot_is_caught_up_one_after_another(stage: Stage, overlap:
     assert begun == sorted(set(begun))
 
 
+@pytest.mark.parametrize("overlap", ["skip", "queue_one", "queue_all"])
+@pytest.mark.parametrize("misfire", ["latest", "all"])
+def test_an_outage_of_seconds_costs_a_schedule_of_seconds_no_slot(
+    stage: Stage, misfire: str, overlap: str
+) -> None:
+    stage.declare(every="3s", misfire=misfire, overlap=overlap)
+    stage.clock.advance(timedelta(seconds=9.5))  # no slot is as late as a missed one
+
+    begun = stage.drain(restarts=True)
+
+    assert stage.ledger() == [FIRED] * 3
+    assert len(begun) == 3
+    assert begun == sorted(set(begun))
+
+
+def test_after_an_outage_of_seconds_the_slots_wait_as_the_policy_allows(stage: Stage) -> None:
+    stage.declare(every="1s", misfire="all", allow=2)
+    stage.clock.advance(timedelta(seconds=7.5))
+
+    begun = stage.drain(most=2)
+
+    assert stage.ledger() == [FIRED] * len(begun)
+    assert len(begun) >= 7
+    assert begun == sorted(set(begun))
+
+
 def test_missed_slots_are_caught_up_as_many_at_once_as_the_policy_allows(stage: Stage) -> None:
     stage.declare(misfire="all", allow=3)
     stage.after(32 * MINUTE + timedelta(seconds=30), ticks=40)

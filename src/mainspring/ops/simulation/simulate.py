@@ -260,19 +260,26 @@ class Life:
 
     def _catching_up(self, slot: datetime, now: datetime) -> bool:
         """Whether jobs wait for each other, for this one or one before it stands for a missed slot."""
-        missed = now - slot > LATE or any(each.caught_up for each in self._live)
-        return self._schedule.misfire is Misfire.ALL and missed
+        missed = now - slot > LATE or any(each.caught_up for each in self._live) or self._behind(slot)
+        held = self._schedule.overlap is not Overlap.QUEUE_ONE and self._is_held(now)
+        return self._schedule.misfire is Misfire.ALL and (missed or held)
 
     def _newest_missed(self, slot: datetime, now: datetime) -> bool:
-        """Whether this is the newest missed slot, whose job waits for those that are live."""
-        return self._schedule.misfire is Misfire.LATEST and now - slot > LATE
+        """Whether this is the newest missed slot, or one that schedulers are late for: its job waits for those
+        that are live."""
+        return self._schedule.misfire is Misfire.LATEST and (now - slot > LATE or self._behind(slot))
+
+    def _behind(self, slot: datetime) -> bool:
+        """Whether a live job of an earlier slot was made when this slot had come already."""
+        return any(each.slot < slot <= each.made_at for each in self._live)
+
+    def _is_held(self, now: datetime) -> bool:
+        return any(each.held and each.starts_at > now for each in self._live)
 
     def _overlap(self, slot: datetime, now: datetime) -> Skipped | None:
         if self._catching_up(slot, now):
             return None
-        if self._newest_missed(slot, now) and not any(
-            each.held and each.starts_at > now for each in self._live
-        ):
+        if self._newest_missed(slot, now) and (self._behind(slot) or not self._is_held(now)):
             return None
         policy, live = self._schedule.overlap, len(self._live)
         waiting = any(each.starts_at > now for each in self._live)
@@ -300,13 +307,16 @@ class Life:
         if held:
             runs_at = max(runs_at, self._live[-at_once].ends_at)
         missed, ends_at = now - slot > LATE, runs_at + self._duration
-        self._live.append(_Live(starts_at=runs_at, ends_at=ends_at, caught_up=missed, held=held))
+        made = _Live(slot=slot, made_at=now, starts_at=runs_at, ends_at=ends_at, caught_up=missed, held=held)
+        self._live.append(made)
         return runs_at
 
 
 class _Live(Value, frozen=True, kw_only=True):
     """A job that has not ended."""
 
+    slot: datetime
+    made_at: datetime
     starts_at: datetime
     ends_at: datetime
     caught_up: bool

@@ -153,7 +153,8 @@ RETURNING spec_id;
 -- us, or we see it. But what its transaction wrote elsewhere, such as a job, we do not see where our snapshot is
 -- older (stale): then nothing is decided, and the caller asks anew. A slot that is caught up (misfire = 'all'), and one
 -- that comes while such a job is live (caught), is never in the way of another: it waits for those before it, as many as
--- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already.
+-- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already. So does, with
+-- either, a slot that came before the job of an earlier one was made (passed): schedulers were away, if only for seconds.
 WITH f AS MATERIALIZED (
     SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.fires x
     -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
@@ -178,10 +179,10 @@ WITH f AS MATERIALIZED (
 , decided AS (
     SELECT t.*, l.live, l.blocker, l.slot_count,
            l.live > 0 AND CASE WHEN t.overlap IN ('queue_one', 'queue_all') THEN true
-                               WHEN t.misfire = 'latest' THEN t.missed AND (t.overlap = 'skip' OR (t.overlap = 'allow' AND l.live >= t.overlap_limit))
+                               WHEN t.misfire = 'latest' THEN (t.missed OR l.passed > 0) AND (t.overlap = 'skip' OR (t.overlap = 'allow' AND l.live >= t.overlap_limit))
                                WHEN t.misfire = 'skip' THEN false
                                WHEN t.overlap = 'allow' THEN l.held > 0 OR l.live >= t.overlap_limit
-                               ELSE t.missed OR l.caught > 0 END AS waits,
+                               ELSE t.missed OR l.caught > 0 OR l.passed > 0 OR l.held > 0 END AS waits,
            CASE WHEN t.skip <> 'breaker' THEN t.skip
                 WHEN t.paused_at IS NOT NULL OR (t.slot_at > t.last_paused_at AND t.slot_at <= t.last_resumed_at) THEN 'paused'
                 WHEN t.fires_left <= 0 THEN 'exhausted'
@@ -193,7 +194,8 @@ WITH f AS MATERIALIZED (
                          SELECT p.disposition = 1 AND p.reason = 'breaker' FROM mainspring.slots p
                          WHERE p.schedule_id = t.id AND p.slot_at < t.slot_at ORDER BY p.slot_at DESC LIMIT 1)))) THEN 'breaker'
                 WHEN t.skips >= l.slot_count THEN 'requested'
-                WHEN l.live = 0 OR (t.misfire = 'all' AND (t.missed OR l.caught > 0)) OR (t.misfire = 'latest' AND t.missed AND l.held = 0) THEN NULL
+                WHEN l.live = 0 OR (t.misfire = 'all' AND (t.missed OR l.caught > 0 OR l.passed > 0 OR (l.held > 0 AND t.overlap <> 'queue_one')))
+                     OR (t.misfire = 'latest' AND ((t.missed AND l.held = 0) OR l.passed > 0)) THEN NULL
                 WHEN t.overlap = 'skip' OR (t.overlap = 'queue_one' AND l.waiting > 0)
                      OR (t.overlap = 'allow' AND l.live >= t.overlap_limit) THEN 'overlap'
            END AS reason
@@ -201,6 +203,8 @@ WITH f AS MATERIALIZED (
         SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0 AND j.run_at <> timestamptz '9997-01-01 00:00:00+00') AS waiting, min(j.id) AS blocker,
                count(*) FILTER (WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00') AS held,
                count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after::interval) AS caught,
+               -- Jobs of earlier slots that were made when this slot had come already: schedulers are behind, by however little.
+               count(*) FILTER (WHERE j.slot_at < t.slot_at AND j.enqueued_at >= t.slot_at) AS passed,
                -- How many of its slots it stands for: those that it was not there for, or has decided, are none. NULL where nothing asks.
                CASE WHEN t.skips > 0
                     THEN 1 + (SELECT count(*) FROM jsonb_array_elements_text(t.combined) c WHERE c::timestamptz > t.active_from) END AS slot_count

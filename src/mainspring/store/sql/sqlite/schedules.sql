@@ -96,12 +96,15 @@ FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER 
 -- name: write_ledger
 -- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap. A slot that is caught
 -- up (misfire = 'all'), and one that comes while such a job is live (caught), is never in the way of another: it waits.
--- The newest missed slot (misfire = 'latest') waits, too, unless one waits already.
+-- The newest missed slot (misfire = 'latest') waits, too, unless one waits already. So does, with either, a slot that came
+-- before the job of an earlier one was made (passed): schedulers were away, if only for seconds.
 WITH taken AS MATERIALIZED (
     SELECT s.*, :now - :slot_at > :missed_after AS missed, count(j.id) AS live, min(j.id) AS blocker,
            count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting,
            count(j.id) FILTER (WHERE j.run_at = 253370764800000000) AS held,
-           count(j.id) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) AS caught
+           count(j.id) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) AS caught,
+           -- Jobs of earlier slots that were made when this slot had come already: schedulers are behind, by however little.
+           count(j.id) FILTER (WHERE j.slot_at < :slot_at AND j.enqueued_at >= :slot_at) AS passed
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
     GROUP BY s.id
@@ -117,7 +120,8 @@ WITH taken AS MATERIALIZED (
                             SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
                             WHERE l.schedule_id = taken.id AND l.slot_at < :slot_at ORDER BY l.slot_at DESC LIMIT 1)))) THEN 'breaker'
                    WHEN skips > 0 AND skips > (SELECT count(*) FROM json_each(:combined) WHERE value > active_from) THEN 'requested'
-                   WHEN live = 0 OR (misfire = 'all' AND (missed OR caught > 0)) OR (misfire = 'latest' AND missed AND held = 0) THEN NULL
+                   WHEN live = 0 OR (misfire = 'all' AND (missed OR caught > 0 OR passed > 0 OR (held > 0 AND overlap <> 'queue_one')))
+                        OR (misfire = 'latest' AND ((missed AND held = 0) OR passed > 0)) THEN NULL
                    WHEN overlap = 'skip' OR (overlap = 'queue_one' AND waiting > 0)
                         OR (overlap = 'allow' AND live >= overlap_limit) THEN 'overlap'
               END AS reason
@@ -143,7 +147,8 @@ CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
 CROSS JOIN jobs j ON j.schedule_id = h.id AND j.backfill_id IS NULL
 WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overlap = 'replace' AND l.job_id > :last_job_id
   AND NOT (h.misfire = 'all' AND (:now - :slot_at > :missed_after OR EXISTS (
-          SELECT 1 FROM jobs c WHERE c.schedule_id = h.id AND c.backfill_id IS NULL AND c.enqueued_at - c.slot_at > :missed_after)));
+          SELECT 1 FROM jobs c WHERE c.schedule_id = h.id AND c.backfill_id IS NULL
+             AND (c.enqueued_at - c.slot_at > :missed_after OR (c.slot_at < :slot_at AND c.enqueued_at >= :slot_at) OR c.run_at = 253370764800000000))));
 
 -- name: fire
 -- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
@@ -158,12 +163,16 @@ SELECT h.job_id, h.queue, h.task, h.priority,
        h.slot_at + h.expires_after, :previous_at
 FROM (
     SELECT s.*, l.slot_at, l.job_id,
-           (s.overlap IN ('queue_one', 'queue_all') OR s.misfire = 'all' OR (s.misfire = 'latest' AND :now - :slot_at > :missed_after)) AND (
+           (s.overlap IN ('queue_one', 'queue_all') OR s.misfire IN ('all', 'latest')) AND (
                SELECT count(*) > 0 AND CASE
                           WHEN s.overlap IN ('queue_one', 'queue_all') THEN 1
-                          WHEN s.misfire = 'latest' THEN s.overlap = 'skip' OR (s.overlap = 'allow' AND count(*) >= s.overlap_limit)
+                          WHEN s.misfire = 'latest'
+                          THEN (:now - :slot_at > :missed_after OR count(*) FILTER (WHERE j.slot_at < :slot_at AND j.enqueued_at >= :slot_at) > 0)
+                               AND (s.overlap = 'skip' OR (s.overlap = 'allow' AND count(*) >= s.overlap_limit))
                           WHEN s.overlap = 'allow' THEN count(*) >= s.overlap_limit OR count(*) FILTER (WHERE j.run_at = 253370764800000000) > 0
-                          ELSE :now - :slot_at > :missed_after OR count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) > 0
+                          ELSE :now - :slot_at > :missed_after OR count(*) FILTER (
+                              WHERE j.enqueued_at - j.slot_at > :missed_after OR (j.slot_at < :slot_at AND j.enqueued_at >= :slot_at)
+                                 OR j.run_at = 253370764800000000) > 0
                       END
                FROM jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL) AS held
     FROM schedules s CROSS JOIN slots l ON l.schedule_id = s.id AND l.slot_at = :slot_at
