@@ -22,7 +22,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 Read = Callable[[Any], Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_AS_THEY_ARE = (int, float, bytes, Any)
+_AS_THEY_ARE = (int, float, bytes, str, Any)
 
 
 def moment(value: Any) -> datetime:
@@ -57,14 +57,26 @@ def reader(
     whoever reads; those named in `columns` are worked out from the row."""
     hints = typing.get_type_hints(kind)
     taken = {*given, *columns}
-    plain = tuple((name, _read(hints[name])) for name in kind.__struct_fields__ if name not in taken)
+    names = tuple(name for name in kind.__struct_fields__ if name not in taken)
+    conversions = {name: convert for name in names if (convert := _read(hints[name])) is not None}
+    texts = tuple(name for name in names if hints[name] is str)
+    optional = tuple((name, convert) for name, convert in conversions.items() if _may_be_missing(hints[name]))
+    required = tuple(
+        (name, convert) for name, convert in conversions.items() if not _may_be_missing(hints[name])
+    )
     worked_out = tuple(columns.items())
 
     def read(row: Row, **known: object) -> T:
-        fields: dict[str, object] = {}
-        for name, convert in plain:
-            value = row[name]
-            fields[name] = value if convert is None else convert(value)
+        # No call for a column that is as its field is to be: many thousands of rows are read at a time.
+        fields = {name: row[name] for name in names}
+        for name in texts:
+            if fields[name] is None:
+                raise Unreadable("a row", "a name that it refers to is not on record")
+        for name, convert in required:
+            fields[name] = convert(fields[name])
+        for name, convert in optional:
+            if (value := fields[name]) is not None:
+                fields[name] = convert(value)
         for name, work_out in worked_out:
             fields[name] = work_out(row)
         return kind(**fields, **known)
@@ -73,15 +85,11 @@ def reader(
 
 
 def _read(hint: Any) -> Read | None:
-    """How a column becomes a field of this type; None where it is one."""
-    if get_origin(hint) in (Union, types.UnionType):
-        [inner] = [each for each in get_args(hint) if each is not types.NoneType]
-        convert = _read(inner)
-        return None if convert is None else lambda value: None if value is None else convert(value)
+    """How a column that is not NULL becomes a field of this type; None where it is one."""
+    if _may_be_missing(hint):
+        [hint] = [each for each in get_args(hint) if each is not types.NoneType]
     if hint in _AS_THEY_ARE:
         return None
-    if hint is str:
-        return _text
     if hint is datetime:
         return moment
     if hint is timedelta:
@@ -91,11 +99,8 @@ def _read(hint: Any) -> Read | None:
     return _decoded(hint)
 
 
-def _text(value: Any) -> Any:
-    """A text that must be there. The name of a queue or a task is not, where its number has none."""
-    if value is None:
-        raise Unreadable("a row", "a name that it refers to is not on record")
-    return value
+def _may_be_missing(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
 
 
 def _decoded(hint: Any) -> Read:

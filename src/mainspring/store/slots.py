@@ -69,8 +69,8 @@ class Slots:
         found = await self._database.relaxed(
             "due_specs", limit=limit, beside=list(beside), missed_after=LATE, at=at
         )
-        [row] = found[:1] or await self._database.relaxed("now", at=at)
-        return moment(row["now"]), [read_spec(row) for row in found]
+        now = moment(found[0]["now"])
+        return now, [read_spec(row) for row in found if row["id"] is not None]
 
     @reads
     async def unplanned_specs(self, *, limit: int) -> list[Spec]:

@@ -33,4 +33,3 @@ class HistoryStore(Protocol):
 
     async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
         """Dead letters by task and last error, the largest group first."""
-

@@ -15,7 +15,7 @@ from mainspring.clock import Clock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable, shown
 from mainspring.store.migrations import migrations
 from mainspring.store.ports import Stamp
-from mainspring.store.sqlite.rows import bound, micros
+from mainspring.store.sqlite.rows import all_bound, micros
 from mainspring.store.statements import load, reading, takes_now
 from mainspring.waiting import NOW, nap
 
@@ -126,7 +126,7 @@ class Transaction:
         if not sets:
             return []
         common = self._bound(statement, params)
-        batch = [common | {name: bound(value) for name, value in each.items()} for each in sets]
+        batch = [common | all_bound(each) for each in sets]
         if statement in _ANSWERING:
             return [row for each in batch for row in self.session.rows(statement, **each)]
         self.session.each(statement, batch)
@@ -141,7 +141,7 @@ class Transaction:
     def _bound(self, statement: str, params: dict[str, object]) -> dict[str, object]:
         """The parameters as SQLite keeps them, with the moment of the transaction where it is asked for."""
         at = cast("Stamp", params.pop("at", None))
-        found = {name: bound(value) for name, value in params.items()}
+        found = all_bound(params)
         if statement in _TIMED and "now" not in found:
             found["now"] = self.now(at)
         return found

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import cast
 
 from mainspring.model.schedule import DROPPED, Chunk, Drop, Opening, Skipped
-from mainspring.store.database import Row, Stamp, Transaction
+from mainspring.store.database import Stamp, Transaction
 from mainspring.store.declaring import NO_BREAKER, Due
 from mainspring.store.rows import maybe_moment, moment
+from mainspring.store.sqlite.connection import Session
+from mainspring.store.sqlite.connection import Transaction as SQLiteTransaction
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.rows import listed, micros
+from mainspring.store.sqlite.rows import listed, micros, span
 from mainspring.trigger.misfire import LATE
 
 
@@ -21,26 +25,27 @@ class SQLiteFiring:
         self._database = database
 
     async def fire(self, *, limit: int, breaker: int, at: Stamp) -> Chunk | None:
-        async def work(tx: Transaction) -> Chunk | None:
-            found = await tx.fetch("oldest_fire")
-            return await _fire(tx, found[0], limit, breaker, at) if found else None
+        def work(session: Session) -> Chunk | None:
+            found = session.rows("oldest_fire")
+            return _fire(session, found[0], limit, breaker, session.now(at)) if found else None
 
-        return await self._database.within("fire", work)
+        return await self._database.write(work)
 
     async def decide(self, tx: Transaction, due: Sequence[Due], *, at: datetime) -> int:
+        session = cast("SQLiteTransaction", tx).session
         made = 0
         for one in due:
             opened = {
                 "spec_id": one.schedule.spec_id,
-                "slot_at": one.opening.slot_at,
-                "since": one.opening.since,
+                "slot_at": micros(one.opening.slot_at),
+                "since": micros(one.opening.since),
                 "combined": self.combined(one.opening),
                 "skip": one.skip,
                 "note": one.opening.note,
                 "previous_at": None,
             }
             key = one.schedule.id
-            decided = await _write(tx, opened, after=key - 1, until=key, breaker=NO_BREAKER, at=at)
+            decided = _write(session, opened, key - 1, key, NO_BREAKER, micros(at))
             made += sum(row["job_id"] is not None for row in decided)
         return made
 
@@ -48,42 +53,49 @@ class SQLiteFiring:
         return listed(map(micros, opening.combined)) if opening.combined else None
 
 
-async def _fire(tx: Transaction, fire: Row, limit: int, breaker: int, at: Stamp) -> Chunk:
-    [now] = await tx.fetch("now", at=at)
-    [herd] = await tx.fetch("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
+def _fire(session: Session, fire: sqlite3.Row, limit: int, breaker: int, now: int) -> Chunk:
+    herd = session.row("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
+    decided = _write(session, fire, fire["last_id"], herd["last_id"], breaker, now)
     which = {"spec_id": fire["spec_id"], "slot_at": fire["slot_at"]}
-    opened = {name: fire[name] for name in ("since", "combined", "skip", "note", "previous_at")}
-    decided = await _write(
-        tx, {**which, **opened}, after=fire["last_id"], until=herd["last_id"], breaker=breaker, at=at
-    )
     if herd["taken"] == limit:
-        await tx.fetch("forward_fire", **which, herd_end=herd["last_id"])
+        session.change("forward_fire", **which, herd_end=herd["last_id"])
     else:
-        await tx.fetch("close_fire", **which)
+        session.change("close_fire", **which)
     skipped = [row for row in decided if row["job_id"] is None]
     slot_at = moment(fire["slot_at"])
-    fired = len(decided) - len(skipped)
-    if fired:
-        tx.hint(fired)
+    if len(skipped) < len(decided):
+        session.hint()
     return Chunk(
         slot_at=slot_at,
-        fired=fired,
+        fired=len(decided) - len(skipped),
         skipped=len(skipped),
-        late=moment(now["now"]) - slot_at,
+        late=moment(now) - slot_at,
         since=maybe_moment(fire["since"]),
-        dropped=await _drops(tx, skipped),
+        dropped=_drops(session, skipped),
     )
 
 
-async def _write(
-    tx: Transaction, opened: Mapping[str, object], *, after: int, until: int | None, breaker: int, at: Stamp
-) -> Sequence[Row]:
+def _write(
+    session: Session,
+    opened: Mapping[str, object] | sqlite3.Row,
+    after: int,
+    until: int | None,
+    breaker: int,
+    now: int,
+) -> list[sqlite3.Row]:
     """Ledger rows and jobs of one opened slot, for the schedules of its spec with ids later than `after` and
     up to `until`; answers the rows."""
-    [last] = await tx.fetch("reserve_ids")
-    which = {"spec_id": opened["spec_id"], "slot_at": opened["slot_at"]}
-    part = {**which, "last_id": after, "herd_end": until, "last_job_id": last["id"], "missed_after": LATE}
-    decided = await tx.fetch(
+    last_job_id: int = session.row("reserve_ids")["id"]
+    part = {
+        "spec_id": opened["spec_id"],
+        "slot_at": opened["slot_at"],
+        "last_id": after,
+        "herd_end": until,
+        "last_job_id": last_job_id,
+        "missed_after": span(LATE),
+        "now": now,
+    }
+    decided = session.rows(
         "write_ledger",
         **part,
         since=opened["since"],
@@ -91,28 +103,26 @@ async def _write(
         skip=opened["skip"],
         note=opened["note"],
         breaker=breaker,
-        at=at,
     )
     counted = [row["schedule_id"] for row in decided if row["job_id"] is not None]
     if counted:
-        await _replace(tx, part, at)
-        await tx.fetch("fire", **part, previous_at=opened["previous_at"], at=at)
+        _replace(session, part, now)
+        session.change("fire", **part, previous_at=opened["previous_at"])
     if len(counted) < len(decided):
         counted += [row["schedule_id"] for row in decided if row["reason"] == Skipped.REQUESTED]
-    await tx.fetch("count_down", ids=counted, combined=opened["combined"])
+    session.change("count_down", ids=listed(counted), combined=opened["combined"])
     return decided
 
 
-async def _drops(tx: Transaction, skipped: Sequence[Row]) -> tuple[Drop, ...]:
+def _drops(session: Session, skipped: Sequence[sqlite3.Row]) -> tuple[Drop, ...]:
     reasons = {row["schedule_id"]: Skipped(row["reason"]) for row in skipped if row["reason"] in DROPPED}
     if not reasons:
         return ()
-    found = await tx.fetch("names_of", ids=list(reasons))
+    found = session.rows("names_of", ids=listed(reasons))
     return tuple(Drop(schedule=row["name"], reason=reasons[row["id"]]) for row in found)
 
 
-async def _replace(tx: Transaction, part: dict[str, object], at: Stamp) -> None:
+def _replace(session: Session, part: Mapping[str, object], now: int) -> None:
     """Cancel what the jobs about to be made take the place of."""
-    replaced = [row["id"] for row in await tx.fetch("replaced_jobs", **part, at=at)]
-    if replaced:
-        await tx.fetch("cancel_jobs", ids=replaced, at=at)
+    if replaced := [row["id"] for row in session.rows("replaced_jobs", **part)]:
+        session.rows("cancel_jobs", ids=listed(replaced), now=now)

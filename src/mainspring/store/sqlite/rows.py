@@ -30,6 +30,14 @@ def micros(value: datetime | None) -> int | None:
     return None if value is None else (value - EPOCH) // MICROSECOND
 
 
+_AS_THEY_ARE = frozenset({int, str, bytes, float, bool, type(None)})
+
+
+def all_bound(values: Mapping[str, object]) -> dict[str, object]:
+    """Parameters as the database keeps them."""
+    return {name: value if type(value) in _AS_THEY_ARE else bound(value) for name, value in values.items()}
+
+
 def bound(value: object) -> object:
     """A parameter as the database keeps it."""
     if isinstance(value, datetime):

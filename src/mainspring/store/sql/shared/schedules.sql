@@ -24,6 +24,8 @@ UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name
 -- name: due_specs
 -- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
 -- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
+-- A row that is none of them tells the moment, should there be no others.
+SELECT * FROM (
 SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, :now AS now,
        catch_up = interval '365000 days' AND :now - next_at > :missed_after::interval AND NOT EXISTS (
            SELECT 1 FROM mainspring.schedules s WHERE s.spec_id = specs.id AND (
@@ -37,7 +39,10 @@ SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, :now AS n
 FROM mainspring.specs
 WHERE next_at <= :now AND id <> ALL (:beside::int[])
 ORDER BY next_at
-LIMIT :limit;
+LIMIT :limit
+) due
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, :now, NULL, NULL;
 
 -- name: unplanned_specs
 SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, false AS tripped, 0 AS skips
