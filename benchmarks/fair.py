@@ -56,7 +56,7 @@ async def _visits(app: Mainspring) -> list[int]:
 
 
 async def _wait(app: Mainspring, job_id: int) -> float:
-    found = await (await app.store()).job(job_id, at=None)
+    found = await (await app.store()).jobs.get(job_id, at=None)
     assert found is not None
     assert found.result is not None
     return float(json.loads(found.result)) / 1e6

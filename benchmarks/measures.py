@@ -133,11 +133,11 @@ async def pickup(bench: Bench, count: int) -> Figures:
             job = await stamp.aenqueue(time.monotonic_ns())
 
             async def ended(job_id: int = job.id) -> bool:
-                found = await store.job(job_id, at=None)
+                found = await store.jobs.get(job_id, at=None)
                 return found is not None and found.state is JobState.SUCCEEDED
 
             await bench.until(ended, "the job to be done")
-            found = await store.job(job.id, at=None)
+            found = await store.jobs.get(job.id, at=None)
             assert found is not None
             assert found.result is not None
             waits.append(json.loads(found.result) / 1e6)

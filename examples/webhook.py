@@ -60,7 +60,7 @@ async def deliver(folder: str, port: int) -> None:
         store = await app.store()
         while True:
             await serve(app, scheduler=False, burst=True)
-            found = await store.job(job.id, at=None)
+            found = await store.jobs.get(job.id, at=None)
             if found is not None and found.state not in ("ready", "delayed"):
                 break
             await asyncio.sleep(0.01)  # noqa: TID251 - an example, not the engine

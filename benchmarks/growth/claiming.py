@@ -59,13 +59,13 @@ async def turns(store: Store, count: int) -> Point:
     claimed, settled, jobs = [], [], 0
     for _ in range(count):
         began = time.perf_counter()
-        claims = await store.claim(CLAIMER, queues=[QUEUE], tasks=[TASK], limit=BATCH, at=None)
+        claims = await store.queue.claim(CLAIMER, queues=[QUEUE], tasks=[TASK], limit=BATCH, at=None)
         claimed.append((time.perf_counter() - began) * 1000)
         if not claims:
             break
         done = succeeded(claims)
         began = time.perf_counter()
-        refused = await store.settle(done, at=None)
+        refused = await store.queue.settle(done, at=None)
         settled.append((time.perf_counter() - began) * 1000)
         if refused:
             raise RuntimeError(f"{len(refused)} settlements were refused: the figures would be of nothing")

@@ -75,13 +75,13 @@ class Soak:
         async with claimer(self._bench) as store:
             while not self._over:
                 began = time.perf_counter()
-                claims = await store.claim(CLAIMER, queues=[QUEUE], tasks=[TASK], limit=BATCH, at=None)
+                claims = await store.queue.claim(CLAIMER, queues=[QUEUE], tasks=[TASK], limit=BATCH, at=None)
                 took = (time.perf_counter() - began) * 1000
                 (self._claims if len(claims) == BATCH else self._looks).append(took)
                 if not claims:
                     await pause(timedelta(seconds=SLICE / 5))
                     continue
-                self._done += len(claims) - len(await store.settle(succeeded(claims), at=None))
+                self._done += len(claims) - len(await store.queue.settle(succeeded(claims), at=None))
 
     async def _watch(self) -> None:
         began = time.monotonic()

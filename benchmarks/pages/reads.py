@@ -43,7 +43,7 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "overview: queues": lambda: queues.all(about=True),
         "overview: schedules": queries.schedule_counts,
         "overview: members": queries.members,
-        "overview: dead letters": lambda: store.count_dead(DeadFilter(limit=10_000)),
+        "overview: dead letters": lambda: store.dead_letters.count(DeadFilter(limit=10_000)),
         "overview: three hours": stats.series,
         "overview: a day": lambda: stats.series(since=now - DAY),
         "overview: a month": lambda: stats.series(since=now - 30 * DAY),

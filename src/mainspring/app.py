@@ -239,12 +239,12 @@ class Mainspring:
             return self._handles(await self._borrowed(plain(checked)).arun(tx), checked)
         store = await self.store()
         if any(job.unique is not None for job in checked):
-            done = await store.insert_unique(checked, at=self.clock.stamp())
+            done = await store.queue.insert_unique(checked, at=self.clock.stamp())
             return [
                 JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created, results=self)
                 for one, job in zip(done, checked, strict=True)
             ]
-        return self._handles(await store.insert(checked, at=self.clock.stamp()), checked)
+        return self._handles(await store.queue.insert(checked, at=self.clock.stamp()), checked)
 
     def _handles(self, ids: Sequence[int], jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         return [

@@ -33,7 +33,7 @@ class Shop:
 
     def jobs(self) -> list[Job]:
         """Oldest first."""
-        found: list[Job] = self.run(self.store.jobs(JobFilter(), at=self.clock.stamp()))
+        found: list[Job] = self.run(self.store.jobs.find(JobFilter(), at=self.clock.stamp()))
         return found[::-1]
 
 

@@ -317,7 +317,9 @@ def test_a_job_that_comes_to_a_paused_queue_waits_there(
 
     async def claimed() -> list[Claim]:
         return list(
-            await shop.store.claim(1, queues=["mail"], tasks=["bill.send"], limit=9, at=shop.clock.stamp())
+            await shop.store.queue.claim(
+                1, queues=["mail"], tasks=["bill.send"], limit=9, at=shop.clock.stamp()
+            )
         )
 
     run(

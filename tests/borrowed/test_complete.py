@@ -163,7 +163,7 @@ def test_a_run_that_lost_its_claim_is_told_and_leaves_nothing(counter: Counter, 
 
     @counter.floor.task
     def pay(ctx: Context) -> None:
-        cancelled = counter.floor.store.cancel([ctx.job_id], at=counter.floor.clock.stamp())
+        cancelled = counter.floor.store.jobs.cancel([ctx.job_id], at=counter.floor.clock.stamp())
         assert ctx.effects is not None
         ctx.effects.call(lambda: cancelled)  # type: ignore[attr-defined]
         try:

@@ -13,7 +13,7 @@ from tests.support.web_server import WebServer
 
 def state(web: WebServer, job_id: int) -> JobState:
     """By the clock of the store, as everybody but the showcase sees it."""
-    job: Job = web.run(web.showcase.desk.store.job(job_id, at=None))
+    job: Job = web.run(web.showcase.desk.store.jobs.get(job_id, at=None))
     return job.state
 
 

@@ -176,11 +176,11 @@ def test_config_045_the_databases_clock_decides_and_the_doctor_tells(postgres_ur
 
     async def asked() -> tuple[datetime, list[Check], list[int]]:
         later = SystemClock().now() + timedelta(days=1)
-        await store.insert([NewJob(task="t", payload=b"{}", run_at=later)], at=clock.stamp())
+        await store.queue.insert([NewJob(task="t", payload=b"{}", run_at=later)], at=clock.stamp())
         await store.processes.join(
             Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=clock.stamp()
         )
-        claims = await store.claim(1, queues=["default"], tasks=["t"], limit=1, at=clock.stamp())
+        claims = await store.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=clock.stamp())
         now, checks = await store.now(at=clock.stamp()), await examine(store, clock)
         await store.close()
         return now, checks, [each.job_id for each in claims]

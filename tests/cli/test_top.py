@@ -251,7 +251,7 @@ class TestScreen:
             assert [row[1] for row in rows(app, "coming")] == ["nightly", "weekly"]
             assert rows(app, "failures")[0][-1] == "ValueError: boom \\x1b[31m"
 
-            await desk.store.cancel([5], at=desk.now)
+            await desk.store.jobs.cancel([5], at=desk.now)
             desk.advance(SECOND)
             app.look()
             await app.workers.wait_for_complete()

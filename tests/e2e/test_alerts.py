@@ -106,16 +106,24 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
     ]
     site.put([away.job()])
     _comes(receiver, "opened", [*wrong, "retrying:away"], began)
-    assert not site.ask(site.store.dead(DeadFilter(task="away"))), "long before its job is a dead letter"
+    assert not site.ask(site.store.dead_letters.find(DeadFilter(task="away"))), (
+        "long before its job is a dead letter"
+    )
 
     began = time.monotonic()
     (tmp_path / "stuck.txt").touch()
     site.ask(site.store.schedules.delete(["unreadable"], author="ann", at=None))
     site.ask(site.store.schedules.pause(WRONG, author="ann", note=None, at=None))
     until(lambda: not _running(site, "breaks"), "what breaks to have broken")
-    site.ask(site.store.purge([each.id for each in site.ask(site.store.dead(DeadFilter(limit=1000)))]))
-    waiting = [each.id for each in site.ask(site.store.jobs(JobFilter(queue="nobodys", limit=1000), at=None))]
-    site.ask(site.store.cancel(waiting, at=None))
+    site.ask(
+        site.store.dead_letters.purge(
+            [each.id for each in site.ask(site.store.dead_letters.find(DeadFilter(limit=1000)))]
+        )
+    )
+    waiting = [
+        each.id for each in site.ask(site.store.jobs.find(JobFilter(queue="nobodys", limit=1000), at=None))
+    ]
+    site.ask(site.store.jobs.cancel(waiting, at=None))
     _comes(receiver, "recovered", wrong, began)
 
     # Frozen between sending and saying so, it would be followed by one who sends the same again.

@@ -20,7 +20,7 @@ def test_dev_runs_the_example_and_ends_well_on_ctrl_c(site: Site) -> None:
     dev = site.start("dev", "dev", target=EXAMPLE)
     done = JobFilter(state=JobState.SUCCEEDED, task="hello")
 
-    [first, *_] = until(lambda: site.ask(site.store.jobs(done, at=None)), "the first job", within=15)
+    [first, *_] = until(lambda: site.ask(site.store.jobs.find(done, at=None)), "the first job", within=15)
     dev.signal(signal.SIGINT)
     code = dev.exit_code(within=15)
 

@@ -61,7 +61,7 @@ def start(site: Site, ledger: Ledger, way: str, *, name: str = "") -> Process:
 def missing(site: Site, ids: list[int]) -> set[int]:
     """Those of them that the database does not know."""
     assert len(set(ids)) == len(ids), "an id was given out twice"
-    return set(ids) - set(site.ask(site.store.states(ids, at=None)))
+    return set(ids) - set(site.ask(site.store.jobs.states(ids, at=None)))
 
 
 @contextmanager

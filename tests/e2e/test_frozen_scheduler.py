@@ -42,7 +42,8 @@ def test_slots_go_on_within_one_poll_whichever_scheduler_is_frozen(site: Site) -
         assert instants == [instants[0] + n * SECOND for n in range(len(instants))], f"{name}: gap or double"
         assert {(slot.disposition, slot.since) for slot in slots} == {(Disposition.FIRED, None)}
     made = Counter(
-        (job.schedule_id, job.slot_at) for job in site.ask(site.store.jobs(JobFilter(limit=100_000), at=None))
+        (job.schedule_id, job.slot_at)
+        for job in site.ask(site.store.jobs.find(JobFilter(limit=100_000), at=None))
     )
     assert set(made.values()) == {1}
     assert made.total() == sum(len(slots) for slots in rows.values())

@@ -43,7 +43,7 @@ class Client:
     async def enqueue(self) -> None:
         while not self._ended:
             try:
-                self.accepted += await self._site.store.insert([work.job(0.05)] * 2, at=None)
+                self.accepted += await self._site.store.queue.insert([work.job(0.05)] * 2, at=None)
             except StoreUnavailable:
                 self.refusals += 1
             except AnswerLost as lost:
@@ -284,7 +284,7 @@ async def _insert_soon(site: Site, job: NewJob) -> list[int]:
     """The test's own connections broke too, and it has to try again like everybody."""
     while True:
         try:
-            return await site.store.insert([job], at=None)
+            return await site.store.queue.insert([job], at=None)
         except StoreUnavailable:
             await asyncio.sleep(0.02)
 

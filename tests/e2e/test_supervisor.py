@@ -226,7 +226,7 @@ def test_children_die_when_their_job_is_cancelled(site: Site) -> None:
     [effect] = until(lambda: site.effects.of("start", jobs=[job_id]), "the job to start")
     below = _children_of(effect.pid)
 
-    site.ask(site.store.cancel([job_id], at=None))
+    site.ask(site.store.jobs.cancel([job_id], at=None))
 
     until(lambda: not any(map(lives, [effect.pid, *below])), "every process of the job to end")
     assert worker.lives

@@ -163,7 +163,7 @@ class Floor:
         return self.worker.membership.id
 
     async def put(self, task: str, *, payload: bytes = b"{}", **fields: Any) -> int:
-        [job_id] = await self.store.insert(
+        [job_id] = await self.store.queue.insert(
             [NewJob(task=task, payload=payload, **fields)], at=self.clock.stamp()
         )
         return int(job_id)
@@ -185,7 +185,7 @@ class Floor:
             await self.settler.tick()
 
     async def job(self, job_id: int) -> Job:
-        found = await self.store.job(job_id, at=self.clock.stamp())
+        found = await self.store.jobs.get(job_id, at=self.clock.stamp())
         assert found is not None
         return found  # type: ignore[no-any-return]
 
@@ -193,7 +193,7 @@ class Floor:
         return list(await self.store.runs.of(job_id))
 
     async def dead(self) -> list[DeadJob]:
-        return list(await self.store.dead(DeadFilter()))
+        return list(await self.store.dead_letters.find(DeadFilter()))
 
     def _children(self, journal: Journal) -> Pool:
         launch = Launch(command=CHILD, hello=Hello(path=tuple(sys.path)))

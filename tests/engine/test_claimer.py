@@ -28,7 +28,7 @@ def _counting(floor: Floor) -> list[int]:
 
 async def _put(floor: Floor, count: int) -> list[int]:
     jobs = [NewJob(task="count", payload=b'{"args":[%d]}' % n) for n in range(count)]
-    return list(await floor.store.insert(jobs, at=floor.clock.stamp()))
+    return list(await floor.store.queue.insert(jobs, at=floor.clock.stamp()))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_claims_whose_answer_was_lost_are_adopted(floor: Floor, run: Any, error:
     async def story() -> None:
         ids = await _put(floor, 5)
         await floor.join()
-        floor.store.after("claim", error)
+        floor.store.after("queue.claim", error)
         with pytest.raises(type(error)):
             await floor.claimer.tick()
         assert floor.claimer.in_doubt
@@ -65,7 +65,7 @@ def test_a_claimer_cancelled_in_mid_claim_is_in_doubt(floor: Floor, run: Any) ->
             there.set()
             await asyncio.Event().wait()
 
-        floor.store.during("claim", hang)
+        floor.store.during("queue.claim", hang)
         claiming = asyncio.create_task(floor.claimer.tick())
         await there.wait()
         claiming.cancel()
@@ -87,7 +87,7 @@ def test_runs_that_ended_but_are_not_yet_written_are_not_run_again_in_doubt(floo
         await floor.claimer.tick()
         await until(lambda: not floor.crew.running)  # ended, and the settler has had no turn
         assert floor.settler.pending == 2
-        floor.store.after("claim")
+        floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
         await floor.claimer.tick()
@@ -109,14 +109,14 @@ def test_runs_written_while_the_held_ones_are_asked_for_are_not_run_again(floor:
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: not floor.crew.running)
-        floor.store.after("claim")
+        floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
 
         async def write() -> None:
             await floor.settler.tick()
 
-        floor.store.during("held", write)
+        floor.store.during("queue.held", write)
         await floor.claimer.tick()
         await floor.finish()
         await floor.claimer.tick()
@@ -141,7 +141,7 @@ def test_runs_in_hand_go_on_undisturbed_while_others_are_adopted(floor: Floor, r
         await floor.join()
         await floor.claimer.tick()
         await _put(floor, 3)
-        floor.store.after("claim")
+        floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
         await floor.claimer.tick()
@@ -161,8 +161,8 @@ def test_doubt_lasts_until_the_store_has_been_asked(floor: Floor, run: Any) -> N
     async def story() -> None:
         await _put(floor, 2)
         await floor.join()
-        floor.store.after("claim")
-        floor.store.before("held", times=2)
+        floor.store.after("queue.claim")
+        floor.store.before("queue.held", times=2)
         for expected in (AnswerLost, StoreUnavailable, StoreUnavailable):
             with pytest.raises(expected):
                 await floor.claimer.tick()
@@ -187,7 +187,7 @@ def test_a_claim_answered_after_the_lease_was_suspended_is_given_back(floor: Flo
             with pytest.raises(StoreUnavailable):
                 await floor.heart.tick()
 
-        floor.store.during("claim", suspend)
+        floor.store.during("queue.claim", suspend)
         await floor.claimer.tick()
         await floor.finish()
 
@@ -216,7 +216,7 @@ def test_a_claim_answered_after_we_were_stopped_is_given_back(floor: Floor, run:
         async def stop() -> None:
             floor.claimer.stop()
 
-        floor.store.during("claim", stop)
+        floor.store.during("queue.claim", stop)
         await floor.claimer.tick()
         await floor.finish()
 
@@ -239,7 +239,7 @@ def test_a_claim_answered_after_the_lease_was_lost_is_not_run(floor: Floor, run:
             await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
             await floor.heart.tick()
 
-        floor.store.during("claim", lose)
+        floor.store.during("queue.claim", lose)
         await floor.claimer.tick()
         await floor.finish()
         assert ran == []
@@ -259,7 +259,7 @@ def test_without_a_lease_nothing_is_claimed(floor: Floor, run: Any) -> None:
         await _put(floor, 1)
         await floor.claimer.tick()
 
-        assert [name for name, _, _ in floor.store.calls if name == "claim"] == []
+        assert [name for name, _, _ in floor.store.calls if name == "queue.claim"] == []
 
     run(story())
 
@@ -297,7 +297,7 @@ def test_a_run_that_settles_its_own_job_while_the_held_ones_are_asked_for_is_not
         await floor.join()
         await floor.claimer.tick()
         await began.wait()
-        floor.store.after("claim")
+        floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
         [mine] = floor.crew._runs.values()
@@ -307,7 +307,7 @@ def test_a_run_that_settles_its_own_job_while_the_held_ones_are_asked_for_is_not
             gate.set()
             await until(lambda: not floor.crew.running)
 
-        floor.store.during("held", commit)
+        floor.store.during("queue.held", commit)
         await floor.claimer.tick()
         await floor.finish()
 

@@ -502,7 +502,7 @@ def test_a_job_that_is_woken_too_early_sleeps_for_the_rest(
     began, job_id = floor.clock.now(), put(floor, run)
     run(floor.work())
     floor.clock.advance(DAY)
-    run(floor.store.hasten([job_id], at=floor.clock.stamp()))
+    run(floor.store.jobs.run_now([job_id], at=floor.clock.stamp()))
     run(floor.heart.tick())
     run(floor.work())
     again = run(floor.job(job_id)).run_at
@@ -550,7 +550,7 @@ def test_a_sleeping_job_ends_at_its_deadline(floor: Floor, run: Any) -> None:
     floor.clock.advance(HOUR)
 
     assert due == HOUR
-    assert run(floor.store.expire(limit=10, at=floor.clock.stamp())) == [job_id]
+    assert run(floor.store.jobs.expire(limit=10, at=floor.clock.stamp())) == [job_id]
 
 
 # Events.
@@ -623,7 +623,7 @@ def test_a_timeout_counts_from_the_first_call_and_is_for_good(
     run(floor.work())
     due = run(floor.job(job_id)).run_at
     floor.clock.advance(6 * DAY)
-    run(floor.store.hasten([job_id], at=floor.clock.stamp()))
+    run(floor.store.jobs.run_now([job_id], at=floor.clock.stamp()))
     run(floor.heart.tick())
     run(floor.work())
     again = run(floor.job(job_id)).run_at

@@ -157,7 +157,7 @@ def test_a_run_that_lost_its_claim_leaves_nothing_and_is_told(
         await floor.join()
         await floor.claimer.tick()
         await until(at_it.is_set)
-        await floor.store.cancel([job_id], at=floor.clock.stamp())
+        await floor.store.jobs.cancel([job_id], at=floor.clock.stamp())
         go_on.set()
         await floor.finish()
         return job_id
@@ -470,7 +470,7 @@ def test_a_step_of_a_run_that_lost_its_claim_is_refused(floor: Floor, run: Any, 
     async def pay(ctx: Context) -> None:
         try:
             async with ctx.once("charge"):
-                await store.cancel([ctx.job_id], at=floor.clock.stamp())
+                await store.jobs.cancel([ctx.job_id], at=floor.clock.stamp())
         except ClaimLost as lost:
             told.append(lost)
             raise

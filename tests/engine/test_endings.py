@@ -112,7 +112,7 @@ def test_a_rule_by_exception_gives_up_waits_longer_or_allows_more(floor: Floor, 
         job_id = await floor.put("fetch", max_attempts=2)
         for _ in range(failures):
             await floor.work()
-            await floor.store.hasten([job_id], at=floor.clock.stamp())
+            await floor.store.jobs.run_now([job_id], at=floor.clock.stamp())
         return await floor.job(job_id)
 
     async def story() -> None:
@@ -189,7 +189,7 @@ def test_a_crashed_run_goes_back_after_a_wait_and_is_quarantined_at_the_third(fl
             assert (job.state, job.crashes, job.failures) == (JobState.DELAYED, crashes, 0)
             assert job.run_at == floor.clock.now() + wait
             assert floor.heard.of(JobsQuarantined) == []
-            await floor.store.hasten([job_id], at=floor.clock.stamp())
+            await floor.store.jobs.run_now([job_id], at=floor.clock.stamp())
             floor.clock.advance(SECOND)
             await floor.work()
 

@@ -28,7 +28,7 @@ def gatekeeper(store: Any, clock: Any, **options: Any) -> Gatekeeper:
 
 
 def put(store: Any, clock: ManualClock, run: Any, *jobs: NewJob) -> None:
-    run(store.insert(jobs, at=clock.stamp()))
+    run(store.queue.insert(jobs, at=clock.stamp()))
 
 
 def job(gates: tuple[Gate, ...]) -> NewJob:

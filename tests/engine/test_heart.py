@@ -91,7 +91,7 @@ def test_a_lost_claim_stops_its_handler_and_no_other(floor: Floor, run: Any) -> 
 
     async def story() -> None:
         lost, kept = await _running(floor, 2)
-        await floor.store.cancel([lost], at=floor.clock.stamp())
+        await floor.store.jobs.cancel([lost], at=floor.clock.stamp())
         await floor.heart.tick()
         await until(lambda: floor.crew.running == 1)
 

@@ -393,7 +393,7 @@ def test_a_suspect_whose_begin_is_not_on_record_does_not_begin(
     async def tell() -> None:
         job_id = await _lose_the_worker(floor, "held", json.dumps({"args": [str(tmp_path)]}).encode())
         if answer == "unknown":
-            floor.store.before("begin", times=1)
+            floor.store.before("queue.begin", times=1)
         else:
             reaped = floor.store.processes.reap
 
@@ -401,7 +401,7 @@ def test_a_suspect_whose_begin_is_not_on_record_does_not_begin(
                 floor.clock.advance(20 * SECOND)
                 await reaped(limit=10, at=floor.clock.stamp())
 
-            floor.store.during("claim", lose)
+            floor.store.during("queue.claim", lose)
         await done(floor)
 
         assert not (tmp_path / "begun").exists()
@@ -426,7 +426,7 @@ def test_suspects_are_claimed_only_for_free_children(
         for _ in range(3):
             await floor.claimer.tick()
         assert floor.crew.running == children
-        assert len(await floor.store.held(floor.id, at=floor.clock.stamp())) == children
+        assert len(await floor.store.queue.held(floor.id, at=floor.clock.stamp())) == children
         floor.crew.release_all()
         await until(lambda: not floor.crew.running, PATIENCE)
         await floor.finish()
@@ -516,7 +516,9 @@ def test_a_seat_is_not_lost_with_who_is_cancelled_on_the_way_to_it(run: Any) -> 
 async def _lose_all(floor: Floor, task: str) -> None:
     """Every job there is was in hand when a worker died."""
     await floor.join()
-    await floor.store.claim(floor.id, queues=["default"], tasks=[task], limit=100, at=floor.clock.stamp())
+    await floor.store.queue.claim(
+        floor.id, queues=["default"], tasks=[task], limit=100, at=floor.clock.stamp()
+    )
     floor.clock.advance(20 * SECOND)
     await floor.store.processes.reap(limit=100, at=floor.clock.stamp())
     await floor.heart.tick()  # a new lease

@@ -322,7 +322,7 @@ def test_a_claim_that_was_lost_leaves_no_log(floor: Floor, run: Any) -> None:
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: floor.worker.journal.reports)
-        await floor.store.cancel([job_id], at=floor.clock.stamp())
+        await floor.store.jobs.cancel([job_id], at=floor.clock.stamp())
         await floor.heart.tick()
         await floor.finish()
 
@@ -341,7 +341,7 @@ def test_a_log_that_the_store_will_not_take_costs_neither_the_other_jobs_nor_the
 
     async def story() -> None:
         job_id = await floor.put("talk")
-        floor.store.before("settle", StoreError("cannot take it"), times=2)
+        floor.store.before("queue.settle", StoreError("cannot take it"), times=2)
         await floor.work()
 
         [dead] = await floor.dead()
@@ -464,7 +464,7 @@ def test_heavy_settlements_are_written_in_several_batches(
         while floor.settler.pending:
             rests.append(await floor.settler.tick())
 
-        batches = [len(args[0]) for name, args, _ in floor.store.calls if name == "settle"]
+        batches = [len(args[0]) for name, args, _ in floor.store.calls if name == "queue.settle"]
         assert batches == [1, 1, 1, 1, 2]
         assert rests == [timedelta()] * 4 + [timedelta(seconds=60)]
         assert floor.settler._weight == 0

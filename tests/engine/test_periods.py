@@ -148,7 +148,7 @@ def test_a_replayed_job_and_a_retry_are_told_the_same(office: Office) -> None:
         office.clock.advance(10 * MINUTE)
         office.run(office._work())
     [letter] = [each for each in office.run(office.floor.dead()) if each.slot_at == first.end]
-    assert office.run(store.replay([letter.id], at=clock.stamp())) == [letter.id]
+    assert office.run(store.dead_letters.replay([letter.id], at=clock.stamp())) == [letter.id]
     office.fails = False
     office.seen.clear()
 

@@ -41,7 +41,7 @@ class Shop:
         return asyncio.create_task(serve(self.app, on_start=self.processes.append, **options))
 
     async def job(self, job_id: int) -> Any:
-        return await (await self.app.store()).job(job_id, at=None)
+        return await (await self.app.store()).jobs.get(job_id, at=None)
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_a_scheduler_alone_fires_and_runs_nothing(shop: Shop, run: Any) -> None:
         shop.processes[0].stop()
         async with asyncio.timeout(20):
             await serving
-        assert all(job.state is JobState.READY for job in await store.jobs(JobFilter(), at=None))
+        assert all(job.state is JobState.READY for job in await store.jobs.find(JobFilter(), at=None))
         assert shop.heard.of(RunStarted) == []
 
     run(story())

@@ -63,7 +63,7 @@ class Stage:
 
     def claim(self) -> list[Claim]:
         claims: list[Claim] = self.run(
-            self.store.claim(1, queues=["default"], tasks=["t"], limit=100, at=self.clock.stamp())
+            self.store.queue.claim(1, queues=["default"], tasks=["t"], limit=100, at=self.clock.stamp())
         )
         return claims
 
@@ -71,7 +71,7 @@ class Stage:
         done = [
             Settlement(job_id=c.job_id, worker_id=1, fence=c.fence, verdict=Verdict.SUCCEEDED) for c in claims
         ]
-        refused: list[int] = self.run(self.store.settle(done, at=self.clock.stamp()))
+        refused: list[int] = self.run(self.store.queue.settle(done, at=self.clock.stamp()))
         return refused
 
     def drain(self, *, most: int = 1, restarts: bool = False) -> list[datetime]:
@@ -87,7 +87,7 @@ class Stage:
             in_hand += claims
             begun += [claim.slot_at for claim in claims if claim.slot_at is not None]
             assert len(in_hand) <= most
-            if not self.run(self.store.jobs(JobFilter(), at=self.clock.stamp())):
+            if not self.run(self.store.jobs.find(JobFilter(), at=self.clock.stamp())):
                 return begun
             if len(begun) % 2:  # the others stay for another pass: nothing may come beside them
                 self.after(timedelta(milliseconds=100))
@@ -392,7 +392,7 @@ def test_a_window_and_a_jitter_move_the_job_and_not_the_slot(stage: Stage) -> No
     stage.after(MINUTE)
 
     [slot] = stage.run(stage.store.slots.of("s", limit=10))
-    job = stage.run(stage.store.job(slot.job_id, at=stage.clock.stamp()))
+    job = stage.run(stage.store.jobs.get(slot.job_id, at=stage.clock.stamp()))
     [schedule] = stage.run(stage.store.schedules.all())
     assert slot.slot_at == stage.clock.now()
     assert schedule.offset <= job.run_at - slot.slot_at < schedule.offset + timedelta(seconds=5)

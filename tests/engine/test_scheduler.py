@@ -62,7 +62,7 @@ async def _put(store: Store, clock: ManualClock, *schedules: NewSchedule) -> Non
 
 
 async def _jobs(store: Store, clock: ManualClock) -> list[Any]:
-    return await store.jobs(JobFilter(limit=100_000), at=clock.stamp())
+    return await store.jobs.find(JobFilter(limit=100_000), at=clock.stamp())
 
 
 def test_a_slot_is_fired_when_it_comes_and_not_before(store: Any, clock: ManualClock, run: Any) -> None:

@@ -18,11 +18,11 @@ from tests.engine.kit import LEASE, Floor
 
 async def _claims(floor: Floor, count: int) -> list[Claim]:
     await floor.join()
-    await floor.store.insert(
+    await floor.store.queue.insert(
         [NewJob(task="t", payload=b"{}", max_attempts=3)] * count, at=floor.clock.stamp()
     )
     return list(
-        await floor.store.claim(
+        await floor.store.queue.claim(
             floor.id, queues=["default"], tasks=["t"], limit=count, at=floor.clock.stamp()
         )
     )
@@ -50,7 +50,7 @@ def test_a_store_that_is_away_loses_no_settlement(floor: Floor, run: Any) -> Non
         claims = await _claims(floor, 3)
         ids = sorted(claim.job_id for claim in claims)
         _put(floor, claims)
-        floor.store.before("settle", times=2)
+        floor.store.before("queue.settle", times=2)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 await floor.settler.tick()
@@ -72,7 +72,7 @@ def test_a_lost_answer_is_told_as_written_whether_it_arrived_or_not(
         claims = await _claims(floor, 2)
         ids = sorted(claim.job_id for claim in claims)
         _put(floor, claims, verdict)
-        (floor.store.after if arrived else floor.store.before)("settle", AnswerLost("settle"))
+        (floor.store.after if arrived else floor.store.before)("queue.settle", AnswerLost("settle"))
         with pytest.raises(AnswerLost):
             await floor.settler.tick()
         assert floor.settler.pending == 2
@@ -89,7 +89,7 @@ def test_a_lost_answer_to_the_release_of_what_never_ran_is_no_refusal(floor: Flo
     async def story() -> None:
         [claim] = await _claims(floor, 1)
         _put(floor, [claim], Verdict.RELEASED, ran=False)
-        floor.store.after("settle")
+        floor.store.after("queue.settle")
         with pytest.raises(AnswerLost):
             await floor.settler.tick()
         await floor.settler.tick()
@@ -104,7 +104,7 @@ def test_what_arrived_meanwhile_is_written_with_the_batch_in_doubt(floor: Floor,
     async def story() -> None:
         first, second = await _claims(floor, 2)
         _put(floor, [first])
-        floor.store.after("settle", times=3)
+        floor.store.after("queue.settle", times=3)
         for _ in range(3):
             with pytest.raises(AnswerLost):
                 await floor.settler.tick()
@@ -121,7 +121,7 @@ def test_what_arrived_meanwhile_is_written_with_the_batch_in_doubt(floor: Floor,
 def test_the_settlement_of_a_lost_claim_is_refused_and_told(floor: Floor, run: Any) -> None:
     async def story() -> None:
         lost, kept = await _claims(floor, 2)
-        await floor.store.cancel([lost.job_id], at=floor.clock.stamp())
+        await floor.store.jobs.cancel([lost.job_id], at=floor.clock.stamp())
         _put(floor, [lost, kept])
         await floor.settler.tick()
 
@@ -141,13 +141,13 @@ def test_an_old_settlement_of_a_job_that_ran_again_here_is_refused_and_the_new_o
     async def story() -> None:
         [old] = await _claims(floor, 1)
         _put(floor, [old], late, result=b'"old"' if late is Verdict.SUCCEEDED else None)
-        floor.store.before("settle")
+        floor.store.before("queue.settle")
         with pytest.raises(StoreUnavailable):
             await floor.settler.tick()
         floor.clock.advance(LEASE)
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()  # it has lost its lease, and joins again
-        [new] = await floor.store.claim(
+        [new] = await floor.store.queue.claim(
             floor.id, queues=["default"], tasks=["t"], limit=1, at=floor.clock.stamp()
         )
         assert (new.job_id, new.fence) == (old.job_id, 2)
@@ -171,7 +171,7 @@ def test_a_settlement_that_never_arrived_and_was_then_taken_away_is_told_as_refu
     async def story() -> None:
         [claim] = await _claims(floor, 1)
         _put(floor, [claim])
-        floor.store.before("settle", AnswerLost("settle"))
+        floor.store.before("queue.settle", AnswerLost("settle"))
         with pytest.raises(AnswerLost):
             await floor.settler.tick()
         floor.clock.advance(LEASE)
@@ -187,7 +187,7 @@ class Picky:
     """A store that cannot take one job's settlement: with its result, or not at all."""
 
     def __init__(self, floor: Floor, job_id: int, *, wholly: bool) -> None:
-        self._real = floor.store._store.settle
+        self._real = floor.store._store.queue.settle
         self._job_id, self._wholly = job_id, wholly
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Any) -> list[int]:
@@ -204,7 +204,7 @@ def test_a_result_the_store_cannot_take_fails_its_own_job_only(
     async def story() -> None:
         claims = await _claims(floor, 3)
         bad = claims[place]
-        monkeypatch.setattr(floor.store._store, "settle", Picky(floor, bad.job_id, wholly=False).settle)
+        monkeypatch.setattr(floor.store._store.queue, "settle", Picky(floor, bad.job_id, wholly=False).settle)
         _put(floor, claims, result=b"1", took=timedelta(seconds=1))
         await floor.settler.tick()
 
@@ -227,7 +227,7 @@ def test_a_settlement_the_store_cannot_take_at_all_does_not_hold_up_the_others(
         bad = claims[0]
         picky = Picky(floor, bad.job_id, wholly=True)
         with monkeypatch.context() as patch:
-            patch.setattr(floor.store._store, "settle", picky.settle)
+            patch.setattr(floor.store._store.queue, "settle", picky.settle)
             _put(floor, claims[:3])
             with pytest.raises(StoreError):
                 await floor.settler.tick()
@@ -252,7 +252,7 @@ def test_a_store_that_stumbles_over_everything_does_not_make_failures_of_success
     async def story() -> None:
         claims = await _claims(floor, 2)
         _put(floor, claims, result=result)
-        floor.store.before("settle", StoreError("an odd day"), times=10)
+        floor.store.before("queue.settle", StoreError("an odd day"), times=10)
         with pytest.raises(StoreError, match="an odd day"):
             await floor.settler.tick()
         floor.store.heal()
@@ -272,16 +272,16 @@ def test_an_outage_halfway_through_single_writes_tells_nothing_wrong(
     async def story() -> None:
         claims = await _claims(floor, 3)
         picky = Picky(floor, claims[2].job_id, wholly=False)
-        monkeypatch.setattr(floor.store._store, "settle", picky.settle)
+        monkeypatch.setattr(floor.store._store.queue, "settle", picky.settle)
         _put(floor, claims, result=b"1")
         passed: list[None] = []
 
         async def note() -> None:
             passed.append(None)
 
-        floor.store.before("settle", StoreError("together they cannot"))
-        floor.store.during("settle", note)  # the first alone is written,
-        floor.store.before("settle")  # and then the store goes away
+        floor.store.before("queue.settle", StoreError("together they cannot"))
+        floor.store.during("queue.settle", note)  # the first alone is written,
+        floor.store.before("queue.settle")  # and then the store goes away
         with pytest.raises(StoreUnavailable):
             await floor.settler.tick()
         await floor.settler.tick()
@@ -296,7 +296,7 @@ def test_a_release_the_store_stumbles_over_never_costs_an_attempt(floor: Floor, 
     async def story() -> None:
         [claim] = await _claims(floor, 1)
         _put(floor, [claim], Verdict.RELEASED)
-        floor.store.before("settle", StoreError("an odd day"), times=3)
+        floor.store.before("queue.settle", StoreError("an odd day"), times=3)
         with pytest.raises(StoreError):
             await floor.settler.tick()
         await floor.settler.tick()
@@ -312,10 +312,10 @@ def test_a_result_that_cannot_be_stored_on_the_last_attempt_kills_the_job(
     async def story() -> None:
         await floor.join()
         job_id = await floor.put("t", max_attempts=1)
-        [claim] = await floor.store.claim(
+        [claim] = await floor.store.queue.claim(
             floor.id, queues=["default"], tasks=["t"], limit=1, at=floor.clock.stamp()
         )
-        monkeypatch.setattr(floor.store._store, "settle", Picky(floor, job_id, wholly=False).settle)
+        monkeypatch.setattr(floor.store._store.queue, "settle", Picky(floor, job_id, wholly=False).settle)
         _put(floor, [claim], result=b"1")
         await floor.settler.tick()
 

@@ -57,7 +57,7 @@ async def _made(store: Any, clock: ManualClock) -> Waiter:
 
 
 def looks(faulty: Faulty) -> list[list[int]]:
-    return [list(args[0]) for name, args, _ in faulty.calls if name == "states"]
+    return [list(args[0]) for name, args, _ in faulty.calls if name == "jobs.states"]
 
 
 def test_each_way_to_end_is_told(desk: Desk, waiter: Waiter, run: Any) -> None:
@@ -101,9 +101,9 @@ def test_a_wait_ends_when_the_job_does_though_the_clock_stands_still(
     async def story() -> None:
         waiting_for = asyncio.create_task(waiter.result(claim.job_id, None))
         await asyncio.sleep(0)
-        await desk.store.settle([settlement(claim, Verdict.FAILED)], at=desk.now)
-        [again] = await desk.store.claim(1, queues=["default"], tasks=["t"], limit=1, at=desk.now)
-        await desk.store.settle([settlement(again, Verdict.SUCCEEDED, result=b"7")], at=desk.now)
+        await desk.store.queue.settle([settlement(claim, Verdict.FAILED)], at=desk.now)
+        [again] = await desk.store.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=desk.now)
+        await desk.store.queue.settle([settlement(again, Verdict.SUCCEEDED, result=b"7")], at=desk.now)
         assert await asyncio.wait_for(waiting_for, SOON) == 7
 
     run(story())
@@ -118,7 +118,7 @@ def test_who_waits_too_long_is_told_so_and_the_others_wait_on(desk: Desk, waiter
             await waiter.result(claim.job_id, SECOND / 20)
         assert isinstance(late.value, TimeoutError)
         assert not patient.done()
-        await desk.store.settle([settlement(claim, Verdict.SUCCEEDED, result=b"1")], at=desk.now)
+        await desk.store.queue.settle([settlement(claim, Verdict.SUCCEEDED, result=b"1")], at=desk.now)
         assert await asyncio.wait_for(patient, SOON) == 1
 
     run(story())
@@ -134,7 +134,7 @@ def test_a_thousand_waits_are_one_look_at_a_time(
         waits = [asyncio.create_task(waiter.result(job_id, None)) for job_id in many]
         await until(lambda: len(looks(faulty)) >= 3, SOON)
         assert all(sorted(look) == jobs for look in looks(faulty))
-        await desk.store.cancel(jobs, at=desk.now)
+        await desk.store.jobs.cancel(jobs, at=desk.now)
         ended = await asyncio.wait_for(asyncio.gather(*waits, return_exceptions=True), SOON)
         assert {type(each) for each in ended} == {JobCancelled}
         assert len([name for name, _, _ in faulty.calls if name == "runs.endings"]) == 1
@@ -187,7 +187,7 @@ def test_an_outage_is_waited_out(
     monkeypatch.setattr(waiting, "LONGEST", 0.02)
     claim = desk.started()
     desk.end(claim, Verdict.SUCCEEDED, result=b"1")
-    faulty.before("states", times=waiting.TRIES - 1)
+    faulty.before("jobs.states", times=waiting.TRIES - 1)
 
     assert run(waiter.result(claim.job_id, None)) == 1
     assert len(looks(faulty)) == waiting.TRIES
@@ -198,7 +198,7 @@ def test_an_outage_that_lasts_is_told_to_all_and_the_next_wait_tries_again(
 ) -> None:
     monkeypatch.setattr(waiting, "LONGEST", 0.02)
     claim = desk.started()
-    faulty.before("states", times=waiting.TRIES)
+    faulty.before("jobs.states", times=waiting.TRIES)
 
     async def story() -> None:
         waits = [waiter.result(claim.job_id, None) for _ in range(2)]
@@ -213,7 +213,7 @@ def test_an_outage_that_lasts_is_told_to_all_and_the_next_wait_tries_again(
 def test_what_waiting_cannot_mend_is_told_at_once(
     desk: Desk, faulty: Faulty, waiter: Waiter, run: Any
 ) -> None:
-    faulty.before("states", SchemaMismatch(1, 2))
+    faulty.before("jobs.states", SchemaMismatch(1, 2))
 
     with pytest.raises(SchemaMismatch):
         run(waiter.result(desk.put(), None))

@@ -414,7 +414,7 @@ def test_never_more_jobs_are_in_hand_than_there_are_hands(new_floor: Any, run: A
         running -= 1
 
     async def story() -> None:
-        await floor.store.insert([NewJob(task="count", payload=b"{}")] * 20, at=floor.clock.stamp())
+        await floor.store.queue.insert([NewJob(task="count", payload=b"{}")] * 20, at=floor.clock.stamp())
         await floor.join()
         for _ in range(40):
             await floor.claimer.tick()
@@ -437,8 +437,8 @@ def test_settlements_that_cannot_be_written_press_back_on_claims(new_floor: Any,
         pass
 
     async def story() -> None:
-        await floor.store.insert([NewJob(task="quick", payload=b"{}")] * 50, at=floor.clock.stamp())
-        floor.store.before("settle", times=1000)
+        await floor.store.queue.insert([NewJob(task="quick", payload=b"{}")] * 50, at=floor.clock.stamp())
+        floor.store.before("queue.settle", times=1000)
         await floor.join()
         for _ in range(20):
             await floor.claimer.tick()
@@ -511,7 +511,7 @@ def test_a_cancelled_job_stops_its_handler_at_the_next_beat(floor: Floor, run: A
         await floor.claimer.tick()
         await until(lambda: floor.heard.of(RunStarted))
         await asyncio.sleep(0)
-        await floor.store.cancel([job_id], at=floor.clock.stamp())
+        await floor.store.jobs.cancel([job_id], at=floor.clock.stamp())
         await floor.heart.tick()
         await floor.finish()
 
@@ -658,7 +658,7 @@ def test_a_claim_that_is_granted_anew_runs_though_the_same_was_dropped(floor: Fl
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: len(ran) == 1)
-        [claim] = await floor.store.held(floor.id, at=floor.clock.stamp())
+        [claim] = await floor.store.queue.held(floor.id, at=floor.clock.stamp())
         assert [each.job_id for each in floor.crew.drop([(claim.job_id, claim.fence)])] == [claim.job_id]
         floor.crew.start([claim])
         await until(lambda: len(ran) == 2)

@@ -232,7 +232,7 @@ def test_limits_and_keys_of_a_workflow_hold_while_it_runs(app: Mainspring) -> No
         mainspring.run_until_idle()
         assert mainspring._store is not None
         states = asyncio.run(
-            _ask(mainspring._store.states([first.id, second.id], at=mainspring.clock.stamp()))
+            _ask(mainspring._store.jobs.states([first.id, second.id], at=mainspring.clock.stamp()))
         )
         assert states[first.id] is JobState.RUNNING
         assert states[second.id] is not JobState.RUNNING

@@ -20,8 +20,8 @@ from benchmarks.guard.relay import Frontend, relayed
 from benchmarks.guard.workloads import WORKLOADS
 from mainspring.clock import SystemClock
 from mainspring.store.opener import open_store
-from mainspring.store.postgres.jobs import PostgresJobs
-from mainspring.store.sqlite.jobs import SQLiteJobs
+from mainspring.store.postgres.queue import PostgresQueue
+from mainspring.store.sqlite.queue import SQLiteQueue
 
 ONE_BY_ONE = next(each for each in WORKLOADS if each.name == "enqueue one by one")
 BEFORE = {"drain": Counts(instructions=1000, calls=50, statements=2, trips=1, log=500)}
@@ -97,7 +97,7 @@ def with_one_more(monkeypatch: pytest.MonkeyPatch, jobs: type[Any], statement: s
     insert = jobs.insert
 
     async def slower(self: Any, *arguments: Any, **options: Any) -> Any:
-        if jobs is SQLiteJobs:
+        if jobs is SQLiteQueue:
             await self._database.read(lambda session: session.rows(statement, at=None))
         else:
             await self._database.relaxed(statement, at=None)
@@ -123,7 +123,7 @@ def test_one_more_statement_is_caught_on_sqlite(monkeypatch: pytest.MonkeyPatch,
     with sqlite_meter(tmp_path) as meter:
         migrate(meter)
         before = slope(meter, ONE_BY_ONE, repeats=1)
-        with_one_more(monkeypatch, SQLiteJobs, "now")
+        with_one_more(monkeypatch, SQLiteQueue, "clock")
         now = slope(meter, ONE_BY_ONE, repeats=1)
 
     assert {"statements", "instructions", "calls"} <= caught(before, now)
@@ -136,7 +136,7 @@ def test_one_more_statement_is_caught_on_postgresql(monkeypatch: pytest.MonkeyPa
         with relayed(databases.url(name)) as relay:
             meter = PostgresMeter(Bench("postgresql", relay.url), relay, databases.url(name))
             before = slope(meter, ONE_BY_ONE, repeats=1)
-            with_one_more(monkeypatch, PostgresJobs, "now")
+            with_one_more(monkeypatch, PostgresQueue, "now")
             now = slope(meter, ONE_BY_ONE, repeats=1)
     finally:
         databases.drop(name)

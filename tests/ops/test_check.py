@@ -111,7 +111,7 @@ def test_every_page_of_jobs_is_looked_at(app: Mainspring, desk: Desk) -> None:
 def test_big_payloads_make_small_pages(app: Mainspring, desk: Desk, monkeypatch: Any) -> None:
     monkeypatch.setattr("mainspring.ops.checking.PAGE_BYTES", 100 * 60_000)
     asked: list[int] = []
-    jobs = desk.store.jobs
+    jobs = desk.store.jobs.find
 
     async def listen(which: Any, *, at: datetime | None) -> Any:
         asked.append(which.limit)

@@ -41,9 +41,11 @@ def test_a_letter_that_dies_again_meanwhile_is_left_alone(desk: Desk) -> None:
     old, young = desk.bury(task="old"), desk.bury()
 
     async def dies_again() -> None:
-        await desk.store.replay([old], at=desk.clock.stamp())
-        [claim] = await desk.store.claim(1, queues=["default"], tasks=["old"], limit=1, at=desk.clock.stamp())
-        await desk.store.settle([settlement(claim, Verdict.DEAD)], at=desk.clock.stamp())
+        await desk.store.dead_letters.replay([old], at=desk.clock.stamp())
+        [claim] = await desk.store.queue.claim(
+            1, queues=["default"], tasks=["old"], limit=1, at=desk.clock.stamp()
+        )
+        await desk.store.queue.settle([settlement(claim, Verdict.DEAD)], at=desk.clock.stamp())
 
     async def story() -> list[int]:
         done: list[int] = []
@@ -135,7 +137,7 @@ def test_an_edit_is_made_to_what_somebody_else_left(desk: Desk) -> None:
         sought.append(letter)
         return had[0], {**had[1], "b": 3}
 
-    real = desk.store.edit_dead
+    real = desk.store.dead_letters.edit
 
     async def beaten(job_id: int, **edit: Any) -> bool:
         if len(sought) == 1:
@@ -143,7 +145,7 @@ def test_an_edit_is_made_to_what_somebody_else_left(desk: Desk) -> None:
             await real(job_id, **{**edit, "payload": theirs})
         return await real(job_id, **edit)
 
-    desk.store.edit_dead = beaten  # type: ignore[method-assign]
+    desk.store.dead_letters.edit = beaten  # type: ignore[method-assign]
     letter, _ = desk.run(editing(desk).edit(job_id, change))
 
     assert msgspec.json.decode(letter.payload) == {"kwargs": {"a": 2, "b": 3}}

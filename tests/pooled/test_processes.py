@@ -90,10 +90,10 @@ def test_an_insert_whose_answer_the_pooler_lost_happens_once(
     async def story() -> None:
         direct = await asyncpg.connect(postgres_url)
         watch = await asyncpg.connect(postgres_url)  # inside a transaction, activity stands still
-        await store.insert([job], at=None)  # names and ids are known now
+        await store.queue.insert([job], at=None)  # names and ids are known now
         async with direct.transaction():
             await direct.execute("LOCK TABLE mainspring.jobs IN SHARE MODE")
-            insert = asyncio.create_task(store.insert([job], at=None))
+            insert = asyncio.create_task(store.queue.insert([job], at=None))
             stuck_at = (
                 "FROM pg_stat_activity WHERE datname = current_database() "
                 "AND wait_event_type = 'Lock' AND query LIKE '/* mainspring %INSERT INTO mainspring.jobs%'"

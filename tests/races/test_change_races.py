@@ -258,7 +258,7 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
 
 async def _check_jobs(store: Store, names: list[str]) -> Counter[Skipped | None]:
     """Each job has the arguments of its slot's version; answers how often each reason is in the ledger."""
-    jobs = {job.id: job for job in await store.jobs(JobFilter(limit=100_000), at=None)}
+    jobs = {job.id: job for job in await store.jobs.find(JobFilter(limit=100_000), at=None)}
     reasons: Counter[Skipped | None] = Counter()
     for name in names:
         versions = await store.schedules.versions(name)

@@ -78,7 +78,7 @@ def test_both_wait_for_the_row_and_whoever_comes_second_sees_the_first(
     event = Event(name="approved", payload=b"1", job_id=claim.job_id if own else EVERYBODY)
     sending, calls = new_store(), {}
     calls["sender"] = lambda: sending.events.send(event, at=desk.clock.stamp())
-    calls["waiter"] = lambda: desk.store.settle([waits(claim)], at=desk.clock.stamp())
+    calls["waiter"] = lambda: desk.store.queue.settle([waits(claim)], at=desk.clock.stamp())
     second = "waiter" if first == "sender" else "sender"
 
     async def story() -> None:
@@ -108,7 +108,7 @@ def test_no_wake_up_is_lost_however_they_meet(desk: Desk, new_store: Any, shared
     stores = {worker: new_store() for worker in (1, 2, 3)}
 
     async def settle(worker: int, batch: list[Settlement]) -> None:
-        assert await stores[worker].settle(batch, at=desk.clock.stamp()) == []
+        assert await stores[worker].queue.settle(batch, at=desk.clock.stamp()) == []
 
     async def story() -> None:
         for number in range(rounds):
@@ -164,7 +164,7 @@ def test_a_meeting_place_that_is_pruned_meanwhile_is_made_anew(desk: Desk, new_s
         for number, claim in enumerate(claims):
             event = Event(name=f"e{number}", payload=b"1")
             await asyncio.gather(
-                desk.store.settle([waits(claim, event.name)], at=desk.clock.stamp()),
+                desk.store.queue.settle([waits(claim, event.name)], at=desk.clock.stamp()),
                 later(sending, event, number % 9 / 1000, desk),
                 prune(5),
             )
@@ -185,7 +185,7 @@ def test_those_who_wait_for_the_same_event_do_not_wait_for_one_another(desk: Des
         share = "SELECT 1 FROM mainspring.events WHERE job_id = 0 AND name = 'approved' FOR SHARE"
         await blocker.connection.execute(share)
         async with asyncio.timeout(10):
-            refused = await new_store().settle([waits(second)], at=desk.clock.stamp())
+            refused = await new_store().queue.settle([waits(second)], at=desk.clock.stamp())
         await blocker.rollback()
         return list(refused)
 

@@ -30,7 +30,7 @@ def job(name: str, **fields: Any) -> NewJob:
 def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresServer, run: Any) -> None:
     async def stored(store: Any, new: NewJob) -> bool:
         try:
-            await store.insert([new], at=None)
+            await store.queue.insert([new], at=None)
         except (StoreUnavailable, AnswerLost):
             return False
         return True
@@ -38,7 +38,7 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
     async def story() -> None:
         producer, other = (open_store(server.url(), clock=SystemClock()) for _ in range(2))
         await producer.migrate()
-        await producer.insert([job("known")], at=None)
+        await producer.queue.insert([job("known")], at=None)
         await asyncio.to_thread(server.stand_by)
         for lost in (job("mine"), job("limited", gates=(ONE,))):
             await until_async(lambda lost=lost: stored(producer, lost))
@@ -54,7 +54,7 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
         await worker.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=LEASE, at=None)
         await worker.limits.admit(at=None)
         names = ["known", "mine", "limited", "theirs"]
-        claims = await worker.claim(1, queues=names, tasks=names, limit=9, at=None)
+        claims = await worker.queue.claim(1, queues=names, tasks=names, limit=9, at=None)
         assert sorted(claim.task for claim in claims) == ["known", "limited", "mine", "theirs", "theirs"]
         assert all(claim.payload == job(claim.task).payload for claim in claims)
         assert all(claim.queue == claim.task for claim in claims)
@@ -71,9 +71,9 @@ def test_lines_that_are_known_are_found_though_the_cache_is_emptied_meanwhile(
 
     async def story() -> None:
         store = open_store(postgres_url, clock=SystemClock())
-        await store.insert([job("one", gates=(ONE,))], at=None)
+        await store.queue.insert([job("one", gates=(ONE,))], at=None)
         another = Gate(name="tenant", key="beta", concurrency=1)
-        ids = await store.insert([job("one", gates=(ONE,)), job("two", gates=(another,))], at=None)
+        ids = await store.queue.insert([job("one", gates=(ONE,)), job("two", gates=(another,))], at=None)
         assert len(ids) == 2
         await store.close()
 

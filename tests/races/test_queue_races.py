@@ -61,11 +61,11 @@ async def _join(store: Store, worker: int, lease: timedelta = LEASE) -> None:
 
 
 async def _claim(store: Store, worker: int, limit: int = 10) -> list[Claim]:
-    return await store.claim(worker, queues=["default"], tasks=["t"], limit=limit, at=None)
+    return await store.queue.claim(worker, queues=["default"], tasks=["t"], limit=limit, at=None)
 
 
 async def _insert(store: Store, count: int) -> list[int]:
-    return await store.insert([NewJob(task="t", payload=b"{}", max_attempts=5)] * count, at=None)
+    return await store.queue.insert([NewJob(task="t", payload=b"{}", max_attempts=5)] * count, at=None)
 
 
 def _settled(claim: Claim, verdict: Verdict = Verdict.SUCCEEDED) -> Settlement:
@@ -96,12 +96,12 @@ def test_four_claimers_share_two_thousand_jobs_and_none_is_handed_out_twice(
                     claims = await _claim(store, worker, limit=37)
                     empty = 0 if claims else empty + 1
                     taken.extend(claim.job_id for claim in claims)
-                    assert await store.settle([_settled(claim) for claim in claims], at=None) == []
+                    assert await store.queue.settle([_settled(claim) for claim in claims], at=None) == []
 
             await asyncio.gather(*(work(store, n + 1) for n, store in enumerate(stores)))
 
             assert Counter(taken) == Counter(ids)
-            assert await stores[0].jobs(JobFilter(), at=None) == []
+            assert await stores[0].jobs.find(JobFilter(), at=None) == []
 
     run(story())
 
@@ -218,8 +218,8 @@ def test_of_settle_cancel_and_reap_on_one_job_exactly_one_wins(database_url: str
                 await _join(one, worker)
                 [claim] = await _claim(one, worker)
                 await one.processes.leave(worker, clean=False, at=None)  # its claims are the reaper's
-                settle = _insist(lambda claim=claim: one.settle([_settled(claim)], at=None))
-                cancel = _insist(lambda job_id=job_id: two.cancel([job_id], at=None))
+                settle = _insist(lambda claim=claim: one.queue.settle([_settled(claim)], at=None))
+                cancel = _insist(lambda job_id=job_id: two.jobs.cancel([job_id], at=None))
                 reap = _insist(lambda: three.processes.reap(limit=10, at=None))
                 calls = [settle, cancel, reap]
                 order = random.Random(turn).sample(range(3), 3)
@@ -234,7 +234,7 @@ def test_of_settle_cancel_and_reap_on_one_job_exactly_one_wins(database_url: str
                     assert cancelled.was is not None
                     assert verdicts in ([Verdict.CANCELLED], [Verdict.CRASHED, Verdict.CANCELLED])
                 won[verdicts[0]] += 1
-                assert await one.jobs(JobFilter(), at=None) == []
+                assert await one.jobs.find(JobFilter(), at=None) == []
             assert len(won) >= 2, f"the same one always won: {won}"
 
     run(story())
@@ -284,7 +284,7 @@ def test_two_schedulers_fire_a_herd_in_chunks_and_each_schedule_once(database_ur
             await asyncio.gather(*(_insist(each.tick) for each in schedulers))
             await schedulers[0].tick()
 
-            jobs = await one.jobs(JobFilter(limit=10_000), at=slot)
+            jobs = await one.jobs.find(JobFilter(limit=10_000), at=slot)
             assert len(jobs) == 500
             assert len({job.schedule_id for job in jobs}) == 500
             for n in range(0, 500, 50):
@@ -374,7 +374,7 @@ def test_a_process_that_is_frozen_at_the_gates_does_not_close_them_for_long(
 ) -> None:
     async def story() -> None:
         async with _stores(postgres_url, 1) as [store], _connection(postgres_url) as frozen:
-            await store.insert(
+            await store.queue.insert(
                 [NewJob(task="t", payload=b"{}", gates=(Gate(name="g", concurrency=1),))], at=None
             )
             await frozen.execute("BEGIN")
@@ -393,7 +393,7 @@ def test_a_pause_waits_for_the_claims_that_began_before_it(postgres_url: str, cl
     async def story() -> None:
         store = open_store(postgres_url, clock=clock)
         claiming = await asyncpg.connect(postgres_url, server_settings={"application_name": "mainspring"})
-        await store.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp())
+        await store.queue.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp())
         under_way = claiming.transaction()
         await under_way.start()
         sql, names = SQL["held_jobs"]  # begins as a claim does, and needs no more than its worker

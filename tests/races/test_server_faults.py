@@ -42,7 +42,7 @@ def test_an_enqueue_while_the_server_restarts_is_stored_once_or_raises(
                 n += 1
                 mark = f"{who}-{n}"
                 try:
-                    [job_id] = await store.insert(
+                    [job_id] = await store.queue.insert(
                         [NewJob(task="t", payload=b'{"args":["%s"]}' % mark.encode())], at=None
                     )
                     stored[mark] = job_id
@@ -61,7 +61,7 @@ def test_an_enqueue_while_the_server_restarts_is_stored_once_or_raises(
         stopping = True
         await asyncio.gather(*hammers)
 
-        jobs = await store.jobs(JobFilter(limit=1_000_000), at=None)
+        jobs = await store.jobs.find(JobFilter(limit=1_000_000), at=None)
         marks = [job.payload.decode().split('"')[3] for job in jobs]
         assert len(marks) == len(set(marks)), "an enqueue was doubled"
         assert set(stored) <= set(marks), "an enqueue that returned was lost"
@@ -98,7 +98,7 @@ def test_a_worker_goes_through_restarts_without_losing_or_repeating_a_settled_jo
 
         async def left() -> int:
             with contextlib.suppress(StoreError):
-                return len(await store.jobs(JobFilter(limit=5), at=None))
+                return len(await store.jobs.find(JobFilter(limit=5), at=None))
             return 1
 
         deadline = time.monotonic() + 60
@@ -111,7 +111,7 @@ def test_a_worker_goes_through_restarts_without_losing_or_repeating_a_settled_jo
 
         assert set(ran) == set(range(1500))
         for handle in handles[::50]:
-            job = await store.job(handle.id, at=None)
+            job = await store.jobs.get(handle.id, at=None)
             assert job is not None and job.state is JobState.SUCCEEDED
         await app.aclose()
 
@@ -179,7 +179,7 @@ def test_a_worker_of_a_frozen_server_stops_its_handlers_before_its_lease_ends(
         processes[0].stop()
         async with asyncio.timeout(30):
             await serving
-        job = await store.job(handle.id, at=None)
+        job = await store.jobs.get(handle.id, at=None)
         assert job is not None and job.failures == 0
         await app.aclose()
 
@@ -193,7 +193,7 @@ def test_an_enqueue_whose_answer_is_lost_is_looked_up_and_stored_once(
 ) -> None:
     async def story() -> None:
         store: Any = open_store(postgres_url, clock=SystemClock())
-        real = store._insert
+        real = store.queue._insert
         lost: list[None] = []
 
         async def insert(*args: Any) -> None:
@@ -205,9 +205,9 @@ def test_an_enqueue_whose_answer_is_lost_is_looked_up_and_stored_once(
                 await real(*args)
             raise AnswerLost("insert_jobs")
 
-        monkeypatch.setattr(store, "_insert", insert)
-        ids = await store.insert([NewJob(task="t", payload=b"{}")] * count, at=None)
-        jobs = await store.jobs(JobFilter(limit=10_000), at=None)
+        monkeypatch.setattr(store.queue, "_insert", insert)
+        ids = await store.queue.insert([NewJob(task="t", payload=b"{}")] * count, at=None)
+        jobs = await store.jobs.find(JobFilter(limit=10_000), at=None)
         await store.close()
 
         assert sorted(job.id for job in jobs) == sorted(ids)
@@ -227,7 +227,7 @@ def test_an_enqueue_is_not_judged_while_the_session_that_was_at_it_may_still_com
         row = await cut_off.fetchrow(
             "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
         )
-        real, lost = store._insert, []
+        real, lost = store.queue._insert, []
 
         async def insert(batch: Any, *args: Any) -> None:
             if lost:
@@ -243,10 +243,10 @@ def test_an_enqueue_is_not_judged_while_the_session_that_was_at_it_may_still_com
             )
             raise AnswerLost("insert_jobs", session=Session(pid=row["pid"], started=row["backend_start"]))
 
-        monkeypatch.setattr(store, "_insert", insert)
+        monkeypatch.setattr(store.queue, "_insert", insert)
         async with asyncio.timeout(20):
-            [job_id] = await store.insert([NewJob(task="t", payload=b"{}")], at=None)
-        [job] = await store.jobs(JobFilter(), at=None)
+            [job_id] = await store.queue.insert([NewJob(task="t", payload=b"{}")], at=None)
+        [job] = await store.jobs.find(JobFilter(), at=None)
         await store.close()
         cut_off.terminate()
 

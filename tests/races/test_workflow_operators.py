@@ -61,9 +61,11 @@ class Brawl:
 
     async def settle(self, verdicts: list[Verdict]) -> int:
         store = self.stores[0]
-        claims = await insist(lambda: store.claim(1, queues=["default"], tasks=["t"], limit=50, at=None))
+        claims = await insist(
+            lambda: store.queue.claim(1, queues=["default"], tasks=["t"], limit=50, at=None)
+        )
         told = [settlement(each, self.dice.choice(verdicts)) for each in claims]
-        await insist(lambda: store.settle(told, at=None))
+        await insist(lambda: store.queue.settle(told, at=None))
         return len(told)
 
     async def operate(self, store: Store) -> None:
@@ -75,7 +77,7 @@ class Brawl:
         what = self.dice.choice(["stop", "kill", "cancel", "pause", "resume", "retry", "retry", "retry"])
         how: dict[str, Any] = {"author": "ann", "note": None, "at": None}
         if what == "cancel":
-            await insist(lambda: store.cancel([each], at=None))
+            await insist(lambda: store.jobs.cancel([each], at=None))
         elif what in ("stop", "kill"):
             kind = Stopping.KILLED if what == "kill" else Stopping.CANCELLED
             await insist(lambda: store.workflows.stop(each, kind, **how))
@@ -102,6 +104,6 @@ def test_operators_workers_and_passes_at_once_leave_nothing_hanging(
             for workflow_id in ids:
                 assert (await the_workflow(stores[0], workflow_id)).state is not WorkflowState.RUNNING
                 await audit(stores[0], workflow_id, Brawl.drawn)
-            assert await stores[0].jobs(JobFilter(limit=1000), at=None) == []
+            assert await stores[0].jobs.find(JobFilter(limit=1000), at=None) == []
 
     run(story())

@@ -49,7 +49,7 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
             await join(stores[0], 1)
             ids = await begin(stores[0], 1, drawn, rounds)
             assert await resolve_all(stores[0]) == rounds * len(parents)
-            claims = await stores[0].claim(1, queues=["default"], tasks=["t"], limit=1000, at=None)
+            claims = await stores[0].queue.claim(1, queues=["default"], tasks=["t"], limit=1000, at=None)
             random.Random(3).shuffle(claims)
             shares = [claims[n::4] for n in range(4)]
             ended = 0
@@ -59,7 +59,7 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
                 released = 0
                 for claim in share:
                     told = settlement(claim, Verdict.SUCCEEDED, result=b"%d" % claim.job_id)
-                    assert await insist(lambda told=told: store.settle([told], at=None)) == []
+                    assert await insist(lambda told=told: store.queue.settle([told], at=None)) == []
                     released += (await insist(lambda: store.workflows.resolve(limit=3, at=None))).released
                 ended += 1
                 while ended < 4:
@@ -69,18 +69,18 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
             counts = await asyncio.gather(*map(settle, stores, shares))
             counts.append(await resolve_all(stores[0]))
 
-            joins = await stores[0].claim(1, queues=["default"], tasks=["t"], limit=1000, at=None)
+            joins = await stores[0].queue.claim(1, queues=["default"], tasks=["t"], limit=1000, at=None)
             assert sorted(claim.workflow_id or 0 for claim in joins) == sorted(ids)
             assert sum(counts) == rounds
             for claim in joins:
                 steps = await stores[0].workflows.steps_of(claim.workflow_id or 0, most=100)
                 expected = ",".join(str(step.id) for step in steps[:4])
                 assert claim.payload == b'{"args":[%s]}' % expected.encode()
-            await stores[0].settle([settlement(each, Verdict.SUCCEEDED) for each in joins], at=None)
+            await stores[0].queue.settle([settlement(each, Verdict.SUCCEEDED) for each in joins], at=None)
             await resolve_all(stores[1])
             for workflow_id in ids:
                 assert (await the_workflow(stores[0], workflow_id)).state is WorkflowState.SUCCEEDED
-            assert await stores[0].jobs(JobFilter(), at=None) == []
+            assert await stores[0].jobs.find(JobFilter(), at=None) == []
 
     run(story())
 
@@ -97,8 +97,8 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgre
             await join(one, 1)
             [workflow_id] = await begin(one, 1, drawn)
             await resolve_all(one)
-            [claim] = await one.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
-            await one.settle([settlement(claim, Verdict.SUCCEEDED, result=b"1")], at=None)
+            [claim] = await one.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
+            await one.queue.settle([settlement(claim, Verdict.SUCCEEDED, result=b"1")], at=None)
             before = await the_workflow(one, workflow_id), await one.workflows.steps_of(workflow_id, most=100)
 
             # Each is written later in a pass than the one before it.
@@ -124,10 +124,10 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgre
                     await the_workflow(one, workflow_id),
                     await one.workflows.steps_of(workflow_id, most=100),
                 ) == before
-                assert len(await one.jobs(JobFilter(), at=None)) == 1  # the workflow's own
+                assert len(await one.jobs.find(JobFilter(), at=None)) == 1  # the workflow's own
 
             assert await resolve_all(two) == 3
-            items = await one.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
+            items = await one.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
             assert sorted(each.payload for each in items) == [b'{"args":[%d]}' % n for n in (1, 2, 3)]
 
     run(story())
@@ -143,14 +143,14 @@ class Shift:
     async def work(self) -> bool:
         """Settle what it holds; whether anything is left in the queue."""
         with contextlib.suppress(StoreError):  # a claim whose answer is lost comes with `held`
-            await self.store.claim(1, queues=["default"], tasks=["t"], limit=20, at=None)
-        for claim in await insist(lambda: self.store.held(1, at=None)):
+            await self.store.queue.claim(1, queues=["default"], tasks=["t"], limit=20, at=None)
+        for claim in await insist(lambda: self.store.queue.held(1, at=None)):
             told = settlement(claim, Verdict.SUCCEEDED, result=b"%d" % claim.job_id)
-            refused = await insist(lambda told=told: self.store.settle([told], at=None))
-            recorded = await insist(lambda told=told: self.store.recorded([told]))
+            refused = await insist(lambda told=told: self.store.queue.settle([told], at=None))
+            recorded = await insist(lambda told=told: self.store.queue.recorded([told]))
             assert not refused or recorded == [claim.job_id]
             self.accepted[claim.job_id] += 1
-        return bool(await insist(lambda: self.store.jobs(JobFilter(limit=1), at=None)))
+        return bool(await insist(lambda: self.store.jobs.find(JobFilter(limit=1), at=None)))
 
 
 def test_sessions_that_are_killed_again_and_again_lose_and_double_nothing(
@@ -197,7 +197,7 @@ def test_sessions_that_are_killed_again_and_again_lose_and_double_nothing(
             for workflow_id in ids:
                 assert (await the_workflow(stores[0], workflow_id)).state is WorkflowState.SUCCEEDED
                 await audit(stores[0], workflow_id, drawn)
-                job = await stores[0].job(workflow_id, at=None)
+                job = await stores[0].jobs.get(workflow_id, at=None)
                 assert job is not None
                 assert job.state is JobState.SUCCEEDED
                 steps = await stores[0].workflows.steps_of(workflow_id, most=100)
@@ -216,8 +216,8 @@ def test_a_workflow_that_somebody_has_in_hand_is_left_to_them_and_holds_up_no_ot
             await join(store, 1)
             held, free = await begin(store, 1, drawn, 2)
             await resolve_all(store)
-            claims = await store.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
-            await store.settle([settlement(each, Verdict.SUCCEEDED) for each in claims], at=None)
+            claims = await store.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None)
+            await store.queue.settle([settlement(each, Verdict.SUCCEEDED) for each in claims], at=None)
             retrying = hand.transaction()
             await retrying.start()
             sql, _ = SQL["lock_workflow"]
@@ -244,7 +244,7 @@ def test_many_may_begin_and_fork_workflows_in_one_process_at_once(postgres_url: 
             await resolve_all(store)
 
             async def fork(_: int) -> int:
-                store._spare_ids.clear()  # type: ignore[attr-defined] # so that each has to ask for ids
+                store.queue._batches._spare_ids.clear()  # type: ignore[attr-defined] # so that each has to ask for ids
                 return await store.workflows.fork(source, "a", author="ann", note=None, at=None)
 
             async with asyncio.timeout(20):
@@ -252,15 +252,15 @@ def test_many_may_begin_and_fork_workflows_in_one_process_at_once(postgres_url: 
             assert len(set(made)) == 20
 
             jobs = [NewJob(task=f"root{n}", payload=b"{}") for n in range(20)]
-            await store.insert(jobs, at=None)
+            await store.queue.insert(jobs, at=None)
             tasks = [job.task for job in jobs]
-            claims = await store.claim(1, queues=["default"], tasks=tasks, limit=100, at=None)
+            claims = await store.queue.claim(1, queues=["default"], tasks=tasks, limit=100, at=None)
             told = [
                 settlement(each, Verdict.STARTED, start=NewWorkflow(definition=definition(each.task, a={})))
                 for each in claims
             ]
             async with asyncio.timeout(20):
-                answers = await asyncio.gather(*(store.settle([each], at=None) for each in told))
+                answers = await asyncio.gather(*(store.queue.settle([each], at=None) for each in told))
             assert answers == [[]] * 20
 
     run(story())

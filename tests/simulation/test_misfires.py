@@ -116,7 +116,7 @@ class Weeks:
             await self.step()
         self.end = self.clock.now()
         await self.store.schedules.pause(list(SCHEDULES), author="ann", note=None, at=self.clock.stamp())
-        while await self.store.jobs(JobFilter(limit=1), at=self.clock.stamp()):
+        while await self.store.jobs.find(JobFilter(limit=1), at=self.clock.stamp()):
             self.clock.advance(HOUR * self.dice.random())
             await self.step()
 
@@ -155,12 +155,12 @@ class Weeks:
             for c in ended
         ]
         if done:
-            gone = set(await self.store.settle(done, at=self.clock.stamp()))
+            gone = set(await self.store.queue.settle(done, at=self.clock.stamp()))
             assert all(self._replaces(c) for c in ended if c.job_id in gone)
             for claim in ended:
                 if claim.slot_at is not None:
                     self.ended[claim.schedule_id or 0][claim.slot_at] = now
-        claims = await self.store.claim(
+        claims = await self.store.queue.claim(
             WORKER, queues=["default"], tasks=["t"], limit=1000, at=self.clock.stamp()
         )
         for claim in claims:
@@ -229,7 +229,7 @@ async def check(weeks: Weeks) -> Counter[str]:
     states = {
         job.id: state
         for state in (JobState.SUCCEEDED, JobState.CANCELLED)
-        for job in await weeks.store.jobs(JobFilter(state=state, limit=1_000_000), at=stamp)
+        for job in await weeks.store.jobs.find(JobFilter(state=state, limit=1_000_000), at=stamp)
     }
     for schedule in weeks.schedules.values():
         rows = (await weeks.store.slots.of(schedule.name, limit=1_000_000))[::-1]

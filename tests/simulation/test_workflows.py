@@ -175,7 +175,7 @@ class Plant:
         how = {"author": "ann", "note": None, "at": self.clock.stamp()}
         self.told[act] += 1
         if act == "cancel":
-            await self.store.cancel([workflow.id], at=self.clock.stamp())
+            await self.store.jobs.cancel([workflow.id], at=self.clock.stamp())
         elif act in ("stop", "kill"):
             stopping = Stopping.KILLED if act == "kill" else Stopping.CANCELLED
             await self.store.workflows.stop(workflow.id, stopping, **how)
@@ -209,7 +209,7 @@ class Plant:
             await healthy.tick(LOOPS)
             await self.schedulers[0].tick()  # lets go of the jobs of missed slots that wait for one another
             self.clock.advance(2 * SECOND)
-            if not await self.store.jobs(JobFilter(limit=1), at=self.clock.stamp()):
+            if not await self.store.jobs.find(JobFilter(limit=1), at=self.clock.stamp()):
                 await healthy.tick(["resolver", "settler", "resolver"])
                 return
         raise AssertionError("it never came to an end")
@@ -230,7 +230,7 @@ class Plant:
                 assert self.ended[workflow.id] <= 1  # none where the one who knew died
                 for step in steps:
                     await self.check_step(step.id)
-        assert await self.store.jobs(JobFilter(limit=10), at=self.clock.stamp()) == []
+        assert await self.store.jobs.find(JobFilter(limit=10), at=self.clock.stamp()) == []
         assert len(found) > 10  # of about twice as many: which host dies when is the servers' timing
 
     async def check_step(self, job_id: int) -> None:

@@ -233,8 +233,8 @@ class Year:
         verdict = Verdict.SUCCEEDED
         done = [Settlement(job_id=c.job_id, worker_id=WORKER, fence=c.fence, verdict=verdict) for c in ended]
         if done:
-            await self.store.settle(done, at=self.clock.stamp())
-        for claim in await self.store.claim(
+            await self.store.queue.settle(done, at=self.clock.stamp())
+        for claim in await self.store.queue.claim(
             WORKER, queues=["default"], tasks=["t"], limit=20, at=self.clock.stamp()
         ):
             takes = self.dice.choice([MINUTE, MINUTE, HOUR, 20 * HOUR]) * self.dice.random()
@@ -279,7 +279,7 @@ async def check(year: Year, report: Report) -> None:
     jobs = [
         job
         for state in (None, JobState.SUCCEEDED, JobState.CANCELLED)
-        for job in await year.store.jobs(JobFilter(state=state, limit=100_000), at=year.clock.stamp())
+        for job in await year.store.jobs.find(JobFilter(state=state, limit=100_000), at=year.clock.stamp())
     ]
     arguments = {job.id: decode(job.payload)[0] for job in jobs}
     reasons: Counter[Skipped | None] = Counter()

@@ -84,29 +84,29 @@ def test_a_migrated_store_is_verified(store, run):
 
 def test_migrating_keeps_what_is_there(database_url, opened, run, clock):
     first = opened(database_url)
-    [job_id] = run(first.insert([NewJob(task="t", payload=b"kept")], at=clock.stamp()))
+    [job_id] = run(first.queue.insert([NewJob(task="t", payload=b"kept")], at=clock.stamp()))
     second = opened(database_url)
     run(second.migrate())
 
-    assert run(second.job(job_id, at=clock.stamp())).payload == b"kept"
+    assert run(second.jobs.get(job_id, at=clock.stamp())).payload == b"kept"
 
 
 def test_what_one_store_writes_another_reads(database_url, opened, run, clock):
     writer, reader = opened(database_url), opened(database_url)
-    assert run(reader.jobs(JobFilter(), at=clock.stamp())) == []
-    [job_id] = run(writer.insert([NewJob(task="new", payload=b"x", queue="new")], at=clock.stamp()))
+    assert run(reader.jobs.find(JobFilter(), at=clock.stamp())) == []
+    [job_id] = run(writer.queue.insert([NewJob(task="new", payload=b"x", queue="new")], at=clock.stamp()))
 
-    job = run(reader.job(job_id, at=clock.stamp()))
+    job = run(reader.jobs.get(job_id, at=clock.stamp()))
 
     assert (job.task, job.queue) == ("new", "new")
 
 
 def test_what_is_written_is_there_after_a_close(database_url, opened, run, clock):
     first = open_store(database_url, clock=clock)
-    [job_id] = run(first.insert([NewJob(task="t", payload=b"x")], at=clock.stamp()))
+    [job_id] = run(first.queue.insert([NewJob(task="t", payload=b"x")], at=clock.stamp()))
     run(first.close())
 
-    assert run(opened(database_url).job(job_id, at=clock.stamp())).state is JobState.READY
+    assert run(opened(database_url).jobs.get(job_id, at=clock.stamp())).state is JobState.READY
 
 
 def test_closing_twice_is_no_error(database_url, run, clock):
@@ -149,14 +149,16 @@ def test_without_a_stamp_now_is_the_databases(store, run):
 def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_clock(store, run):
     before = real_now() - MINUTE
     [now_id, later_id] = run(
-        store.insert([NewJob(task="t", payload=b""), NewJob(task="t", payload=b"", delay=HOUR)], at=None)
+        store.queue.insert(
+            [NewJob(task="t", payload=b""), NewJob(task="t", payload=b"", delay=HOUR)], at=None
+        )
     )
     run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
-    [claim] = run(store.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
-    run(store.settle([settlement(claim, Verdict.SUCCEEDED)], at=None))
+    [claim] = run(store.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
+    run(store.queue.settle([settlement(claim, Verdict.SUCCEEDED)], at=None))
     after = real_now() + MINUTE
 
-    done, later = run(store.job(now_id, at=None)), run(store.job(later_id, at=None))
+    done, later = run(store.jobs.get(now_id, at=None)), run(store.jobs.get(later_id, at=None))
     assert before < done.enqueued_at <= done.finished_at < after
     assert before + HOUR < later.run_at < after + HOUR
     assert (done.state, later.state) == (JobState.SUCCEEDED, JobState.DELAYED)
@@ -164,12 +166,12 @@ def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_
 
 def test_without_a_stamp_a_failure_is_dated_by_the_databases_clock(store, run):
     before = real_now() - MINUTE
-    run(store.insert([NewJob(task="t", payload=b"")], at=None))
+    run(store.queue.insert([NewJob(task="t", payload=b"")], at=None))
     run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
-    [claim] = run(store.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
-    run(store.settle([settlement(claim, Verdict.FAILED, delay=HOUR)], at=None))
+    [claim] = run(store.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
+    run(store.queue.settle([settlement(claim, Verdict.FAILED, delay=HOUR)], at=None))
 
-    [error] = run(store.job(claim.job_id, at=None)).errors
+    [error] = run(store.jobs.get(claim.job_id, at=None)).errors
     assert before < error.at < real_now() + MINUTE
 
 

@@ -229,7 +229,7 @@ def test_states_tell_where_jobs_stand_and_leave_out_the_unknown(desk):
     desk.end(ended, Verdict.SUCCEEDED)
 
     ids = [dead, ready, delayed, gone, running.job_id, ended.job_id, 999]
-    assert desk.run(desk.store.states(ids, at=desk.clock.stamp())) == {
+    assert desk.run(desk.store.jobs.states(ids, at=desk.clock.stamp())) == {
         dead: JobState.DEAD,
         ready: JobState.READY,
         delayed: JobState.DELAYED,

@@ -100,7 +100,7 @@ def test_what_waits_for_another_does_not_fail(store: Any, run: Any) -> None:
     """Forty writers of the same counters and keys: not one is told to try again."""
 
     async def put(number: int) -> None:
-        await store.insert(
+        await store.queue.insert(
             [NewJob(task=f"task-{number % 3}", payload=b"{}", queue=f"q-{number % 2}")], at=None
         )
         await store.leases.acquire("one", holder_id=number + 1, holder="x", ttl=TTL, at=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 
 import asyncpg
 import msgspec
@@ -258,7 +259,7 @@ class Stores(RuleBasedStateMachine):
     @rule(jobs=st.lists(new_jobs, min_size=1, max_size=3))
     def insert(self, jobs):
         for side, ids in zip(
-            self.sides, self.both(lambda side: side.store.insert(jobs, at=self.at)), strict=True
+            self.sides, self.both(lambda side: side.store.queue.insert(jobs, at=self.at)), strict=True
         ):
             assert len(ids) == len(jobs)
             side.created(ids)
@@ -305,7 +306,7 @@ class Stores(RuleBasedStateMachine):
     def replay(self, job, end):
         """A job dies, is brought back and runs again, while its first worker still clings to it."""
         self.work(job, timedelta(seconds=90), {**end, "verdict": Verdict.DEAD})
-        self.bring_back([0, 1, 2], "replay")
+        self.bring_back([0, 1, 2], "dead_letters.replay")
         self.work_on(end, 0)
         self.settle([1, 0], **end)
 
@@ -316,7 +317,7 @@ class Stores(RuleBasedStateMachine):
         if not self.claims:
             return
         pair = dict(zip(self.sides, self.claims[-1 - pick % len(self.claims)], strict=True))
-        self.agree(lambda side: side.store.begin(pair[side], at=self.at))
+        self.agree(lambda side: side.store.queue.begin(pair[side], at=self.at))
 
     @precondition(some_jobs)
     @rule(
@@ -330,7 +331,7 @@ class Stores(RuleBasedStateMachine):
     def claim(self, pick, queues, tasks, limit, suspects=None, last=True):
         worker = self.worker(pick)
         which = {"queues": queues, "tasks": tasks, "limit": limit, "suspects": suspects, "last": last}
-        claimed = self.both(lambda side: side.store.claim(worker, **which, at=self.at))
+        claimed = self.both(lambda side: side.store.queue.claim(worker, **which, at=self.at))
         left, right = (side.plain(claims) for side, claims in zip(self.sides, claimed, strict=True))
         assert left == right
         self.claims += list(zip(*claimed, strict=True))
@@ -342,8 +343,8 @@ class Stores(RuleBasedStateMachine):
 
     def settle(self, chosen, verdict, reason, delay, took, failure, result, ran):
         batch = self.settlements(chosen, verdict, reason, delay, took, failure, result, ran)
-        self.agree_on_jobs(lambda side: side.store.settle(batch[side], at=self.at))
-        self.agree_on_jobs(lambda side: side.store.recorded(batch[side]))
+        self.agree_on_jobs(lambda side: side.store.queue.settle(batch[side], at=self.at))
+        self.agree_on_jobs(lambda side: side.store.queue.recorded(batch[side]))
 
     def settlements(self, chosen, verdict, reason, delay, took, failure, result, ran):
         """One batch for each side, of claims old and new, no job twice."""
@@ -376,26 +377,28 @@ class Stores(RuleBasedStateMachine):
     @rule(chosen=many_picks)
     def cancel(self, chosen):
         numbers = self.numbers(chosen)
-        self.agree(lambda side: side.store.cancel([side.job_id(n) for n in numbers], at=self.at), key=str)
+        self.agree(
+            lambda side: side.store.jobs.cancel([side.job_id(n) for n in numbers], at=self.at), key=str
+        )
 
     @precondition(some_jobs)
-    @rule(chosen=many_picks, name=st.sampled_from(["hasten", "replay"]))
+    @rule(chosen=many_picks, name=st.sampled_from(["jobs.run_now", "dead_letters.replay"]))
     def bring_back(self, chosen, name):
         numbers = self.numbers(chosen)
         self.agree_on_jobs(
-            lambda side: getattr(side.store, name)([side.job_id(n) for n in numbers], at=self.at)
+            lambda side: attrgetter(name)(side.store)([side.job_id(n) for n in numbers], at=self.at)
         )
 
     @precondition(some_jobs)
     @rule(chosen=st.lists(picks, max_size=1))
     def purge(self, chosen):
         numbers = self.numbers(chosen)
-        self.agree(lambda side: side.store.purge([side.job_id(n) for n in numbers]))
+        self.agree(lambda side: side.store.dead_letters.purge([side.job_id(n) for n in numbers]))
 
     @precondition(some_jobs)
     @rule()
     def expire(self):
-        self.agree_on_jobs(lambda side: side.store.expire(limit=1000, at=self.at))
+        self.agree_on_jobs(lambda side: side.store.jobs.expire(limit=1000, at=self.at))
 
     @precondition(room)
     @rule(job=due_jobs, by=st.sampled_from([1, 61]), end=endings)
@@ -415,7 +418,7 @@ class Stores(RuleBasedStateMachine):
         [number] = self.numbers([pick])
         note = Failure(type="Edited", message="by ann")
         self.agree(
-            lambda side: side.store.edit_dead(
+            lambda side: side.store.dead_letters.edit(
                 side.job_id(number), payload=payload, expected=expected, note=note, at=self.at
             )
         )
@@ -457,7 +460,7 @@ class Stores(RuleBasedStateMachine):
     @rule(pick=picks, clean=st.booleans())
     def leave(self, pick, clean):
         worker = self.worker(pick)
-        holds = any(self.both(lambda side: side.store.held(worker, at=self.at)))
+        holds = any(self.both(lambda side: side.store.queue.held(worker, at=self.at)))
         self.both(lambda side: side.store.processes.leave(worker, clean=clean and not holds, at=self.at))
 
     @precondition(some_claims)
@@ -536,7 +539,7 @@ class Stores(RuleBasedStateMachine):
     def trigger(self, name):
         made = self.both(lambda side: side.store.schedules.trigger(name, at=self.at))
         assert (made[0] is None) == (made[1] is None)
-        self.sides[1].store._spare_ids.clear()  # as in `fire`
+        self.sides[1].store.queue._batches._spare_ids.clear()  # as in `fire`
         for side, job_id in zip(self.sides, made, strict=True):
             side.created([job_id] if job_id is not None else [])
 
@@ -605,7 +608,7 @@ class Stores(RuleBasedStateMachine):
         """A fire has made jobs, or a change of a schedule has, of the slots that were due before it."""
         # PostgreSQL gives ids to inserts in blocks taken ahead, so a job inserted after a slot was fired
         # may have a lower id than the slot's. Without the block, ids rise with creation on both sides.
-        self.sides[1].store._spare_ids.clear()
+        self.sides[1].store.queue._batches._spare_ids.clear()
         for side in self.sides:
             ledger = [
                 slot
@@ -641,25 +644,25 @@ class Stores(RuleBasedStateMachine):
 
     async def record(self, side):
         store, at = side.store, self.at
-        told = {"live": await store.jobs(JobFilter(limit=1000), at=at)}
+        told = {"live": await store.jobs.find(JobFilter(limit=1000), at=at)}
         for state in (JobState.SUCCEEDED, JobState.DEAD, JobState.CANCELLED):
-            told[state] = await store.jobs(JobFilter(state=state, limit=1000), at=at)
-        told["dead letters"] = await store.dead(DeadFilter(limit=1000))
-        told["discarded"] = await store.jobs(JobFilter(state=JobState.DISCARDED, limit=1000), at=at)
+            told[state] = await store.jobs.find(JobFilter(state=state, limit=1000), at=at)
+        told["dead letters"] = await store.dead_letters.find(DeadFilter(limit=1000))
+        told["discarded"] = await store.jobs.find(JobFilter(state=JobState.DISCARDED, limit=1000), at=at)
         for name, which in FILTERS.items():
-            told[name] = await store.dead(which)
+            told[name] = await store.dead_letters.find(which)
         told["depth"] = await store.queues.depth(at=at)
         plain = {name: sorted(side.plain(value), key=str) for name, value in told.items()}
-        plain["counts"] = [await store.count_dead(which) for which in FILTERS.values()]
+        plain["counts"] = [await store.dead_letters.count(which) for which in FILTERS.values()]
         plain["groups"] = sorted(
             (group.task, group.error, group.line, group.count, group.newest_at)
-            for group in await store.dead_groups(DeadFilter(limit=1000))
+            for group in await store.dead_letters.groups(DeadFilter(limit=1000))
         )
         plain["runs"] = [side.plain(await store.runs.of(job_id)) for job_id in side.job_ids]
-        plain["jobs"] = [side.plain(await store.job(job_id, at=at)) for job_id in side.job_ids]
+        plain["jobs"] = [side.plain(await store.jobs.get(job_id, at=at)) for job_id in side.job_ids]
         plain["members"] = side.plain(await store.processes.all(at=at))
         plain["held"] = [
-            sorted(side.plain(await store.held(worker, at=at)), key=str) for worker in self.workers[-3:]
+            sorted(side.plain(await store.queue.held(worker, at=at)), key=str) for worker in self.workers[-3:]
         ]
         plain["schedules"] = side.plain(await store.schedules.all())
         plain["slots"] = [side.plain(await store.slots.of(name, limit=1000)) for name in ("s1", "s2", "s3")]

@@ -93,7 +93,7 @@ def test_the_state_of_a_discarded_job_is_told_among_others(desk):
     claim = desk.started()
     desk.end(claim, Verdict.DISCARDED)
 
-    states = desk.run(desk.store.states([claim.job_id], at=desk.now))
+    states = desk.run(desk.store.jobs.states([claim.job_id], at=desk.now))
     assert states == {claim.job_id: JobState.DISCARDED}
 
 

@@ -480,7 +480,7 @@ def test_the_whereabouts_of_jobs_name_who_has_them(desk, store, run):
     mine, waiting, cancelled = desk.started(worker=1).job_id, desk.put(), desk.put()
     desk.cancel(cancelled)
 
-    found = run(store.whereabouts([waiting, cancelled, mine, 10**9]))
+    found = run(store.queue.whereabouts([waiting, cancelled, mine, 10**9]))
 
     assert found == [
         Whereabouts(job_id=waiting, live=True),
@@ -493,7 +493,9 @@ def test_the_whereabouts_of_jobs_name_who_has_them(desk, store, run):
 def test_dead_letters_are_named(desk, store, run):
     job_id, live = desk.bury(task="mail", queue="slow"), desk.put()
 
-    assert run(store.dead_names([live, job_id])) == [JobName(job_id=job_id, task="mail", queue="slow")]
+    assert run(store.dead_letters.names([live, job_id])) == [
+        JobName(job_id=job_id, task="mail", queue="slow")
+    ]
 
 
 # Crashes, and suspects.

@@ -19,14 +19,14 @@ def test_running_jobs_come_longest_first_with_their_progress(desk: Desk) -> None
     desk.advance(SECOND)
     again = desk.take(queues=("mail",))
 
-    found = desk.run(desk.store.running(limit=10))
+    found = desk.run(desk.store.jobs.running(limit=10))
 
     assert [each.id for each in found] == [second.job_id, again.job_id]
     assert (found[0].fraction, found[0].note, found[0].attempt) == (0.5, "half", 1)
     assert (found[1].fraction, found[1].queue, found[1].task) == (None, "mail", "t")
     assert (found[1].attempt, found[1].max_attempts, found[1].worker_id) == (2, 4, 1)
     assert found[1].claimed_at == desk.now
-    assert [each.id for each in desk.run(desk.store.running(limit=1))] == [second.job_id]
+    assert [each.id for each in desk.run(desk.store.jobs.running(limit=1))] == [second.job_id]
 
 
 def test_coming_fires_are_those_of_each_schedule_earliest_first(desk: Desk) -> None:

@@ -43,7 +43,7 @@ def test_where_live_jobs_stand_is_read_at_once(desk):
     delayed, ready, running = desk.put(delay=HOUR), desk.put(queue="a"), desk.started(queue="b")
     dead, gone = desk.bury(queue="c"), 987_654
 
-    found = desk.run(desk.store.standings([delayed, ready, running.job_id, dead, gone], at=desk.now))
+    found = desk.run(desk.store.jobs.standings([delayed, ready, running.job_id, dead, gone], at=desk.now))
 
     assert {job_id: each.state for job_id, each in found.items()} == {
         delayed: JobState.DELAYED,

@@ -26,10 +26,10 @@ def store(postgres_url, clock, run):
 
 async def claim_everything(store, clock):
     at = clock.stamp()
-    await store.insert([NewJob(task="t", payload=b"x" * 100)] * JOBS, at=at)
+    await store.queue.insert([NewJob(task="t", payload=b"x" * 100)] * JOBS, at=at)
     await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=at)
     taken = 0
-    while claims := await store.claim(1, queues=["default"], tasks=["t"], limit=100, at=at):
+    while claims := await store.queue.claim(1, queues=["default"], tasks=["t"], limit=100, at=at):
         taken += len(claims)
     return taken
 

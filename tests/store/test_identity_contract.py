@@ -38,10 +38,10 @@ def fields(context):
 async def claimed(store, worker=1):
     """What a worker is handed that comes to this store, gives it back and leaves."""
     await store.processes.join(Member(id=worker, role=Role.WORKER, name="w"), lease=MINUTE, at=None)
-    found = await store.claim(worker, queues=["default"], tasks=["t"], limit=1, at=None)
-    held = await store.held(worker, at=None)
+    found = await store.queue.claim(worker, queues=["default"], tasks=["t"], limit=1, at=None)
+    held = await store.queue.held(worker, at=None)
     assert [each.database_id for each in held] == [each.database_id for each in found]
-    await store.settle([settlement(each, Verdict.RELEASED) for each in found], at=None)
+    await store.queue.settle([settlement(each, Verdict.RELEASED) for each in found], at=None)
     await store.processes.leave(worker, clean=True, at=None)
     return found
 
@@ -52,7 +52,7 @@ async def first_job(url):
     try:
         await store.migrate()
         if not (found := await claimed(store)):
-            await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+            await store.queue.insert([NewJob(task="t", payload=b"{}")], at=None)
             found = await claimed(store)
         [claim] = found
         return claim, await store.identity()
@@ -102,7 +102,7 @@ def test_the_id_stays_what_it_is(store, run):
 
 
 def test_a_new_id_is_what_claims_have_from_then_on(store, run, clock):
-    run(store.insert([NewJob(task="t", payload=b"{}")] * 2, at=None))
+    run(store.queue.insert([NewJob(task="t", payload=b"{}")] * 2, at=None))
     before = run(store.identity())
     [one] = run(claimed(store))
 
@@ -140,10 +140,10 @@ def test_a_process_that_lives_on_learns_the_id_of_the_database_that_answers_next
     async def story():
         store = open_store(url, clock=SystemClock())
         try:
-            await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+            await store.queue.insert([NewJob(task="t", payload=b"{}")], at=None)
             [before] = await claimed(store)
             await replace()
-            await insist(lambda: store.insert([NewJob(task="t", payload=b"{}")], at=None))
+            await insist(lambda: store.queue.insert([NewJob(task="t", payload=b"{}")], at=None))
             [after] = await insist(lambda: claimed(store, 2))
         finally:
             await store.close()

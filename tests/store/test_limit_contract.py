@@ -348,7 +348,7 @@ def test_two_processes_at_once_let_no_more_through(database_url, clock, run):
         gate = (Gate(name="seven", concurrency=7),)
         try:
             jobs = [NewJob(task="t", payload=b"{}", gates=gate) for _ in range(40)]
-            await stores[0].insert(jobs, at=clock.stamp())
+            await stores[0].queue.insert(jobs, at=clock.stamp())
             passes = [store.limits.admit(at=clock.stamp()) for store in stores for _ in range(5)]
             done = await asyncio.gather(*passes)
             assert sum(each.admitted for each in done) == 7

@@ -89,10 +89,10 @@ ON_THE_WAY = [
 def test_what_may_be_repeated_is(opened: Any, breaking: Any, run: Any, statement: str) -> None:
     seen = breaking(SQL[statement][0], 1)
 
-    ids = run(opened.insert([limited.job(1)], at=None))
+    ids = run(opened.queue.insert([limited.job(1)], at=None))
 
     assert seen["broke"] == 1
-    assert [job.id for job in run(opened.jobs(JobFilter(), at=None))] == ids
+    assert [job.id for job in run(opened.jobs.find(JobFilter(), at=None))] == ids
 
 
 @pytest.mark.parametrize("statement", ON_THE_WAY)
@@ -100,28 +100,28 @@ def test_what_never_answers_is_unavailable(opened: Any, breaking: Any, run: Any,
     breaking(SQL[statement][0], 1000)
 
     with pytest.raises(StoreUnavailable):
-        run(opened.insert([limited.job(1)], at=None))
+        run(opened.queue.insert([limited.job(1)], at=None))
 
-    assert run(opened.jobs(JobFilter(), at=None)) == []
+    assert run(opened.jobs.find(JobFilter(), at=None)) == []
 
 
 def test_a_run_begins_although_the_answer_to_its_begin_was_lost(opened: Any, breaking: Any, run: Any) -> None:
-    run(opened.insert([NewJob(task="t", payload=b"{}")], at=None))
+    run(opened.queue.insert([NewJob(task="t", payload=b"{}")], at=None))
     run(opened.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=None))
-    [claim] = run(opened.claim(1, queues=["default"], tasks=["t"], limit=1, at=None))
+    [claim] = run(opened.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=None))
     seen = breaking(SQL["begin_suspect"][0], 1)
 
-    assert run(opened.begin(claim, at=None))
+    assert run(opened.queue.begin(claim, at=None))
     assert seen["broke"] == 1
 
 
 def test_an_effect_is_looked_up_and_not_repeated(opened: Any, breaking: Any, run: Any) -> None:
     seen = breaking(SQL["insert_limited_jobs"][0], 1)
 
-    ids = run(opened.insert([limited.job(1)], at=None))
+    ids = run(opened.queue.insert([limited.job(1)], at=None))
 
     assert seen["broke"] == 1
-    assert [job.id for job in run(opened.jobs(JobFilter(), at=None))] == ids
+    assert [job.id for job in run(opened.jobs.find(JobFilter(), at=None))] == ids
 
 
 def test_an_effect_that_cannot_be_looked_up_is_told(opened: Any, breaking: Any, run: Any) -> None:
@@ -147,7 +147,7 @@ def test_an_effect_that_cannot_be_looked_up_is_told(opened: Any, breaking: Any, 
 def test_of_a_transaction_only_its_commit_is_in_doubt(
     opened: Any, breaking: Any, run: Any, text: str, told: type[StoreError], names: list[str]
 ) -> None:
-    run(opened.insert([NewJob(task="t", payload=b"{}", queue="late")], at=None))
+    run(opened.queue.insert([NewJob(task="t", payload=b"{}", queue="late")], at=None))
     breaking(text, 1)
 
     with pytest.raises(told) as raised:
@@ -188,8 +188,8 @@ def test_under_sessions_that_are_killed_only_effects_are_in_doubt(postgres_url: 
                 told["calls"] += 1
                 try:
                     job = limited.using(queue=f"q-{who}-{number}").job(number * 10 + who)
-                    await store.insert([job], at=None)
-                    await store.jobs(JobFilter(limit=1), at=None)
+                    await store.queue.insert([job], at=None)
+                    await store.jobs.find(JobFilter(limit=1), at=None)
                     await store.queues.depth(at=None)
                 except AnswerLost as lost:
                     told[lost.what] += 1

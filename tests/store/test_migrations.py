@@ -68,7 +68,7 @@ def test_they_are_applied_in_order_to_a_store_that_is_in_use(
 ) -> None:
     store, steps = opened(), [later(1, TABLE), later(2, COLUMN)]
     assert run(store.migrate()) == [each.name for each in there_are]
-    [job_id] = run(store.insert([NewJob(task="t", payload=b"kept")], at=clock.stamp()))
+    [job_id] = run(store.queue.insert([NewJob(task="t", payload=b"kept")], at=clock.stamp()))
     of_database = run(store.identity())
 
     upgraded = schema(store, [*there_are, *steps])
@@ -79,7 +79,7 @@ def test_they_are_applied_in_order_to_a_store_that_is_in_use(
     assert run(upgraded.migrate()) == [each.name for each in steps]
     assert run(upgraded.migrate()) == []
     run(upgraded.verify())
-    assert run(store.job(job_id, at=clock.stamp())).payload == b"kept"
+    assert run(store.jobs.get(job_id, at=clock.stamp())).payload == b"kept"
     assert run(store.identity()) == of_database
 
 

@@ -11,16 +11,15 @@ from mainspring.model.job import JobState, NewJob
 from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.unique import Key
-from mainspring.store import paging
+from mainspring.store import jobs, paging
 from mainspring.store import schedules as store_schedules
-from mainspring.store.postgres import pages as postgres_pages
 from mainspring.store.sqlite import pages as sqlite_pages
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 
 @pytest.fixture
 def page(desk):
-    return lambda **which: desk.run(desk.store.jobs_page(JobFilter(**which), at=desk.clock.stamp()))
+    return lambda **which: desk.run(desk.store.jobs.page(JobFilter(**which), at=desk.clock.stamp()))
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def schedules(desk):
 @pytest.fixture
 def short_sighted(monkeypatch):
     """A page looks at three rows."""
-    for module in (paging, postgres_pages, sqlite_pages):
+    for module in (paging, jobs, sqlite_pages):
         monkeypatch.setattr(module, "LOOK", 3)
     monkeypatch.setattr(store_schedules, "LOOK", 3)
 

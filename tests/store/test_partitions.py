@@ -37,17 +37,17 @@ def database(databases, request):
 
 async def claimed(store, at):
     await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=at)
-    await store.insert([NewJob(task="t", payload=b"{}")], at=at)
-    [claim] = await store.claim(1, queues=["default"], tasks=["t"], limit=1, at=at)
+    await store.queue.insert([NewJob(task="t", payload=b"{}")], at=at)
+    [claim] = await store.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=at)
     return claim
 
 
 async def settled(store, ended, at):
     """As a settler does: what was not taken is written again."""
     try:
-        return await store.settle([ended], at=at)
+        return await store.queue.settle([ended], at=at)
     except StoreUnavailable:
-        return await store.settle([ended], at=at)
+        return await store.queue.settle([ended], at=at)
 
 
 async def somebody_waits(database):

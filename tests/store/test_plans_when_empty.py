@@ -74,7 +74,7 @@ STATEMENTS = [
     "free_permits",
     "gate_holders",
     "gates",
-    "hasten_jobs",
+    "run_jobs_now",
     "head_depth",
     "held_jobs",
     "known_ids",

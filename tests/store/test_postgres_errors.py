@@ -71,11 +71,11 @@ def test_a_session_with_a_server_that_takes_no_writes_is_not_used_again(
         await admin.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         try:
             with pytest.raises(StoreUnavailable, match="read-only"):
-                await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+                await store.queue.insert([NewJob(task="t", payload=b"{}")], at=None)
         finally:
             await admin.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
             await admin.close()
-        ids = await store.insert([NewJob(task="t", payload=b"{}")], at=None)
+        ids = await store.queue.insert([NewJob(task="t", payload=b"{}")], at=None)
         assert len(ids) == 1
         await store.close()
 

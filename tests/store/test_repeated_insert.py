@@ -19,7 +19,7 @@ JOB = NewJob(task="pay", payload=b"{}")
 
 
 async def put(store: PostgresStore, times: int) -> list[int]:
-    return [job_id for _ in range(times) for job_id in await store.insert([JOB], at=None)]
+    return [job_id for _ in range(times) for job_id in await store.queue.insert([JOB], at=None)]
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_job_with_more_to_say_is_stored_with_it_between_those_without(postgres
             ({"trace": "00-ab-cd-01"}, JobState.READY),
         ]:
             await put(store, MANY)
-            [job_id] = await store.insert([NewJob(task="pay", payload=b"{}", **more)], at=None)
-            job = await store.job(job_id, at=None)
+            [job_id] = await store.queue.insert([NewJob(task="pay", payload=b"{}", **more)], at=None)
+            job = await store.jobs.get(job_id, at=None)
             assert job is not None
             assert (job.state, job.trace) == (state, more.get("trace"))
             assert job.run_at == more.get("run_at", job.enqueued_at + more.get("delay", timedelta()))

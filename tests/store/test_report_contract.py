@@ -266,7 +266,7 @@ def test_a_log_that_cannot_be_written_keeps_its_settlement_from_being_written(de
         raise broken
 
     for dialect in ("sqlite", "postgres"):
-        monkeypatch.setattr(f"mainspring.store.{dialect}.jobs.note_logs", fail)
+        monkeypatch.setattr(f"mainspring.store.{dialect}.queue.note_logs", fail)
     with pytest.raises(StoreUnavailable):
         desk.settle(settlement(claim, Verdict.SUCCEEDED, log="x"))
 

@@ -20,11 +20,11 @@ def key(name: str = "k", digest: bytes = b"same", caller: str = "ada") -> Reques
 
 
 def once(desk: Desk, request: RequestKey, *jobs: NewJob) -> Answered:
-    return desk.run(desk.store.insert_once(request, jobs, at=desk.clock.stamp()))
+    return desk.run(desk.store.queue.insert_once(request, jobs, at=desk.clock.stamp()))
 
 
 def ids(desk: Desk) -> list[int]:
-    return [each.id for each in desk.run(desk.store.jobs(JobFilter(), at=desk.clock.stamp()))]
+    return [each.id for each in desk.run(desk.store.jobs.find(JobFilter(), at=desk.clock.stamp()))]
 
 
 def job(**fields: Any) -> NewJob:
@@ -77,7 +77,7 @@ def test_a_request_that_was_refused_is_not_on_record(desk: Desk) -> None:
 def test_fifty_at_once_are_one(desk: Desk) -> None:
     async def all_at_once() -> list[Answered]:
         return await asyncio.gather(
-            *(desk.store.insert_once(key(), [job()], at=desk.clock.stamp()) for _ in range(50))
+            *(desk.store.queue.insert_once(key(), [job()], at=desk.clock.stamp()) for _ in range(50))
         )
 
     answers = desk.run(all_at_once())

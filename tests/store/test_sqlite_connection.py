@@ -71,7 +71,7 @@ def synchronous(store: SQLiteStore, run: Any) -> int:
 def test_a_new_file_is_readable_by_its_owner_alone(opened: Any, path: str, run: Any) -> None:
     store = opened()
 
-    run(store.insert(new(), at=None))
+    run(store.queue.insert(new(), at=None))
 
     for suffix in ("", "-wal", "-shm"):
         assert stat.S_IMODE(os.stat(path + suffix).st_mode) == 0o600
@@ -98,7 +98,7 @@ def test_a_store_without_a_schema_asks_to_be_migrated(opened: Any, run: Any) -> 
     store = opened(migrated=False)
 
     with pytest.raises(SchemaMismatch, match=f"version 0, this code needs {len(MIGRATIONS)}"):
-        run(store.insert(new(), at=None))
+        run(store.queue.insert(new(), at=None))
     with pytest.raises(SchemaMismatch):
         run(store.verify())
 
@@ -116,7 +116,7 @@ def test_a_closed_store_refuses_calls(opened: Any, run: Any) -> None:
     run(store.close())
 
     with pytest.raises(StoreUnavailable, match="closed"):
-        run(store.insert(new(), at=None))
+        run(store.queue.insert(new(), at=None))
     run(store.close())
 
 
@@ -127,11 +127,11 @@ def test_a_locked_database_is_unavailable(opened: Any, path: str, run: Any, monk
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StoreUnavailable, match="locked"):
-        run(store.insert(new(), at=None))
+        run(store.queue.insert(new(), at=None))
 
     other.execute("ROLLBACK")
     other.close()
-    assert len(run(store.insert(new(), at=None))) == 1
+    assert len(run(store.queue.insert(new(), at=None))) == 1
 
 
 def test_the_database_clock_decides_without_a_stamp(run: Any) -> None:
@@ -151,7 +151,7 @@ def test_calls_that_wait_together_commit_together(opened: Any, run: Any) -> None
     async def scenario() -> int:
         blocker = asyncio.create_task(store._database.write(lambda session: gate.wait()))
         await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(store.insert(new(), at=None)) for _ in range(20)]
+        waiting = [asyncio.create_task(store.queue.insert(new(), at=None)) for _ in range(20)]
         await asyncio.sleep(0.05)
         before = store._database.hints
         gate.set()
@@ -159,7 +159,7 @@ def test_calls_that_wait_together_commit_together(opened: Any, run: Any) -> None
         return store._database.hints - before
 
     assert run(scenario()) == 1
-    assert len({job.id for job in run(store.jobs(JobFilter(limit=1000), at=None))}) == 20
+    assert len({job.id for job in run(store.jobs.find(JobFilter(limit=1000), at=None))}) == 20
 
 
 def test_a_call_that_fails_in_a_group_undoes_only_itself(opened: Any, run: Any) -> None:
@@ -173,7 +173,11 @@ def test_a_call_that_fails_in_a_group_undoes_only_itself(opened: Any, run: Any) 
     async def scenario() -> list[object]:
         blocker = asyncio.create_task(store._database.write(lambda session: gate.wait()))
         await asyncio.sleep(0.05)
-        calls = [store.insert(new(), at=None), store._database.write(broken), store.insert(new(), at=None)]
+        calls = [
+            store.queue.insert(new(), at=None),
+            store._database.write(broken),
+            store.queue.insert(new(), at=None),
+        ]
         waiting = [asyncio.create_task(call) for call in calls]
         await asyncio.sleep(0.05)
         gate.set()
@@ -191,19 +195,19 @@ def test_a_call_that_fails_in_a_group_undoes_only_itself(opened: Any, run: Any) 
 def test_a_cancelled_caller_does_not_stop_the_work(opened: Any, run: Any, clock: ManualClock) -> None:
     store = opened()
     gate = threading.Event()
-    run(store.insert(new(), at=clock.stamp()))
+    run(store.queue.insert(new(), at=clock.stamp()))
     run(store.processes.join(member(), lease=LEASE, at=clock.stamp()))
 
     async def scenario() -> list[Any]:
         blocker = asyncio.create_task(store._database.write(lambda session: gate.wait()))
         claiming = asyncio.create_task(
-            store.claim(7, queues=["default"], tasks=["work"], limit=1, at=clock.stamp())
+            store.queue.claim(7, queues=["default"], tasks=["work"], limit=1, at=clock.stamp())
         )
         await asyncio.sleep(0.05)
         claiming.cancel()
         with pytest.raises(asyncio.CancelledError):
             await claiming
-        held = asyncio.create_task(store.held(7, at=clock.stamp()))
+        held = asyncio.create_task(store.queue.held(7, at=clock.stamp()))
         await asyncio.sleep(0.05)
         gate.set()
         await blocker
@@ -218,25 +222,25 @@ def test_work_of_an_event_loop_that_is_gone_is_done(opened: Any, run: Any) -> No
 
     async def leave() -> None:
         asyncio.create_task(store._database.write(lambda session: gate.wait()))  # noqa: RUF006
-        asyncio.create_task(store.insert(new(), at=None))  # noqa: RUF006
+        asyncio.create_task(store.queue.insert(new(), at=None))  # noqa: RUF006
         await asyncio.sleep(0.05)
 
     asyncio.run(leave())
     gate.set()
 
-    assert run(store.insert(new(), at=None)) == [2]
+    assert run(store.queue.insert(new(), at=None)) == [2]
 
 
 def test_only_what_must_last_waits_for_the_disk(opened: Any, run: Any, clock: ManualClock) -> None:
     store = opened()
     run(store.processes.join(member(), lease=LEASE, at=clock.stamp()))
 
-    run(store.insert(new(), at=clock.stamp()))
+    run(store.queue.insert(new(), at=clock.stamp()))
     assert synchronous(store, run) == 2
-    [claim] = run(store.claim(7, queues=["default"], tasks=["work"], limit=1, at=clock.stamp()))
+    [claim] = run(store.queue.claim(7, queues=["default"], tasks=["work"], limit=1, at=clock.stamp()))
     assert synchronous(store, run) == 1
     done = Settlement(job_id=claim.job_id, worker_id=7, fence=claim.fence, verdict=Verdict.SUCCEEDED)
-    run(store.settle([done], at=clock.stamp()))
+    run(store.queue.settle([done], at=clock.stamp()))
     assert synchronous(store, run) == 2
 
 
@@ -246,7 +250,7 @@ def test_a_grown_wal_is_checkpointed_by_the_writer(
     monkeypatch.setattr(connection_module, "CHECKPOINT_ABOVE", 100_000)
     store = opened()
 
-    run(store.insert(new(2000, b"x" * 200), at=None))
+    run(store.queue.insert(new(2000, b"x" * 200), at=None))
     run(store._database._writer.run(lambda session: None, durable=False))  # the thread is past it
 
     assert os.stat(f"{path}-wal").st_size <= 100_000
@@ -265,8 +269,8 @@ def test_a_checkpoint_that_a_reader_holds_up_is_no_error(
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM jobs").fetchone()
 
-    run(store.insert(new(500), at=None))
-    run(store.insert(new(500), at=None))
+    run(store.queue.insert(new(500), at=None))
+    run(store.queue.insert(new(500), at=None))
 
     reader.close()
     assert len(run(store.queues.depth(at=None))) == 1
@@ -282,9 +286,9 @@ def test_a_full_disk_undoes_the_call_and_the_next_one_works(opened: Any, run: An
     run(store._database.write(limit))
 
     with pytest.raises(StoreFull):
-        run(store.insert(new(5000, b"x" * 500), at=None))
+        run(store.queue.insert(new(5000, b"x" * 500), at=None))
 
-    assert run(store.insert(new(), at=None)) == [1]
+    assert run(store.queue.insert(new(), at=None)) == [1]
 
 
 def test_one_call_too_big_for_the_disk_does_not_cost_its_neighbours_theirs(opened: Any, run: Any) -> None:
@@ -300,9 +304,9 @@ def test_one_call_too_big_for_the_disk_does_not_cost_its_neighbours_theirs(opene
         blocker = asyncio.create_task(store._database.write(lambda session: gate.wait()))
         await asyncio.sleep(0.05)
         calls = [
-            store.insert(new(), at=None),
-            store.insert(new(5000, b"x" * 500), at=None),
-            store.insert(new(), at=None),
+            store.queue.insert(new(), at=None),
+            store.queue.insert(new(5000, b"x" * 500), at=None),
+            store.queue.insert(new(), at=None),
         ]
         waiting = [asyncio.create_task(call) for call in calls]
         await asyncio.sleep(0.05)
@@ -318,11 +322,11 @@ def test_one_call_too_big_for_the_disk_does_not_cost_its_neighbours_theirs(opene
 
 def test_ids_are_never_used_again(opened: Any, run: Any) -> None:
     store = opened()
-    ids = run(store.insert(new(3), at=None))
+    ids = run(store.queue.insert(new(3), at=None))
 
-    run(store.cancel(ids, at=None))
+    run(store.jobs.cancel(ids, at=None))
 
-    assert run(store.insert(new(), at=None)) == [4]
+    assert run(store.queue.insert(new(), at=None)) == [4]
 
 
 def test_several_processes_on_one_file_lose_and_double_nothing(
@@ -354,13 +358,15 @@ async def _insert_and_drain(path: str, number: int) -> list[int]:
         await store.migrate()
         await store.processes.join(member(worker_id), lease=LEASE, at=None)
         for _ in range(10):
-            await store.insert(new(10), at=None)
-        while claims := await store.claim(worker_id, queues=["default"], tasks=["work"], limit=7, at=None):
+            await store.queue.insert(new(10), at=None)
+        while claims := await store.queue.claim(
+            worker_id, queues=["default"], tasks=["work"], limit=7, at=None
+        ):
             ended = [
                 Settlement(job_id=c.job_id, worker_id=worker_id, fence=c.fence, verdict=Verdict.SUCCEEDED)
                 for c in claims
             ]
-            refused = await store.settle(ended, at=None)
+            refused = await store.queue.settle(ended, at=None)
             done += [c.job_id for c in claims if c.job_id not in refused]
     finally:
         await store.close()

@@ -85,7 +85,7 @@ def test_every_commit_of_another_is_heard_of(stores, run, monkeypatch, told):
     async def story():
         async with listening(listener) as ears:
             for _ in range(20):
-                await other.insert([JOB], at=None)
+                await other.queue.insert([JOB], at=None)
                 await ears.heard()
 
     run(story())
@@ -98,11 +98,11 @@ def test_whoever_is_told_looks_seldom(stores, run, monkeypatch):
 
     async def story():
         async with listening(listener) as ears:
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             await ears.heard()
             # A look would begin the count anew.
             await until(lambda: ears.waker._quiet >= 5)
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             await ears.heard()
 
     run(story())
@@ -118,7 +118,7 @@ def test_a_write_that_nobody_tells_of_is_found_by_looking_all_the_same(stores, r
     async def story():
         async with listening(listener) as ears:
             await until(lambda: ears.waker._quiet)  # it waits to be told
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             await ears.heard()
 
     run(story())
@@ -148,10 +148,10 @@ def test_a_commit_that_comes_after_the_one_before_it_was_seen_is_heard_of(stores
         async with listening(listener) as ears:
             await until(lambda: ears.waker._quiet)  # it waits to be told
             monkeypatch.setattr(wake, "AGAIN", long)
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             told.event.set()  # of the second one's write, while its disk is slow
             await ears.heard()
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             await ears.heard()
 
     run(story())
@@ -167,7 +167,7 @@ def test_a_write_is_heard_while_the_commit_of_another_is_waited_for(stores, run,
         async with listening(listener) as ears:
             told.event.set()
             await until(lambda: not told.event.is_set())  # it looks, and then waits for an hour
-            await other.insert([JOB], at=None)
+            await other.queue.insert([JOB], at=None)
             told.event.set()
             await ears.heard()
 

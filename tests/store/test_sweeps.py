@@ -70,7 +70,7 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
     claiming, other = stores
 
     async def claim(limit):
-        return await claiming.claim(1, queues=QUEUES, tasks=["t"], limit=limit, at=clock.stamp())
+        return await claiming.queue.claim(1, queues=QUEUES, tasks=["t"], limit=limit, at=clock.stamp())
 
     async def story():
         random = Random(11)
@@ -87,7 +87,7 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
                 priority=random.choice([0, 5]),
                 run_at=now - back * random.random(),
             )
-            await other.insert([new], at=now)
+            await other.queue.insert([new], at=now)
             for job in await claim(random.choice([1, 3])):
                 found[job.job_id] = found.get(job.job_id, 0) + 1
             clock.advance(timedelta(milliseconds=random.randrange(2000)))
@@ -112,11 +112,11 @@ def test_a_claim_that_looks_everywhere_misses_nothing(stores, clock, run, monkey
 
     async def claim(**options):
         asked = {"queues": QUEUES, "tasks": ["t"], "limit": 3, "at": clock.stamp()}
-        return [each.job_id for each in await claiming.claim(1, **asked, **options)]
+        return [each.job_id for each in await claiming.queue.claim(1, **asked, **options)]
 
     async def put(back):
         new = NewJob(task="t", payload=b"x", queue="a", run_at=clock.now() - back)
-        [job_id] = await other.insert([new], at=clock.now())
+        [job_id] = await other.queue.insert([new], at=clock.now())
         return job_id
 
     async def story():

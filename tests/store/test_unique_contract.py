@@ -160,7 +160,7 @@ def test_two_stores_at_once_make_one_job(database_url, clock, run):
         try:
             ids: set[int] = set()
             for turn in range(20):
-                batch = [store.insert_unique([job(f"k{turn}")], at=clock.stamp()) for store in stores]
+                batch = [store.queue.insert_unique([job(f"k{turn}")], at=clock.stamp()) for store in stores]
                 done = [each for [each] in await asyncio.gather(*batch)]
                 assert len({each.job_id for each in done}) == 1, done
                 assert sum(each.created for each in done) == 1, done
@@ -182,8 +182,8 @@ def test_batches_that_name_the_same_keys_in_other_orders_do_not_wait_for_each_ot
             for turn in range(5):
                 one = [job(f"{key}-{turn}") for key in keys]
                 first, second = await asyncio.gather(
-                    stores[0].insert_unique(one, at=clock.stamp()),
-                    stores[1].insert_unique(one[::-1], at=clock.stamp()),
+                    stores[0].queue.insert_unique(one, at=clock.stamp()),
+                    stores[1].queue.insert_unique(one[::-1], at=clock.stamp()),
                 )
                 assert [each.job_id for each in first] == [each.job_id for each in second[::-1]]
         finally:

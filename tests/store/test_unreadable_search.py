@@ -54,7 +54,7 @@ def test_a_search_that_finds_nothing_does_not_wait_for_a_writer(
     store = open_store(database_url, clock=clock)
     path = database_url.removeprefix("sqlite:///")
     try:
-        run(store.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp()))
+        run(store.queue.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp()))
         with closing(sqlite3.connect(path, isolation_level=None)) as writer:
             writer.execute("BEGIN IMMEDIATE")
             assert run(asyncio.wait_for(store.health.set_aside(), 2)) == []
@@ -66,7 +66,7 @@ def test_a_search_that_finds_nothing_does_not_wait_for_a_writer(
 def test_what_is_found_is_moved_and_nothing_else(database_url: str, run: Any, clock: ManualClock) -> None:
     store = open_store(database_url, clock=clock)
     try:
-        fine = run(store.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp()))
+        fine = run(store.queue.insert([NewJob(task="t", payload=b"{}")], at=clock.stamp()))
         soil = Soil(database_url)
         early = "-infinity" if soil.postgres else -(2**63)
         now = "2030-01-01 00:00:00+00" if soil.postgres else 1_893_456_000_000_000

@@ -57,10 +57,10 @@ class Desk:
         return job_id
 
     def put_all(self, *jobs: NewJob) -> list[int]:
-        return list(self.run(self.store.insert(jobs, at=self.clock.stamp())))
+        return list(self.run(self.store.queue.insert(jobs, at=self.clock.stamp())))
 
     def put_unique(self, *jobs: NewJob) -> list[Inserted]:
-        return list(self.run(self.store.insert_unique(jobs, at=self.clock.stamp())))
+        return list(self.run(self.store.queue.insert_unique(jobs, at=self.clock.stamp())))
 
     def claim(
         self,
@@ -73,12 +73,12 @@ class Desk:
     ) -> list[Claim]:
         """Claim under a lease the worker already has."""
         stamp = self.clock.stamp()
-        claims = self.store.claim(worker, queues=queues, tasks=tasks, limit=limit, at=stamp, **how)
+        claims = self.store.queue.claim(worker, queues=queues, tasks=tasks, limit=limit, at=stamp, **how)
         return list(self.run(claims))
 
     def begin(self, claim: Claim) -> bool:
         """Put on record that its run begins."""
-        return bool(self.run(self.store.begin(claim, at=self.clock.stamp())))
+        return bool(self.run(self.store.queue.begin(claim, at=self.clock.stamp())))
 
     def take(self, worker: int = 1, **fields: Any) -> Claim:
         """Join if need be, and claim exactly one job."""
@@ -95,10 +95,10 @@ class Desk:
         return claim
 
     def held(self, worker: int = 1) -> list[Claim]:
-        return list(self.run(self.store.held(worker, at=self.clock.stamp())))
+        return list(self.run(self.store.queue.held(worker, at=self.clock.stamp())))
 
     def settle(self, *settlements: Settlement) -> list[int]:
-        return list(self.run(self.store.settle(settlements, at=self.clock.stamp())))
+        return list(self.run(self.store.queue.settle(settlements, at=self.clock.stamp())))
 
     def end(self, claim: Claim, verdict: Verdict, **fields: Any) -> None:
         """Settle one claim, which must be accepted."""
@@ -111,29 +111,29 @@ class Desk:
         return claim.job_id
 
     def recorded(self, *settlements: Settlement) -> list[int]:
-        return list(self.run(self.store.recorded(settlements)))
+        return list(self.run(self.store.queue.recorded(settlements)))
 
     def cancel(self, *job_ids: int) -> dict[int, str | None]:
-        done = self.run(self.store.cancel(job_ids, at=self.clock.stamp()))
+        done = self.run(self.store.jobs.cancel(job_ids, at=self.clock.stamp()))
         return {cancelled.job_id: cancelled.was for cancelled in done}
 
     def hasten(self, *job_ids: int) -> list[int]:
-        return list(self.run(self.store.hasten(job_ids, at=self.clock.stamp())))
+        return list(self.run(self.store.jobs.run_now(job_ids, at=self.clock.stamp())))
 
     def replay(self, *job_ids: int) -> list[int]:
-        return list(self.run(self.store.replay(job_ids, at=self.clock.stamp())))
+        return list(self.run(self.store.dead_letters.replay(job_ids, at=self.clock.stamp())))
 
     def purge(self, *job_ids: int) -> int:
-        return int(self.run(self.store.purge(job_ids)))
+        return int(self.run(self.store.dead_letters.purge(job_ids)))
 
     def edit_dead(self, job_id: int, payload: bytes, *, expected: bytes = b"{}") -> bool:
         note = Failure(type="Edited", message="its arguments were edited by ann")
         stamp = self.clock.stamp()
-        edit = self.store.edit_dead(job_id, payload=payload, expected=expected, note=note, at=stamp)
+        edit = self.store.dead_letters.edit(job_id, payload=payload, expected=expected, note=note, at=stamp)
         return bool(self.run(edit))
 
     def expire(self, limit: int = 100) -> list[int]:
-        return list(self.run(self.store.expire(limit=limit, at=self.clock.stamp())))
+        return list(self.run(self.store.jobs.expire(limit=limit, at=self.clock.stamp())))
 
     def prune(self, keep: timedelta) -> int:
         return int(self.run(self.store.prune(keep=keep, at=self.clock.stamp())))
@@ -334,22 +334,22 @@ class Desk:
         return found
 
     def find(self, job_id: int) -> Job | None:
-        return self.run(self.store.job(job_id, at=self.clock.stamp()))
+        return self.run(self.store.jobs.get(job_id, at=self.clock.stamp()))
 
     def jobs(self, **which: Any) -> list[Job]:
-        return list(self.run(self.store.jobs(JobFilter(**which), at=self.clock.stamp())))
+        return list(self.run(self.store.jobs.find(JobFilter(**which), at=self.clock.stamp())))
 
     def runs(self, job_id: int) -> list[Run]:
         return list(self.run(self.store.runs.of(job_id)))
 
     def dead(self, **which: Any) -> list[DeadJob]:
-        return list(self.run(self.store.dead(DeadFilter(**which))))
+        return list(self.run(self.store.dead_letters.find(DeadFilter(**which))))
 
     def count_dead(self, **which: Any) -> int:
-        return int(self.run(self.store.count_dead(DeadFilter(**which))))
+        return int(self.run(self.store.dead_letters.count(DeadFilter(**which))))
 
     def dead_groups(self, **which: Any) -> list[DeadGroup]:
-        return list(self.run(self.store.dead_groups(DeadFilter(**which))))
+        return list(self.run(self.store.dead_letters.groups(DeadFilter(**which))))
 
     def schedules(self) -> list[Schedule]:
         return list(self.run(self.store.schedules.all()))

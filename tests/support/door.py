@@ -104,10 +104,10 @@ async def seed(app: Mainspring) -> None:
     store, stamp = await app.store(), app.clock.stamp()
     tasks = app.registry.tasks
     await app.write_schedules()
-    await store.insert([tasks["greet"].job("Ada"), tasks["fail"].job("hunter2")], at=stamp)
+    await store.queue.insert([tasks["greet"].job("Ada"), tasks["fail"].job("hunter2")], at=stamp)
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
-    claims = await store.claim(7, queues=["default"], tasks=list(tasks), limit=10, at=stamp)
+    claims = await store.queue.claim(7, queues=["default"], tasks=list(tasks), limit=10, at=stamp)
     done = {
         each.job_id: Settlement(
             job_id=each.job_id,
@@ -128,11 +128,13 @@ async def seed(app: Mainspring) -> None:
         reason=Reason.FAILED,
         failure=Failure(type="ValueError", message="password=hunter2 <b>", traceback="line 1"),
     )
-    assert await store.settle(list(done.values()), at=stamp) == []
-    await store.insert([tasks["greet"].job("Bob"), tasks["greet"].using(delay="1h").job("Eve")], at=stamp)
-    await store.insert([tasks[PAIR].job()], at=stamp)
-    [claim] = await store.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
+    assert await store.queue.settle(list(done.values()), at=stamp) == []
+    await store.queue.insert(
+        [tasks["greet"].job("Bob"), tasks["greet"].using(delay="1h").job("Eve")], at=stamp
+    )
+    await store.queue.insert([tasks[PAIR].job()], at=stamp)
+    [claim] = await store.queue.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
     new = NewWorkflow(definition=tasks[PAIR].definition, params={"who": "Ada"})
     begun = Settlement(job_id=5, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new)
-    assert await store.settle([begun], at=stamp) == []
+    assert await store.queue.settle([begun], at=stamp) == []
     await store.workflows.resolve(limit=10, at=stamp)

@@ -261,11 +261,11 @@ class Site:
 
     def put(self, jobs: Sequence[NewJob]) -> list[int]:
         """Enqueue; answer the ids."""
-        ids: list[int] = self._run(self.store.insert(jobs, at=None))
+        ids: list[int] = self._run(self.store.queue.insert(jobs, at=None))
         return ids
 
     def job(self, job_id: int) -> Job:
-        job: Job | None = self._run(self.store.job(job_id, at=None))
+        job: Job | None = self._run(self.store.jobs.get(job_id, at=None))
         assert job is not None, f"job {job_id} is lost"
         return job
 

@@ -61,11 +61,12 @@ async def join(store: Store, worker: int) -> None:
 
 async def begin(store: Store, worker: int, drawn: Definition, count: int = 1) -> list[int]:
     """Start so many workflows; nobody has looked at them yet."""
-    ids = await store.insert([NewJob(task="root", payload=b"{}")] * count, at=None)
-    claims = await store.claim(worker, queues=["default"], tasks=["root"], limit=count, at=None)
+    ids = await store.queue.insert([NewJob(task="root", payload=b"{}")] * count, at=None)
+    claims = await store.queue.claim(worker, queues=["default"], tasks=["root"], limit=count, at=None)
     new = NewWorkflow(definition=drawn)
     assert (
-        await store.settle([settlement(each, Verdict.STARTED, start=new) for each in claims], at=None) == []
+        await store.queue.settle([settlement(each, Verdict.STARTED, start=new) for each in claims], at=None)
+        == []
     )
     return ids
 

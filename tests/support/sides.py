@@ -62,7 +62,7 @@ class Side:
         self.store, self.clock = store, clock
         self.flaky: Any = Flaky(store, dice, often)
         self.refused: list[SettlementRefused] = []
-        self.settler = Settler(self.flaky, clock, Telemetry(self._hear))
+        self.settler = Settler(self.flaky.queue, clock, Telemetry(self._hear))
         self.flows: dict[Key, int] = {}
         self.jobs: dict[JobKey, int] = {}
         self.claims: dict[JobKey, Claim] = {}

@@ -52,7 +52,7 @@ class Stage:
         worker = await self._join()
         key = self.oracle.begin(drawn, PARAMS)
         for side in self.sides:
-            [job_id] = await side.store.insert(
+            [job_id] = await side.store.queue.insert(
                 [NewJob(task="root", payload=b"{}", expires=DEADLINE)], at=self.clock.stamp()
             )
             [claim] = await self._claim(side, worker, "root")
@@ -112,7 +112,7 @@ class Stage:
             if self.dice.random() < 0.7:
                 self.begun.add(job)
                 for side in self.sides:
-                    assert await side.store.begin(side.claims[job], at=self.clock.stamp())
+                    assert await side.store.queue.begin(side.claims[job], at=self.clock.stamp())
 
     def _is_workflow(self, job: JobKey) -> bool:
         inner = self.oracle.inside(job)
@@ -168,7 +168,7 @@ class Stage:
     async def _claim(self, side: Side, worker: int, *tasks: str) -> list[Claim]:
         claims: list[Claim] = []
         how = {"queues": ["default"], "tasks": tasks, "limit": EVERYTHING, "at": self.clock.stamp()}
-        while more := await side.store.claim(worker, **how):  # type: ignore[arg-type]
+        while more := await side.store.queue.claim(worker, **how):  # type: ignore[arg-type]
             claims += more  # of those whose next crash is their last, one at a time
         return claims
 
@@ -194,7 +194,7 @@ class Stage:
                 job = self.dice.choice(jobs)
                 self.oracle.end(job, "cancelled")
                 for side in self.sides:
-                    await side.store.cancel([side.jobs[job]], at=self.clock.stamp())
+                    await side.store.jobs.cancel([side.jobs[job]], at=self.clock.stamp())
         elif flows := self._flows_for(act):
             await self.control(act, self.dice.choice(flows))
         return act in ("stop", "kill", "cancel", "expire", "cancel a step")
@@ -214,7 +214,7 @@ class Stage:
         if act == "cancel":
             self.oracle.lose_own(key, "cancelled")
             for side in self.sides:
-                await side.store.cancel([side.flows[key]], at=self.clock.stamp())
+                await side.store.jobs.cancel([side.flows[key]], at=self.clock.stamp())
         elif act == "expire":
             await self._expire()
         elif act == "fork":
@@ -265,7 +265,7 @@ class Stage:
         gone: list[set[Key]] = []
         for side in self.sides:
             keys = {job_id: key for key, job_id in side.flows.items()}
-            late = await side.store.expire(limit=EVERYTHING, at=self.clock.stamp())
+            late = await side.store.jobs.expire(limit=EVERYTHING, at=self.clock.stamp())
             gone.append({keys[job_id] for job_id in late})
         assert all(each == gone[0] for each in gone)
         for key in sorted(gone[0]):
@@ -291,7 +291,7 @@ class Stage:
         for claims in self.dice.sample(self.late, min(5, len(self.late))):
             for side, claim in zip(self.sides, claims, strict=True):
                 told = settlement(claim, Verdict.SUCCEEDED, result=b'"late"')
-                assert await side.store.settle([told], at=self.clock.stamp()) == [claim.job_id]
+                assert await side.store.queue.settle([told], at=self.clock.stamp()) == [claim.job_id]
 
     def _drop(self, job: JobKey) -> None:
         del self.workers[job]
@@ -320,7 +320,8 @@ class Stage:
             for key, flow in oracle.flows.items():
                 await self._check_flow(side, key, flow)
             live = {
-                job.id for job in await side.store.jobs(JobFilter(limit=EVERYTHING), at=self.clock.stamp())
+                job.id
+                for job in await side.store.jobs.find(JobFilter(limit=EVERYTHING), at=self.clock.stamp())
             }
             own = {
                 side.flows[key] for key, flow in oracle.flows.items() if flow.has_job and flow.parent is None

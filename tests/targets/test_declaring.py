@@ -118,7 +118,7 @@ def test_a_burst_runs_targets_and_keeps_their_results(app: Mainspring, run: Call
             jobs = [await notify.aenqueue(n=1), await echo.aenqueue(word="hi")]
             await serve(app, scheduler=False, burst=True)
             store = await app.store()
-            found = [await store.job(each.id, at=None) for each in jobs]
+            found = [await store.jobs.get(each.id, at=None) for each in jobs]
             return [each for each in found if each is not None]
 
     called, echoed = run(go())
@@ -138,7 +138,7 @@ def test_without_the_setting_the_job_waits(
         async with app:
             handle = await touch.aenqueue()
             await serve(app, scheduler=False, burst=True)
-            return await (await app.store()).job(handle.id, at=None)
+            return await (await app.store()).jobs.get(handle.id, at=None)
 
     job = run(go())
 

@@ -97,7 +97,7 @@ def test_every_line_of_a_run_says_which_run(run: Any, tmp_path: Any) -> None:
     async def story() -> None:
         store = await app.store()
         jobs = [msgspec.structs.replace(in_a_thread.job(), trace=parent), on_the_loop.job()]
-        await store.insert(jobs, at=None)
+        await store.queue.insert(jobs, at=None)
         await serve(app, scheduler=False, burst=True)
         await app.aclose()
 

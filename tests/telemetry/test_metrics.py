@@ -184,11 +184,11 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
         member = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
         await store.processes.join(member, lease=3600 * SECOND, at=clock.stamp())
         jobs = [NewJob(task="mail", payload=b"{}", queue="lonely"), NewJob(task="mail", payload=b"{}")]
-        await store.insert(jobs, at=clock.stamp())
+        await store.queue.insert(jobs, at=clock.stamp())
         clock.advance(1200 * SECOND)
         await survey.tick()
         first = figures(metrics)
-        faulty.before("watch", StoreUnavailable("gone"))
+        faulty.before("health.watch", StoreUnavailable("gone"))
         with pytest.raises(StoreUnavailable):
             await survey.tick()
         second = figures(metrics)
@@ -202,8 +202,8 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     assert first['queue_workers{queue="lonely"}'] == 0 and first['queue_workers{queue="default"}'] == 1
     assert first['members{role="worker"}'] == 1 and first['members{role="scheduler"}'] == 0
     assert first['troubles{rule="no_worker"}'] == 1 and first['troubles{rule="missed"}'] == 0
-    assert first["store_up"] == 1 and first['store_call_seconds_count{call="watch"}'] == 1
-    assert second["store_up"] == 0 and second['store_call_errors_total{call="watch"}'] == 1
+    assert first["store_up"] == 1 and first['store_call_seconds_count{call="health.watch"}'] == 1
+    assert second["store_up"] == 0 and second['store_call_errors_total{call="health.watch"}'] == 1
     assert second['queue_jobs{queue="lonely",state="ready"}'] == 1, "still believed"
     assert not any(name.startswith("queue_") for name in third), "too old to be believed"
     assert third["survey_age_seconds"] == 61

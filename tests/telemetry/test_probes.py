@@ -118,7 +118,7 @@ def test_status_and_alerts_judge_alike(store: Any, run: Any, clock: ManualClock)
 
     async def story() -> None:
         assert not troubles(await look(store, clock, settings.alerts), settings.alerts)
-        await store.insert([NewJob(task="mail", payload=b"{}")], at=clock.stamp())
+        await store.queue.insert([NewJob(task="mail", payload=b"{}")], at=clock.stamp())
         clock.advance(SECOND)
         [found] = troubles(await look(store, clock, settings.alerts), settings.alerts)
         assert (found.rule, found.subject) == ("no_worker", "default")

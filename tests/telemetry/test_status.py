@@ -26,7 +26,7 @@ def test_the_exit_code_says_how_it_stands(tmp_path: Path, run: Any, monkeypatch:
     async def put() -> None:
         app = Mainspring(url)
         store = await app.store()
-        await store.insert([NewJob(task="mail", payload=b"{}", queue="lonely")], at=None)
+        await store.queue.insert([NewJob(task="mail", payload=b"{}", queue="lonely")], at=None)
         await app.aclose()
 
     run(put())
@@ -40,7 +40,7 @@ def test_the_exit_code_says_how_it_stands(tmp_path: Path, run: Any, monkeypatch:
     async def take() -> None:
         app = Mainspring(url)
         store = await app.store()
-        await store.cancel([1], at=None)
+        await store.jobs.cancel([1], at=None)
         await app.aclose()
 
     run(take())

@@ -102,8 +102,8 @@ def test_retries_dead_letters_and_replays_keep_the_trace(app: Mainspring, run: A
         await breaks.aenqueue()
         await serve(app, scheduler=False, burst=True)
         store = await app.store()
-        [letter] = await store.dead(DeadFilter())
-        await store.replay([letter.id], at=None)
+        [letter] = await store.dead_letters.find(DeadFilter())
+        await store.dead_letters.replay([letter.id], at=None)
         await serve(app, scheduler=False, burst=True)
         await app.aclose()
         return letter.trace
@@ -164,7 +164,7 @@ def test_a_transaction_of_the_callers_carries_it_too(
             [job] = app.enqueue([noop.job()], tx=connection)
 
     async def story() -> str | None:
-        found = await (await app.store()).job(job.id, at=None)
+        found = await (await app.store()).jobs.get(job.id, at=None)
         await app.aclose()
         return None if found is None else found.trace
 
@@ -180,7 +180,7 @@ def test_a_batch_of_thousands_is_copied_with_its_trace(app: Mainspring, run: Any
     async def story() -> set[str | None]:
         jobs = await app.aenqueue_many(noop.job() for _ in range(1200))
         store = await app.store()
-        found = [await store.job(each.id, at=None) for each in (jobs[0], jobs[-1])]
+        found = [await store.jobs.get(each.id, at=None) for each in (jobs[0], jobs[-1])]
         await app.aclose()
         return {each.trace for each in found if each is not None}
 

@@ -365,7 +365,7 @@ def test_the_same_story_is_told_the_same_way_twice(tmp_path: Path) -> None:
 def test_a_cancelled_run_is_told_as_refused(shop: Shop) -> None:
     @shop.app.task
     async def suicidal(ctx: Context) -> None:
-        await (await shop.app.store()).cancel([ctx.job_id], at=shop.app.clock.stamp())
+        await (await shop.app.store()).jobs.cancel([ctx.job_id], at=shop.app.clock.stamp())
 
     with Harness(shop.app) as mainspring:
         suicidal.enqueue()

@@ -7,21 +7,9 @@ from mainspring.store.ports import Store
 
 # A new call: does it only read? Then it belongs into READS, or looking at something is on record as an act.
 CHANGES = {
-    "insert",
-    "insert_once",
-    "insert_unique",
-    "claim",
-    "settle",
-    "cancel",
-    "hasten",
-    "expire",
     "prune",
-    "replay",
-    "edit_dead",
-    "purge",
     "migrate",
     "change_identity",
-    "begin",
 }
 
 

@@ -112,13 +112,13 @@ async def begin(house: House, canaries: Canaries) -> int:
     await house.app.write_schedules()
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default", "mine"), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
-    await store.insert([tasks[PAIR].job()], at=stamp)
-    [claim] = await store.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
+    await store.queue.insert([tasks[PAIR].job()], at=stamp)
+    [claim] = await store.queue.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
     new = NewWorkflow(definition=tasks[PAIR].definition, params={"who": canaries.text("parameter")})
     begun = Settlement(
         job_id=claim.job_id, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new
     )
-    assert await store.settle([begun], at=stamp) == []
+    assert await store.queue.settle([begun], at=stamp) == []
     await store.workflows.resolve(limit=10, at=stamp)
     return claim.job_id
 
@@ -168,11 +168,11 @@ async def endings(house: House, canaries: Canaries) -> None:
     """A step and two jobs: one that made something, one that failed, one that is under way."""
     store, stamp, text = await house.app.store(), None, canaries.text
     tasks = house.app.registry.tasks
-    await store.insert(
+    await store.queue.insert(
         [tasks["greet"].using(queue="mine").job(text(f"argument {n}")) for n in range(3)], at=stamp
     )
-    claims = await store.claim(7, queues=["mine"], tasks=["greet"], limit=3, at=stamp)
-    claims += await store.claim(7, queues=["default"], tasks=["greet"], limit=50, at=stamp)
+    claims = await store.queue.claim(7, queues=["mine"], tasks=["greet"], limit=3, at=stamp)
+    claims += await store.queue.claim(7, queues=["default"], tasks=["greet"], limit=50, at=stamp)
     assert len(claims) >= 5
     made, failed, running, *others = claims
     result = msgspec.json.encode(canaries.value("result"))
@@ -202,7 +202,7 @@ async def endings(house: House, canaries: Canaries) -> None:
     )
     await store.runs.note_progress([note], at=stamp)
     await store.effects.record_step(running, text("checkpoint"), value=result, at=stamp)
-    assert await store.settle([*ended, dead], at=stamp) == []
+    assert await store.queue.settle([*ended, dead], at=stamp) == []
     await store.workflows.resolve(limit=10, at=stamp)
 
 

@@ -9,7 +9,7 @@ from mainspring.clock import Clock
 from mainspring.engine.crew import Crew
 from mainspring.engine.membership import Membership
 from mainspring.model.job import Claim
-from mainspring.store.ports import JobQueue
+from mainspring.store.queue import Queue
 
 LARGEST = 1000
 """Claims asked for at once, at most: a claim must stay short."""
@@ -39,7 +39,7 @@ class Claimer:
 
     def __init__(
         self,
-        queue: JobQueue,
+        queue: Queue,
         crew: Crew,
         membership: Membership,
         clock: Clock,

@@ -168,7 +168,7 @@ class RunEffects:
     async def _recorded(self, settlement: Settlement) -> bool:
         while True:
             try:
-                return bool(await self._store.recorded([settlement]))
+                return bool(await self._store.queue.recorded([settlement]))
             except (StoreUnavailable, AnswerLost):
                 await pause(LOOK_EVERY)
 

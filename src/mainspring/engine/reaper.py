@@ -10,7 +10,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.fleet import UNWATCHED
 from mainspring.model.job import JobName
-from mainspring.store.ports import DeadLetters, Store
+from mainspring.store.ports import Store
 from mainspring.telemetry import JobsQuarantined, MembersReaped, Telemetry
 
 BATCH = 1000
@@ -61,9 +61,9 @@ class Reaper:
         return EVERY * (0.75 + 0.5 * self._entropy.fraction())
 
 
-async def dead_names(store: DeadLetters, job_ids: Sequence[int]) -> tuple[JobName, ...]:
+async def dead_names(store: Store, job_ids: Sequence[int]) -> tuple[JobName, ...]:
     """What these dead letters are, for the log: it goes without if the store does not say."""
     try:
-        return tuple(await store.dead_names(job_ids))
+        return tuple(await store.dead_letters.names(job_ids))
     except StoreError:
         return ()

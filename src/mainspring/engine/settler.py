@@ -13,7 +13,7 @@ from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailabl
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim, JobName, Whereabouts
 from mainspring.model.settlement import Reason, Settlement, Verdict
-from mainspring.store.ports import JobQueue
+from mainspring.store.queue import Queue
 from mainspring.telemetry import Event, JobsQuarantined, RunEnded, SettlementRefused, Telemetry
 
 BATCH = 1000
@@ -32,7 +32,7 @@ class Settler:
 
     name = "settler"
 
-    def __init__(self, queue: JobQueue, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(self, queue: Queue, clock: Clock, telemetry: Telemetry) -> None:
         self._queue = queue
         self._clock = clock
         self._telemetry = telemetry

@@ -32,7 +32,7 @@ class Sweeper:
         self._passes = 0
 
     async def tick(self) -> timedelta:
-        expired = await self._store.expire(limit=BATCH, at=self._clock.stamp())
+        expired = await self._store.jobs.expire(limit=BATCH, at=self._clock.stamp())
         if expired:
             names = await dead_names(self._store, expired)
             self._telemetry.emit(JobsExpired(job_ids=tuple(expired), jobs=names))
@@ -48,8 +48,8 @@ class Sweeper:
         lately = DeadFilter(died_from=now - WITHIN, limit=COUNTED)
         self._telemetry.emit(
             DeadLettersCounted(
-                count=await self._store.count_dead(DeadFilter(limit=COUNTED)),
-                grown=await self._store.count_dead(lately),
+                count=await self._store.dead_letters.count(DeadFilter(limit=COUNTED)),
+                grown=await self._store.dead_letters.count(lately),
                 within=WITHIN,
                 most=COUNTED,
             )

@@ -132,7 +132,7 @@ class Waiter:
                 raise
 
     async def _ask(self, job_ids: list[int]) -> None:
-        states = await self._store.states(job_ids, at=self._clock.stamp())
+        states = await self._store.jobs.states(job_ids, at=self._clock.stamp())
         for job_id in job_ids:
             if job_id not in states:
                 self._fail([job_id], NotFound("job", job_id))

@@ -36,7 +36,7 @@ class Worker:
 
     def __init__(
         self,
-        queue: Store,
+        store: Store,
         registry: Registry,
         config: WorkerConfig,
         *,
@@ -51,23 +51,23 @@ class Worker:
         """Plain functions run at `places`, or else in threads of the worker's own."""
         self._name = config.name
         self._telemetry = telemetry
-        self._queue = queue
+        self._queue = store.queue
         self._telling: set[asyncio.Task[None]] = set()
         self.membership = Membership(clock, config.lease)
-        self.journal = Journal(queue.runs, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        self.journal = Journal(store.runs, clock, capture=config.capture_logs, log_limit=config.log_limit)
         result_bytes = (results or ResultsConfig()).max_bytes
         self.executor = Executor(
             config.threads,
             self.journal,
-            lambda claim, run: RunEffects(claim, run, queue, clock, result_bytes),
+            lambda claim, run: RunEffects(claim, run, store, clock, result_bytes),
             result_bytes=result_bytes,
-            begin=lambda claim: queue.begin(claim, at=clock.stamp()),
+            begin=lambda claim: store.queue.begin(claim, at=clock.stamp()),
             places=places,
             children=children,
             most_children=config.children,
-            periods=partial(period_of, queue),
+            periods=partial(period_of, store),
         )
-        self.settler = Settler(queue, clock, telemetry)
+        self.settler = Settler(store.queue, clock, telemetry)
         self.crew = Crew(
             config.concurrency,
             registry,
@@ -80,7 +80,7 @@ class Worker:
             tracer=tracer,
         )
         self.claimer = Claimer(
-            queue,
+            store.queue,
             self.crew,
             self.membership,
             clock,

@@ -34,7 +34,7 @@ async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool)
 
 async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
     before, limit = None, LEAST_PAGE
-    while page := await store.jobs(JobFilter(before=before, limit=limit), at=clock.stamp()):
+    while page := await store.jobs.find(JobFilter(before=before, limit=limit), at=clock.stamp()):
         for job in page:
             yield job
         before, limit = page[-1].id, _next_limit(page)
@@ -42,7 +42,7 @@ async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
 
 async def _dead(store: Store) -> AsyncIterator[DeadJob]:
     before, limit = None, LEAST_PAGE
-    while page := await store.dead(DeadFilter(before=before, limit=limit)):
+    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
         for letter in page:
             yield letter
         before, limit = page[-1].id, _next_limit(page)

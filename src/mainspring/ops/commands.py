@@ -55,7 +55,7 @@ class Commands:
     async def cancel(self, ids: Sequence[int]) -> list[Done]:
         """Take live jobs out of their queues for good; a running one is taken from its worker."""
         found = await self._found(ids)
-        answers = await self._store.cancel(list(found), at=self._clock.stamp())
+        answers = await self._store.jobs.cancel(list(found), at=self._clock.stamp())
         return [
             _refused(found[each.job_id])
             if each.was is None
@@ -67,8 +67,8 @@ class Commands:
         """Make delayed jobs due now and put dead ones back into their queues."""
         found = await self._found(ids)
         done = [
-            *await self._move(found, JobState.DELAYED, self._store.hasten, Effect.HASTENED),
-            *await self._move(found, JobState.DEAD, self._store.replay, Effect.REPLAYED),
+            *await self._move(found, JobState.DELAYED, self._store.jobs.run_now, Effect.HASTENED),
+            *await self._move(found, JobState.DEAD, self._store.dead_letters.replay, Effect.REPLAYED),
         ]
         return _in_order(found, done)
 
@@ -81,27 +81,29 @@ class Commands:
                 for job_id in page.job_ids
             ]
         found = await self._found(which)
-        return _in_order(found, await self._move(found, JobState.DEAD, self._store.replay, Effect.REPLAYED))
+        return _in_order(
+            found, await self._move(found, JobState.DEAD, self._store.dead_letters.replay, Effect.REPLAYED)
+        )
 
     async def purge(self, which: Sequence[int] | DeadFilter) -> int:
         """Delete dead letters for good; answer how many. Named ones must all be there."""
         if isinstance(which, DeadFilter):
-            return sum([await self._store.purge(page) async for page in self._dead_pages(which)])
-        letters = await self._store.dead(DeadFilter(ids=tuple(which), limit=max(len(which), 1)))
+            return sum([await self._store.dead_letters.purge(page) async for page in self._dead_pages(which)])
+        letters = await self._store.dead_letters.find(DeadFilter(ids=tuple(which), limit=max(len(which), 1)))
         for missing in set(which) - {each.id for each in letters}:
             raise NotFound("dead letter", missing)
-        return await self._store.purge(list(dict.fromkeys(which)))
+        return await self._store.dead_letters.purge(list(dict.fromkeys(which)))
 
     async def purge_page(self, which: DeadFilter) -> tuple[int, bool]:
         """Delete the newest of these for good, as many as the filter's limit; answer how many, and whether
         that was all."""
-        ids = [each.id for each in await self._store.dead(which)]
-        return await self._store.purge(ids), len(ids) < which.limit
+        ids = [each.id for each in await self._store.dead_letters.find(which)]
+        return await self._store.dead_letters.purge(ids), len(ids) < which.limit
 
     async def _found(self, ids: Sequence[int]) -> dict[int, Job]:
         found: dict[int, Job] = {}
         for job_id in dict.fromkeys(ids):
-            job = await self._store.job(job_id, at=self._clock.stamp())
+            job = await self._store.jobs.get(job_id, at=self._clock.stamp())
             if job is None:
                 raise NotFound("job", job_id)
             found[job_id] = job
@@ -109,7 +111,7 @@ class Commands:
 
     async def _dead_pages(self, which: DeadFilter) -> AsyncIterator[list[int]]:
         page = msgspec.structs.replace(which, limit=PAGE)
-        while letters := await self._store.dead(page):
+        while letters := await self._store.dead_letters.find(page):
             yield [each.id for each in letters]
             page = msgspec.structs.replace(page, before=letters[-1].id)
 

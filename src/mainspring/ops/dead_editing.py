@@ -35,14 +35,14 @@ class Editing:
                 return letter, False
             note = Failure(type="Edited", message=f"its arguments were edited by {self._author}")
             # Somebody else may have been faster; then the change is made to what they left.
-            if await self._store.edit_dead(
+            if await self._store.dead_letters.edit(
                 job_id, payload=changed, expected=letter.payload, note=note, at=self._clock.stamp()
             ):
                 return await self._letter(job_id), True
         raise NotFound("dead letter", job_id)
 
     async def _letter(self, job_id: int) -> DeadJob:
-        found = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
+        found = await self._store.dead_letters.find(DeadFilter(ids=(job_id,), limit=1))
         if not found:
             raise NotFound("dead letter", job_id)
         return found[0]

@@ -56,11 +56,11 @@ class Enqueuing:
         """All or none. With a request, once: answers the handles, and whether it had been answered before."""
         jobs = [await self._job(each, place, len(wishes)) for place, each in enumerate(wishes)]
         if request is not None:
-            answered = await self._store.insert_once(request, jobs, at=self._clock.stamp())
+            answered = await self._store.queue.insert_once(request, jobs, at=self._clock.stamp())
             return _handles(jobs, answered.jobs), answered.again
         if any(each.unique is not None for each in jobs):
-            return _handles(jobs, await self._store.insert_unique(jobs, at=self._clock.stamp())), False
-        ids = await self._store.insert(jobs, at=self._clock.stamp())
+            return _handles(jobs, await self._store.queue.insert_unique(jobs, at=self._clock.stamp())), False
+        ids = await self._store.queue.insert(jobs, at=self._clock.stamp())
         return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
 
     async def _job(self, wish: Wish, place: int, count: int) -> NewJob:

@@ -27,7 +27,7 @@ class Events:
     async def send(self, name: str, payload: object = None, *, job_id: int | None = None) -> Sent:
         """To one job, which must be on record, or to everybody who waits or will wait."""
         event = new_event(name, payload, job_id)
-        if job_id is not None and await self._store.job(job_id, at=self._clock.stamp()) is None:
+        if job_id is not None and await self._store.jobs.get(job_id, at=self._clock.stamp()) is None:
             raise NotFound("job", job_id)
         return Sent(event=event, first=await self._store.events.send(event, at=self._clock.stamp()))
 

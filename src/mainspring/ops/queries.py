@@ -71,7 +71,7 @@ class Queries:
 
     async def job(self, job_id: int) -> JobHistory:
         """One job with its runs."""
-        job = await self._store.job(job_id, at=self._clock.stamp())
+        job = await self._store.jobs.get(job_id, at=self._clock.stamp())
         if job is None:
             raise NotFound("job", job_id)
         progress = await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None
@@ -105,26 +105,26 @@ class Queries:
 
     async def jobs(self, which: JobFilter) -> list[Job]:
         """One page of jobs, newest first."""
-        return await self._store.jobs(which, at=self._clock.stamp())
+        return await self._store.jobs.find(which, at=self._clock.stamp())
 
     async def jobs_page(self, which: JobFilter) -> JobPage:
         """The same, with where to go on; it may have fewer than asked for, and never takes long."""
-        return await self._store.jobs_page(which, at=self._clock.stamp())
+        return await self._store.jobs.page(which, at=self._clock.stamp())
 
     async def dead(self, which: DeadFilter) -> list[DeadJob]:
         """One page of dead letters, newest first."""
-        return await self._store.dead(which)
+        return await self._store.dead_letters.find(which)
 
     async def dead_letter(self, job_id: int) -> DeadJob:
         """One dead letter."""
-        found = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
+        found = await self._store.dead_letters.find(DeadFilter(ids=(job_id,), limit=1))
         if not found:
             raise NotFound("dead letter", job_id)
         return found[0]
 
     async def dead_groups(self, which: DeadFilter) -> list[DeadGroup]:
         """Dead letters by task and last error, the largest group first."""
-        return await self._store.dead_groups(which)
+        return await self._store.dead_letters.groups(which)
 
     async def hints(self, jobs: Sequence[Job]) -> dict[int, str]:
         """What keeps jobs of a list from being claimed, by id; most have nothing in their way."""

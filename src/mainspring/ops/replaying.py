@@ -42,15 +42,15 @@ class Replay:
 
     async def count(self, most: int) -> int:
         """How many there are to do, counted up to this many."""
-        return await self._store.count_dead(msgspec.structs.replace(self._which, limit=most))
+        return await self._store.dead_letters.count(msgspec.structs.replace(self._which, limit=most))
 
     async def pages(self, *, page: int = PAGE) -> AsyncIterator[Replayed]:
         """Downwards by id; each page is in its queues when it is told of."""
         which = await self._as_of_now(page)
-        while letters := await self._store.dead(which):
+        while letters := await self._store.dead_letters.find(which):
             began = self._clock.monotonic()
             ids = [each.id for each in letters]
-            back = await self._store.replay(ids, at=self._clock.stamp())
+            back = await self._store.dead_letters.replay(ids, at=self._clock.stamp())
             owners = [each.workflow_id for each in letters if each.workflow_id is not None]
             yield Replayed(
                 job_ids=tuple(back),

@@ -34,10 +34,10 @@ class Borrower(Protocol):
     """What a store can do on callers' own connections. Nothing is opened for it."""
 
     def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> Errand[list[int]]:
-        """As JobQueue.insert. Workers are hinted when the transaction commits."""
+        """As Queue.insert. Workers are hinted when the transaction commits."""
 
     def settle(self, settlement: Settlement, *, at: Stamp) -> Errand[bool]:
-        """As JobQueue.settle; False when the claim named is no longer the job's."""
+        """As Queue.settle; False when the claim named is no longer the job's."""
 
     def step(self, job_id: int, name: str) -> Errand[bool]:
         """As Effects.step."""

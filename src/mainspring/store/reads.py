@@ -17,7 +17,8 @@ _MARK = "only_reads"
 class Noun(Protocol):
     """A part of the store."""
 
-    _database: Database
+    @property
+    def _database(self) -> Database: ...
 
 
 def reads(

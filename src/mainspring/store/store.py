@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
@@ -10,13 +10,17 @@ from mainspring.store.audit_log import AuditLog
 from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.dead_letters import DeadLetters
 from mainspring.store.effects import Effects, Lender
 from mainspring.store.events import Events
 from mainspring.store.health import Health
+from mainspring.store.jobs import Jobs
 from mainspring.store.leases import Leases
 from mainspring.store.limits import Admitter, Limits
 from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
+from mainspring.store.pruning import prune
+from mainspring.store.queue import Queue
 from mainspring.store.queues import Queues
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
@@ -35,6 +39,7 @@ class Nouns:
         database: Database,
         schema: Schema,
         health: Health,
+        queue: Queue,
         places: Places,
         firing: Firing,
         lender: Lender,
@@ -43,6 +48,9 @@ class Nouns:
     ) -> None:
         self._base, self._schema = database, schema
         self.health = health
+        self.queue = queue
+        self.jobs = Jobs(database)
+        self.dead_letters = DeadLetters(database)
         self.leases = Leases(database)
         self.alerts = Alerts(database)
         self.access = Access(database)
@@ -64,6 +72,13 @@ class Nouns:
         """The store's clock, or the stamp."""
         [row] = await self._base.relaxed("now", at=at)
         return moment(row["now"])
+
+    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
+        earlier, workflows, steps and events of that age, and see to it that there is room for the days ahead.
+        Dead letters are never touched. Answers how many rows or partitions went: zero means there was
+        nothing."""
+        return await prune(self._base, self.effects, self.workflows, self.events, keep=keep, at=at)
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to this code's version; answer what was applied. Safe to run twice,

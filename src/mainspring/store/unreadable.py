@@ -8,10 +8,8 @@ statements are made of it.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -204,41 +202,3 @@ def holds(kind: str, text: bytes | str | None) -> bool:
 def quoted(words: Sequence[object]) -> str:
     """Words of ours as SQL lists them."""
     return ", ".join(f"'{word}'" for word in words)
-
-
-READS = (
-    *("held", "running"),
-    *(
-        "job",
-        "jobs",
-        "states",
-        "standings",
-        "dead",
-        "count_dead",
-    ),
-    *("dead_groups", "jobs_page"),
-)
-"""Calls of a store that change nothing: what failed is asked again once the rows in its way are gone."""
-
-C = TypeVar("C", bound=type[Any])
-Method = Callable[..., Coroutine[Any, Any, Any]]
-
-
-def reads_go_on(store: C) -> C:
-    """Of a store's class: a read that met a row it cannot read answers without it."""
-    for name in READS:
-        setattr(store, name, _going_on(getattr(store, name)))
-    return store
-
-
-def _going_on(method: Method) -> Method:
-    @functools.wraps(method)
-    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return await method(self, *args, **kwargs)
-        except Exception as error:
-            if not await self.health.left_out(error):
-                raise
-        return await method(self, *args, **kwargs)
-
-    return call

@@ -21,7 +21,7 @@ async def every_job(
 ) -> list[Job]:
     """Every live job, oldest first."""
     which, found = JobFilter(task=task, state=state, limit=PAGE), list[Job]()
-    while page := await store.jobs(which, at=clock.stamp()):
+    while page := await store.jobs.find(which, at=clock.stamp()):
         found += page
         which = msgspec.structs.replace(which, before=page[-1].id)
     return found[::-1]
@@ -30,7 +30,7 @@ async def every_job(
 async def every_dead(store: Store) -> list[DeadJob]:
     """Every dead letter, oldest first."""
     which, found = DeadFilter(limit=PAGE), list[DeadJob]()
-    while page := await store.dead(which):
+    while page := await store.dead_letters.find(which):
         found += page
         which = msgspec.structs.replace(which, before=page[-1].id)
     return found[::-1]

@@ -13,8 +13,6 @@ from mainspring.store.reads import only_reads
 # fmt: off
 READS = frozenset({
     "now", "verify", "identity", "close", "waker",
-    "job", "jobs", "states", "standings", "held", "recorded", "dead", "count_dead", "dead_groups",
-    "jobs_page", "running", "dead_names", "whereabouts",
 })
 # fmt: on
 

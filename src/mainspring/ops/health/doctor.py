@@ -173,7 +173,7 @@ def _waiting(depth: Sequence[QueueDepth], now: datetime) -> Check:
 
 
 async def _dead_letters(store: Store) -> Check:
-    count = len(await store.dead(DeadFilter(limit=DEAD_COUNTED)))
+    count = len(await store.dead_letters.find(DeadFilter(limit=DEAD_COUNTED)))
     if count == 0:
         return ok("dead letters", "none")
     least = "at least " if count == DEAD_COUNTED else ""

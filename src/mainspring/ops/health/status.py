@@ -52,7 +52,7 @@ async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
     return Status(
         facts=await looked_at(store, config, clock),
         queues=tuple(await Queues(store, clock).all(about=True)),
-        dead=await store.count_dead(DeadFilter(limit=COUNTED)),
+        dead=await store.dead_letters.count(DeadFilter(limit=COUNTED)),
     )
 
 

@@ -77,10 +77,10 @@ async def look(
         lag=timedelta() if seen.behind_since is None else max(seen.now - seen.behind_since, timedelta()),
         workers=len(alive) - schedulers,
         schedulers=schedulers,
-        dead=await store.count_dead(DeadFilter(limit=DEAD_COUNTED)),
+        dead=await store.dead_letters.count(DeadFilter(limit=DEAD_COUNTED)),
         wrong=tuple(judged(seen, config)),
         queues=tuple(await Queues(store, clock).all(about=True)),
-        running=tuple(await store.running(limit=rows)),
+        running=tuple(await store.jobs.running(limit=rows)),
         names={each.id: each.name for each in seen.members},
         coming=tuple(await store.slots.coming(limit=rows)),
         failures=await _failures(store, clock, rows),
@@ -92,9 +92,11 @@ async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...
     """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
     runs = await store.runs.failed(among=AMONG, limit=rows)
     told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
-    letters = [each for each in await store.dead(DeadFilter(limit=rows)) if each.id not in told]
+    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
     found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
-    states = await store.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
+    states = (
+        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
+    )
     return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
 
 

@@ -195,7 +195,7 @@ class Auditor:
         )
 
     async def _is_nowhere(self, job_id: int) -> bool:
-        if await self._store.job(job_id, at=self._clock.stamp()) is not None:
+        if await self._store.jobs.get(job_id, at=self._clock.stamp()) is not None:
             return False
         # A dead letter that was purged is no loss: its runs tell that it was there.
         return not await self._store.runs.of(job_id)
@@ -213,7 +213,7 @@ class Auditor:
         before = None
         while True:
             which = JobFilter(task=task, state=state, before=before, limit=PAGE)
-            page = await self._store.jobs(which, at=self._clock.stamp())
+            page = await self._store.jobs.find(which, at=self._clock.stamp())
             found += [(job.schedule_id, job.slot_at, job.id) for job in page if job.slot_at is not None]
             if len(page) < PAGE or page[-1].enqueued_at < since:
                 return

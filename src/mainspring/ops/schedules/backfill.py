@@ -139,7 +139,7 @@ class Backfills:
         found: dict[int, JobState] = {}
         for first in range(0, len(job_ids), _PAGE):
             page = job_ids[first : first + _PAGE]
-            found |= await self._store.states(page, at=self._clock.stamp())
+            found |= await self._store.jobs.states(page, at=self._clock.stamp())
         return found
 
 

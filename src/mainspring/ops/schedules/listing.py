@@ -64,7 +64,7 @@ class ScheduleLists:
         stamp = self._clock.stamp()
         found = await self._store.schedules.page(replace(which, late=LATE), at=stamp)
         jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
-        states = await self._store.states(jobs, at=stamp) if jobs else {}
+        states = await self._store.jobs.states(jobs, at=stamp) if jobs else {}
         now = await self._store.now(at=stamp)
         return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
 

@@ -79,7 +79,7 @@ class ScheduleSheets:
         slots = await self._store.slots.of(name, limit=TILES + 1, before=before)
         shown = slots[:TILES]
         jobs = sorted({each.job_id for each in shown if each.job_id is not None})
-        states = await self._store.states(jobs, at=self._clock.stamp()) if jobs else {}
+        states = await self._store.jobs.states(jobs, at=self._clock.stamp()) if jobs else {}
         trigger = readable(schedule.trigger, await calendars_of(self._store, [schedule.trigger]))
         versions = await self._store.schedules.versions(name)
         now = await self._store.now(at=self._clock.stamp())

@@ -63,7 +63,7 @@ class Why:
 
     async def job(self, job_id: int) -> Answer:
         """What a job waits for, or how it ended."""
-        job = await self._store.job(job_id, at=self._clock.stamp())
+        job = await self._store.jobs.get(job_id, at=self._clock.stamp())
         step = await step_of(self._store, job_id)
         if job is None:
             if step is None:
@@ -72,7 +72,7 @@ class Why:
         if job.state is JobState.RUNNING and job.worker_id is None:
             return why_running(job_id, await self._workflow(job_id), step)
         ahead, counted_all = await self._ahead(job)
-        letters = await self._store.dead(DeadFilter(ids=(job_id,), limit=1))
+        letters = await self._store.dead_letters.find(DeadFilter(ids=(job_id,), limit=1))
         found = why_job(
             JobFacts(
                 job=job,
@@ -141,19 +141,19 @@ class Why:
     async def _job_of(self, row: Slot | None) -> Job | None:
         if row is None or row.job_id is None:
             return None
-        return await self._store.job(row.job_id, at=self._clock.stamp())
+        return await self._store.jobs.get(row.job_id, at=self._clock.stamp())
 
     async def _ahead(self, job: Job) -> tuple[int, bool]:
         """How many ready jobs of its queue go before this one, and whether all were looked at."""
         if job.state is not JobState.READY:
             return 0, True
         which = JobFilter(state=JobState.READY, queue=job.queue, limit=PAGE)
-        ready = await self._store.jobs(which, at=self._clock.stamp())
+        ready = await self._store.jobs.find(which, at=self._clock.stamp())
         return sum(goes_before(each) < goes_before(job) for each in ready), len(ready) < PAGE
 
     async def _blocker(self, job: Job) -> int | None:
         """The live job that a held one waits for: one that may run, else one held before it."""
-        live = await self._store.jobs(JobFilter(task=job.task, limit=PAGE), at=self._clock.stamp())
+        live = await self._store.jobs.find(JobFilter(task=job.task, limit=PAGE), at=self._clock.stamp())
         others = [each for each in live if each.schedule_id == job.schedule_id and each.id != job.id]
         free = [each.id for each in others if not is_held(each)]
         return min(free or [each.id for each in others if each.id < job.id], default=None)

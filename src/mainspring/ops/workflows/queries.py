@@ -102,7 +102,7 @@ class WorkflowQueries:
             raise InvalidArgument("item", item, f"an item of {name}: {total} are there, counted from 0")
         shown = whole if item is None else items[0]
         runs = await self._store.runs.of(shown.id)
-        job = await self._store.job(shown.id, at=self._clock.stamp())
+        job = await self._store.jobs.get(shown.id, at=self._clock.stamp())
         reported = [each.failure for each in runs if each.failure is not None]
         failures = reported or ([] if shown.error is None else [shown.error])
         bar = facts.bar(shown)
@@ -133,7 +133,7 @@ class WorkflowQueries:
         return StepFacts(
             workflow=workflow,
             definition=definition,
-            standings=await self._store.standings(live, at=self._clock.stamp()) if live else {},
+            standings=await self._store.jobs.standings(live, at=self._clock.stamp()) if live else {},
             runs=await self._store.runs.of_many(
                 [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
             ),

@@ -14,19 +14,17 @@ from mainspring.store.alerts import Alerts
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
+from mainspring.store.dead_letters import DeadLetters
 from mainspring.store.effects import Effects
 from mainspring.store.events import Events
 from mainspring.store.health import Health
+from mainspring.store.jobs import Jobs
 from mainspring.store.leases import Leases
 from mainspring.store.limits import Limits
 from mainspring.store.ports.admin import Admin, Waker, Wakeups
-from mainspring.store.ports.glance import GlanceStore
-from mainspring.store.ports.history import HistoryStore
-from mainspring.store.ports.jobs import DeadLetters, JobQueue
-from mainspring.store.ports.pages import PageStore
-from mainspring.store.ports.requests import RequestStore
 from mainspring.store.ports.stamp import Stamp
 from mainspring.store.processes import Processes
+from mainspring.store.queue import Queue
 from mainspring.store.queues import Queues
 from mainspring.store.runs import Runs
 from mainspring.store.schedules import Schedules
@@ -36,12 +34,6 @@ from mainspring.store.workflows.calls import Workflows
 
 __all__ = [
     "Admin",
-    "DeadLetters",
-    "GlanceStore",
-    "HistoryStore",
-    "JobQueue",
-    "PageStore",
-    "RequestStore",
     "Stamp",
     "Store",
     "Waker",
@@ -50,18 +42,15 @@ __all__ = [
 
 
 class Store(
-    JobQueue,
-    DeadLetters,
-    RequestStore,
-    GlanceStore,
-    HistoryStore,
-    PageStore,
     Admin,
     Wakeups,
     Protocol,
 ):
     """Everything an adapter provides."""
 
+    queue: Queue
+    jobs: Jobs
+    dead_letters: DeadLetters
     leases: Leases
     alerts: Alerts
     access: Access

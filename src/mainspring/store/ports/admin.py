@@ -15,6 +15,12 @@ class Admin(Protocol):
     async def now(self, *, at: Stamp) -> datetime:
         """The store's clock, or the stamp."""
 
+    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
+        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
+        earlier, steps and events of that age whose job nobody knows any more, and everybody's events of
+        that age, and see to it that there is room for the days ahead. Dead letters are never touched.
+        Answers how many rows or partitions went: zero means there was nothing."""
+
     async def migrate(self) -> list[str]:
         """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
         in two places at once, and again after being killed."""

@@ -13,7 +13,7 @@ from mainspring.store.borrowed.guest import POSTGRES, Awaiting, Blocking
 from mainspring.store.effects import step_of
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import MIGRATIONS, TEXTS
-from mainspring.store.postgres.jobs import settle_batch
+from mainspring.store.postgres.settling import settle_batch
 from mainspring.waiting import at_once
 
 T = TypeVar("T")

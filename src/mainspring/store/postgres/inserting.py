@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
@@ -11,8 +12,12 @@ from mainspring.model.value import Value
 from mainspring.model.workflow import Step
 from mainspring.store.codes import GATED
 from mainspring.store.ports import Stamp
-from mainspring.store.postgres.connection import Transaction
+from mainspring.store.postgres.connection import Database, Transaction
+from mainspring.store.postgres.lines import Lines
+from mainspring.store.postgres.names import Names
 
+ID_BLOCK = 100
+"""Ids taken at a time."""
 COPY_FROM = 1000
 """From this many rows on, COPY is faster than INSERT … unnest."""
 _COPIED = ["id", "queue_id", "task_id", "priority", "run_at", "enqueued_at", "max_attempts", "payload"]
@@ -106,6 +111,46 @@ class Batch(Value, frozen=True, kw_only=True):
             "at": at,
         }
         return ("insert_job", plain | more) if any(more.values()) else ("insert_due_job", plain)
+
+
+class Batches:
+    """Gives jobs that are about to be inserted their numbers. Ids are taken in blocks, ahead of their use."""
+
+    def __init__(self, database: Database, names: Names, lines: Lines) -> None:
+        self._database, self._names, self._lines = database, names, lines
+        self._spare_ids: deque[int] = deque()
+        database.lives.on_change(self._spare_ids.clear)
+
+    async def take_ids(self, count: int) -> list[int]:
+        """So many ids that nobody else gets."""
+        while len(self._spare_ids) < count:
+            # Durable: we may outlive a crash of the server, which must not give these to anybody else then.
+            [row] = await self._database.fetch("reserve_ids", count=max(count, ID_BLOCK))
+            self._spare_ids += row["ids"]
+        return [self._spare_ids.popleft() for _ in range(count)]
+
+    def at_hand(self, jobs: Sequence[NewJob]) -> Batch | None:
+        """One plain job of which everything is known already, as in most calls: nobody has to be asked."""
+        if len(jobs) != 1 or jobs[0].gates or not self._spare_ids:
+            return None
+        place = self._names.place(jobs[0])
+        if place is None:
+            return None
+        queue_id, task_id = place
+        life = self._database.lives.count
+        ids = [self._spare_ids.popleft()]
+        return Batch(jobs=jobs, ids=ids, queue_ids=[queue_id], task_ids=[task_id], life=life)
+
+    async def make(self, jobs: Sequence[NewJob], ids: list[int] | None = None) -> Batch:
+        """A batch of these jobs, under these ids or new ones; what has no number yet is given one."""
+        life = self._database.lives.count
+        ids = ids or await self.take_ids(len(jobs))
+        queue_ids = await self._names.queue_ids(job.queue for job in jobs)
+        task_ids = await self._names.task_ids(job.task for job in jobs)
+        await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
+        limited = any(job.gates for job in jobs)
+        line_ids = await self._lines.ids(job.gates for job in jobs) if limited else None
+        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, line_ids=line_ids, life=life)
 
 
 async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:

@@ -11,8 +11,8 @@ from mainspring.model.settlement import Settlement
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.borrower import PostgresBorrower
 from mainspring.store.postgres.connection import Database, Session
-from mainspring.store.postgres.jobs import recorded, settle_batch
 from mainspring.store.postgres.pooled import Mark
+from mainspring.store.postgres.settling import recorded, settle_batch
 
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction

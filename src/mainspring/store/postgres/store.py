@@ -10,34 +10,27 @@ from mainspring.config.pooling import address
 from mainspring.store.migrations import Schema
 from mainspring.store.ports import Waker
 from mainspring.store.postgres.connection import MIGRATIONS, Database
+from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.firing import PostgresFiring
-from mainspring.store.postgres.glance import PostgresGlance
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
-from mainspring.store.postgres.jobs import PostgresJobs
+from mainspring.store.postgres.inserting import Batches
 from mainspring.store.postgres.limits import PostgresAdmitter
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.loan import PostgresLender
 from mainspring.store.postgres.names import Names
-from mainspring.store.postgres.pages import PostgresPages
 from mainspring.store.postgres.places import PostgresPlaces
-from mainspring.store.postgres.requests import PostgresRequests
+from mainspring.store.postgres.queue import PostgresQueue
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
+from mainspring.store.postgres.workflows import PostgresStepJobs
 from mainspring.store.store import Nouns
-from mainspring.store.unreadable import reads_go_on
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
 
 
-@reads_go_on
-class PostgresStore(
-    PostgresRequests,
-    PostgresGlance,
-    PostgresPages,
-    Nouns,
-):
-    """Everything the engine asks of a store. Each part names its own tables; they share a database."""
+class PostgresStore(Nouns):
+    """Everything the engine asks of a store."""
 
     def __init__(
         self, url: str, clock: Clock, *, timeout: timedelta, size: int = POOL_SIZE, hints: bool = True
@@ -53,21 +46,22 @@ class PostgresStore(
             notifier.poke(jobs)
 
         database.on_hint = hint
-        PostgresJobs.__init__(self, database, names, lines, notifier, places, clock)
+        batches = Batches(database, names, lines)
+        step_jobs = PostgresStepJobs(Definitions(database), batches)
         schema = Schema(database, MIGRATIONS)
-        Nouns.__init__(
-            self,
+        super().__init__(
             database,
             schema,
             PostgresHealth(database, schema),
+            PostgresQueue(database, names, batches, step_jobs, notifier, places, clock),
             PostgresPlaces(names, lines),
             PostgresFiring(database),
             PostgresLender(database),
             PostgresAdmitter(database),
-            self._step_jobs,
+            step_jobs,
         )
         database.on_unreadable = self.health.left_out
-        self._database, self._names, self._notifier = database, names, notifier
+        self._database, self._notifier = database, notifier
 
     def waker(self, on_hint: Callable[[], None]) -> Waker:
         return PostgresWaker(self._database, on_hint)

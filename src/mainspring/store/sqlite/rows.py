@@ -10,9 +10,7 @@ from typing import overload
 import msgspec
 
 from mainspring.model.failure import Failure
-from mainspring.model.history import DeadGroup, DeadJob, Standing
-from mainspring.model.job import Claim, Job, JobState
-from mainspring.store.codes import FINAL_STATE, GATED
+from mainspring.model.job import Claim
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -154,104 +152,4 @@ def to_claim(row: sqlite3.Row, worker_id: int, database_id: str) -> Claim:
         waited=length(waited),
         previous_at=None if previous_at is None else moment(previous_at),
         database_id=database_id,
-    )
-
-
-def live_job(row: sqlite3.Row) -> Job:
-    """A row of `jobs`."""
-    return Job(
-        id=row["id"],
-        task=row["task"],
-        queue=row["queue"],
-        priority=row["priority"],
-        state=JobState(row["state"]),
-        run_at=moment(row["due_at"] or row["run_at"]),
-        enqueued_at=moment(row["enqueued_at"]),
-        payload=row["payload"],
-        max_attempts=row["max_attempts"],
-        failures=row["failures"],
-        crashes=row["crashes"],
-        fence=row["fence"],
-        worker_id=row["worker_id"] or None,
-        schedule_id=row["schedule_id"],
-        slot_at=maybe_moment(row["slot_at"]),
-        workflow_id=row["workflow_id"],
-        trace=row["trace"],
-        waits_for_limit=moment(row["run_at"]) == GATED,
-        expires_at=maybe_moment(row["expires_at"]),
-        errors=errors(row["errors"]),
-    )
-
-
-def ended_job(row: sqlite3.Row) -> Job:
-    """A job as the run that ended it tells."""
-    return Job(
-        id=row["job_id"],
-        task=row["task"],
-        queue=row["queue"],
-        priority=row["priority"],
-        state=FINAL_STATE[row["verdict"]],
-        run_at=moment(row["run_at"]),
-        enqueued_at=moment(row["enqueued_at"]),
-        payload=row["payload"],
-        max_attempts=row["max_attempts"],
-        failures=row["failures"],
-        crashes=row["crashes"],
-        fence=row["fence"],
-        worker_id=row["worker_id"] or None,
-        schedule_id=row["schedule_id"],
-        slot_at=maybe_moment(row["slot_at"]),
-        finished_at=moment(row["finished_at"]),
-        result=row["result"],
-    )
-
-
-def dead_job(row: sqlite3.Row) -> DeadJob:
-    """A row of `dead_jobs`."""
-    return DeadJob(
-        id=row["id"],
-        task=row["task"],
-        queue=row["queue"],
-        priority=row["priority"],
-        payload=row["payload"],
-        run_at=moment(row["run_at"]),
-        enqueued_at=moment(row["enqueued_at"]),
-        died_at=moment(row["died_at"]),
-        max_attempts=row["max_attempts"],
-        failures=row["failures"],
-        crashes=row["crashes"],
-        fence=row["fence"],
-        schedule_id=row["schedule_id"],
-        slot_at=maybe_moment(row["slot_at"]),
-        reason=row["reason"],
-        errors=errors(row["errors"]),
-        expires_at=maybe_moment(row["expires_at"]),
-        workflow_id=row["workflow_id"],
-        trace=row["trace"],
-    )
-
-
-def standing(row: sqlite3.Row) -> Standing:
-    """A row of `jobs`, but for its arguments."""
-    return Standing(
-        id=row["id"],
-        state=JobState(row["state"]),
-        run_at=moment(row["run_at"]),
-        enqueued_at=moment(row["enqueued_at"]),
-        failures=row["failures"],
-        max_attempts=row["max_attempts"],
-        worker_id=row["worker_id"] or None,
-        claimed_at=moment(row["claimed_at"]) if row["worker_id"] else None,
-    )
-
-
-def dead_group(row: sqlite3.Row) -> DeadGroup:
-    """Dead letters that are alike."""
-    return DeadGroup(
-        task=row["task"],
-        error=row["error"],
-        line=row["line"],
-        count=row["letters"],
-        newest_at=moment(row["newest_at"]),
-        newest_id=row["newest_id"],
     )

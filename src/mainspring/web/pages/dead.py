@@ -216,13 +216,13 @@ async def _letters(desk: Desk, asked: Which, before: int | None) -> dict[str, An
             "older": None,
             "newest": None,
         }
-    found = await store.dead(_page(which, before))
+    found = await store.dead_letters.find(_page(which, before))
     shown = found[:PAGE]
     return {
         "letters": [
             (each, Payloads(desk).failure(each.errors[-1] if each.errors else None)) for each in shown
         ],
-        "count": await store.count_dead(_page(which, None, 10_000)),
+        "count": await store.dead_letters.count(_page(which, None, 10_000)),
         "fields": fields,
         "title": _title(which),
         "older": address("/dead/letters", before=shown[-1].id, **fields) if len(found) > PAGE else None,

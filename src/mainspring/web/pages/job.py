@@ -60,7 +60,7 @@ async def _one(desk: Desk, job_id: int) -> dict[str, Any]:
     store, queries, shown = await desk.store(), await desk.queries(), Payloads(desk)
     history = await queries.job(job_id)
     now = await store.now(at=desk.clock.stamp())
-    running = await store.standings([job_id], at=desk.clock.stamp())
+    running = await store.jobs.standings([job_id], at=desk.clock.stamp())
     since = running[job_id].claimed_at if job_id in running else None
     members = {each.id: each for each in await queries.members()}
     answer = await Why(store, desk.clock).job(job_id)

@@ -34,7 +34,7 @@ async def jobs_part(request: Request, desk: AtDesk, wanted: TheWanted) -> Respon
 
 async def _list(desk: Desk, wanted: Wanted) -> dict[str, Any]:
     store, shown = await desk.store(), Payloads(desk)
-    found = await store.jobs_page(wanted.filter(), at=desk.clock.stamp())
+    found = await store.jobs.page(wanted.filter(), at=desk.clock.stamp())
     states = [("Live", None), *((each.value.capitalize(), each.value) for each in JobState)]
     return {
         "jobs": [(each, shown.failure(each.errors[-1] if each.errors else None)) for each in found.jobs],

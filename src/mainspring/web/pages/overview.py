@@ -53,7 +53,7 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "paused": sum(each.pause is not None for each in queues),
         "alive": sum(each.alive for each in members),
         "members": {each.id: each for each in members},
-        "running": await store.running(limit=SHOWN),
+        "running": await store.jobs.running(limit=SHOWN),
         "coming": await store.slots.coming(limit=SHOWN),
         "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],
     }

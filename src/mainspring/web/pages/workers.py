@@ -33,7 +33,7 @@ async def _all(desk: Desk) -> dict[str, Any]:
     store = await desk.store()
     members = await (await desk.queries()).members()
     hands: dict[int, list[RunningJob]] = defaultdict(list)
-    for job in await store.running(limit=RUNNING):
+    for job in await store.jobs.running(limit=RUNNING):
         hands[job.worker_id].append(job)
     alive = [each for each in members if each.alive]
     return {

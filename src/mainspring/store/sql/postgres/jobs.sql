@@ -1,362 +1,3 @@
--- name: reserve_ids
--- Ids are taken before the insert, in blocks: an insert whose answer was lost can be looked up.
-SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :count);
-
--- name: insert_due_job
--- The same as insert_job for one that is due at once and has nothing else, which is what most calls are about.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
-VALUES (:id, :queue_id, :task_id, :priority, now(), now(), :max_attempts, :payload);
-
--- name: insert_job
--- The same as insert_jobs for one: eleven arrays of one take longer than the insert.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
-VALUES (:id, :queue_id, :task_id, :priority,
-        coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval), coalesce(:at::timestamptz, now()),
-        :max_attempts, :payload,
-        coalesce(:expires_at::timestamptz,
-                 coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) + :expires::interval), :trace);
-
--- name: insert_jobs
--- A deadline given as a length counts from when the job is first due. Without any, both arrays are NULL.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
-SELECT n.id, n.queue_id, n.task_id, n.priority,
-       coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay), coalesce(:at::timestamptz, now()),
-       n.max_attempts, n.payload,
-       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires), n.trace
-FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :expires_ats::timestamptz[], :expires::interval[],
-            :traces::text[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires, trace);
-
--- name: insert_limited_jobs
--- Jobs that have a line wait before its gates, out of the way of claims.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, trace)
-SELECT n.id, n.queue_id, n.task_id, n.priority,
-       CASE WHEN n.line_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
-            ELSE timestamptz '9998-01-01 00:00:00+00' END,
-       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
-       CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END,
-       coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires), n.trace
-FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[],
-            :traces::text[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires, trace);
-
--- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
--- that of the workflow's own job, which is in the queue until the last of them has ended.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, workflow_id, fence, trace)
-SELECT n.id, n.queue_id, n.task_id, n.priority,
-       CASE WHEN n.line_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
-       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
-       CASE WHEN n.line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + n.delay END,
-       coalesce(:at::timestamptz, now()) + n.delay + n.expires, n.workflow_id, n.fence,
-       (SELECT root.trace FROM mainspring.jobs root WHERE root.id = n.workflow_id)
-FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :delays::interval[],
-            :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires::interval[], :workflow_ids::bigint[],
-            :fences::int[])
-  AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, line_id, expires, workflow_id, fence);
-
--- name: root_traces
--- For jobs of steps that are copied in.
-SELECT id, trace FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND trace IS NOT NULL;
-
--- name: lock_keys
--- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
-INSERT INTO mainspring.unique_keys AS k (key, name, job_id)
-SELECT n.key, n.name, n.job_id FROM unnest(:keys::bytea[], :names::text[], :job_ids::bigint[]) AS n (key, name, job_id)
-ORDER BY n.key
-ON CONFLICT (key) DO UPDATE SET key = excluded.key
-RETURNING k.key, k.job_id, k.until;
-
--- name: live_holders
--- FOR UPDATE: a claim that is under way has ended when this answers, so that nobody replaces the arguments of a run.
-SELECT id, worker_id <> 0 AS running FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR UPDATE;
-
--- name: take_keys
-UPDATE mainspring.unique_keys
-SET job_id = (:job_ids::bigint[])[width_bucket(key, :keys::bytea[])], until = (:untils::timestamptz[])[width_bucket(key, :keys::bytea[])]
-WHERE key = ANY (:keys::bytea[]);
-
--- name: key_holders
-SELECT key, job_id FROM mainspring.unique_keys WHERE key = ANY (:keys::bytea[]);
-
--- name: replace_job
-UPDATE mainspring.jobs
-SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts, trace = :trace,
-    run_at = CASE WHEN line_id IS NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
-                  ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) END
-WHERE id = :id AND worker_id = 0;
-
--- name: drop_keys
--- Keys whose job has ended and whose time is over keep nobody out.
-DELETE FROM mainspring.unique_keys k
-WHERE k.ctid = ANY (ARRAY(
-    SELECT old.ctid FROM mainspring.unique_keys old
-    WHERE (old.until IS NULL OR old.until <= coalesce(:at::timestamptz, now()))
-      AND (SELECT j.id FROM mainspring.jobs j WHERE j.id = old.job_id) IS NULL
-    LIMIT :limit FOR UPDATE SKIP LOCKED
-));
-
--- name: claim_jobs
--- KEY SHARE on our own row excludes the reaper: either it sees our claims or we see its verdict.
--- The array fences the subquery: it runs once, and the update is a TID scan.
-WITH me AS MATERIALIZED (
-    SELECT id FROM mainspring.members
-    WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
-    FOR KEY SHARE
-)
-UPDATE mainspring.jobs
-SET worker_id = :worker_id, fence = fence + 1, claimed_at = coalesce(:at::timestamptz, now())
-WHERE ctid = ANY (ARRAY(
-    SELECT due.ctid
-    FROM (
-        SELECT l.queue_id, l.priority,
-               CASE WHEN :before::boolean THEN coalesce(:after_run_at::timestamptz, '-infinity')
-                    ELSE coalesce(h.run_at, :after_run_at::timestamptz, '-infinity') END AS after_run_at,
-               CASE WHEN :before::boolean THEN coalesce(:after_id::bigint, 0) ELSE coalesce(h.id, :after_id::bigint, 0) END AS after_id,
-               CASE WHEN :before::boolean THEN least(coalesce(h.run_at, :floor::timestamptz), coalesce(:at::timestamptz, now()))
-                    ELSE coalesce(:at::timestamptz, now()) END AS last_run_at
-        FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
-        JOIN mainspring.lanes l USING (queue_id)
-        LEFT JOIN unnest(:hint_queue_ids::int[], :hint_priorities::smallint[], :hint_run_ats::timestamptz[], :hint_ids::bigint[])
-            AS h (queue_id, priority, run_at, id) USING (queue_id, priority)
-        WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
-        ORDER BY l.priority DESC, q.place
-    ) lane
-    CROSS JOIN LATERAL (
-        SELECT j.ctid FROM mainspring.jobs j
-        WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority
-          AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
-          AND j.run_at <= lane.last_run_at
-          AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, 'infinity'), coalesce(:until_id::bigint, 0))
-          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[]) AND j.suspect IS NULL
-        ORDER BY j.run_at, j.id + 0
-        LIMIT :limit
-        FOR UPDATE SKIP LOCKED
-    ) due
-    LIMIT :limit
-))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
-          coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
-
--- name: suspects_due
--- Asked for by every worker now and then, and nearly always answered by an empty index.
-SELECT id FROM mainspring.jobs
-WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())
-  AND queue_id = ANY (:queue_ids::int[]) AND task_id = ANY (:task_ids::int[])
-LIMIT 1;
-
--- name: claim_suspects
--- Those that have crashed least come first: after another death of a worker it is others' turn.
-WITH me AS MATERIALIZED (
-    SELECT id FROM mainspring.members
-    WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
-    FOR KEY SHARE
-)
-UPDATE mainspring.jobs
-SET worker_id = :worker_id, fence = fence + 1, claimed_at = coalesce(:at::timestamptz, now())
-WHERE ctid = ANY (ARRAY(
-    SELECT due.ctid
-    FROM (
-        SELECT l.queue_id, l.priority
-        FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
-        JOIN mainspring.lanes l USING (queue_id)
-        WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
-        ORDER BY l.priority DESC, q.place
-    ) lane
-    CROSS JOIN LATERAL (
-        SELECT j.ctid FROM mainspring.jobs j
-        WHERE j.suspect IS NOT NULL AND j.queue_id = lane.queue_id AND j.priority = lane.priority
-          AND j.crashes BETWEEN :least AND :most AND j.run_at <= coalesce(:at::timestamptz, now())
-          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
-        ORDER BY j.crashes, j.run_at, j.id
-        LIMIT :limit
-        FOR UPDATE SKIP LOCKED
-    ) due
-    LIMIT :limit
-))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-          crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
-          coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
-
--- name: begin_suspect
--- From now on this claim is a run that has begun: if its worker dies, that is a crash.
-UPDATE mainspring.jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence RETURNING id;
-
--- name: held_jobs
--- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
--- planner from starting at the jobs.
-WITH me AS MATERIALIZED (
-    SELECT lease_until FROM mainspring.members WHERE id = :worker_id
-), held AS MATERIALIZED (
-    SELECT j.* FROM mainspring.lanes l
-    CROSS JOIN LATERAL (
-        SELECT * FROM mainspring.jobs
-        WHERE queue_id = l.queue_id AND priority = l.priority AND run_at <= (SELECT lease_until FROM me)
-          AND worker_id = :worker_id
-        OFFSET 0
-    ) j
-)
-SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
-       crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace, claimed_at - run_at AS waited, previous_at,
-       suspect IS NOT NULL AS suspect
-FROM held ORDER BY id;
-
--- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
--- the queue was empty, walks the whole queue for every batch once it is not. The ids come sorted, so
--- width_bucket tells a job's place in the other arrays.
-
--- name: settle_succeeded
--- The usual end of a job: one fence where all have the same, and one row for all of them.
-WITH ended AS (
-    DELETE FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = CASE WHEN :fences::int[] IS NULL THEN :fence ELSE (:fences::int[])[width_bucket(id, :job_ids::bigint[])] END
-    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place
-), noted AS (
-    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                                 task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, result)
-    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 0, payload,
-           (:results::bytea[])[place]
-    FROM ended
-    RETURNING job_id
-)
-SELECT array_agg(job_id) AS job_ids FROM noted;
-
--- name: settle_dead
--- Of a failure (verdict 2), which counts one unless the handler never ran, or of a crash (verdict 4).
-WITH ended AS (
-    DELETE FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
-    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place,
-        (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
-            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
-), buried AS (
-    INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
-    SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
-           max_attempts, failures + (:verdict = 2 AND (:rans::bool[])[place])::int, crashes + (:verdict = 4)::int,
-           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id, workflow_id, trace
-    FROM ended
-)
-INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                             task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
-SELECT id, coalesce(:at::timestamptz, now()),
-       CASE WHEN (:rans::bool[])[place] THEN coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place] END, enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures,
-       crashes + (:verdict = 4)::int, :verdict::smallint, error
-FROM ended
-RETURNING job_id;
-
--- name: settle_failed
--- Of a failure (verdict 1) or a crash (verdict 4) that is not the last: each counts in its own column. Of many errors, the job's
--- row keeps the tracebacks of the first ten and the last one: it is written anew with each. Those between are with their runs.
-WITH ended AS MATERIALIZED (
-    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place,
-        (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
-            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
-    FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
-    FOR UPDATE
-), again AS (
-    UPDATE mainspring.jobs
-    SET worker_id = 0, failures = failures + (:verdict = 1)::int, crashes = crashes + (:verdict = 4)::int,
-        suspect = CASE WHEN :verdict = 4 THEN coalesce(suspect, 0) ELSE suspect END,
-        run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
-                      ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
-        errors = CASE WHEN jsonb_array_length(errors) > 10 THEN errors #- '{-1,traceback}' ELSE coalesce(errors, '[]') END || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
-            || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())))
-    WHERE id = ANY (ARRAY(SELECT id FROM ended))
-)
-INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                             task_id, fence, priority, max_attempts, failures, crashes, verdict, error)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures,
-       crashes + (:verdict = 4)::int, :verdict::smallint, error
-FROM ended
-RETURNING job_id;
-
--- name: settle_discarded
-WITH ended AS (
-    DELETE FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
-    RETURNING *, width_bucket(id, :job_ids::bigint[]) AS place
-)
-INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                             task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
-SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-       run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 7, payload,
-       (:errors::jsonb[])[place] || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))
-FROM ended
-RETURNING job_id;
-
--- name: settle_released
--- Given back (verdict 3) or snoozed (verdict 6), perhaps until an event comes: no delay ends after the year of those.
-WITH ended AS MATERIALIZED (
-    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
-    FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
-    FOR UPDATE
-), back AS (
-    UPDATE mainspring.jobs
-    SET worker_id = 0,
-        run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] = interval '0' THEN run_at
-                      WHEN line_id IS NULL THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00')
-                      ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        due_at = CASE WHEN line_id IS NOT NULL AND (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
-                      THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00') END
-    WHERE id = ANY (ARRAY(SELECT id FROM ended))
-), noted AS (
-    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                                 task_id, fence, priority, max_attempts, failures, crashes, verdict)
-    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, :verdict::smallint
-    FROM ended WHERE (:rans::bool[])[place]
-)
-SELECT id AS job_id FROM ended;
-
--- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
--- trace takes that of its run: its steps go on with it.
-WITH ended AS MATERIALIZED (
-    SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
-    FROM mainspring.jobs
-    WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-      AND fence = (:fences::int[])[width_bucket(id, :job_ids::bigint[])]
-    FOR UPDATE
-), parked AS (
-    UPDATE mainspring.jobs SET worker_id = 0, due_at = run_at, run_at = timestamptz '9997-01-01 00:00:00+00',
-        trace = coalesce(trace, (:traces::text[])[width_bucket(id, :job_ids::bigint[])])
-    WHERE id = ANY (ARRAY(SELECT id FROM ended))
-), noted AS (
-    INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                                 task_id, fence, priority, max_attempts, failures, crashes, verdict)
-    SELECT id, coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()) - (:tooks::interval[])[place], enqueued_at,
-           run_at, worker_id, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 9
-    FROM ended
-)
-SELECT id AS job_id FROM ended;
-
--- name: parents_of
--- The workflows whose steps these jobs are.
-SELECT id, workflow_id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
-
--- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
--- reports has an error, the reaper's has none.
-SELECT job_id FROM mainspring.runs
-WHERE (verdict NOT IN (4, 5) OR (verdict = 4 AND error IS NOT NULL)) AND job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
-  AND fence = (:fences::int[])[width_bucket(job_id, :job_ids::bigint[])];
-
 -- name: cancel_jobs
 WITH gone AS (
     DELETE FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
@@ -367,9 +8,11 @@ WITH gone AS (
            schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, 5, payload
     FROM gone
 )
-SELECT id, worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' AS running, coalesce(due_at, run_at) > coalesce(:at::timestamptz, now()) AS delayed FROM gone;
+SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running'
+                WHEN coalesce(due_at, run_at) > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS was
+FROM gone;
 
--- name: hasten_jobs
+-- name: run_jobs_now
 WITH named AS MATERIALIZED (
     SELECT id, worker_id, run_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) FOR UPDATE
 )
@@ -378,7 +21,7 @@ SET run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) EL
     due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
 WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())
                                            AND run_at <> timestamptz '9997-01-01 00:00:00+00'))
-RETURNING id, queue_id;
+RETURNING id;
 
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
@@ -402,54 +45,153 @@ INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id
 SELECT id, coalesce(:at::timestamptz, now()), enqueued_at, run_at, 0, schedule_id, slot_at, queue_id,
        task_id, fence, priority, max_attempts, failures, crashes, 2, error
 FROM ended
-RETURNING job_id;
+RETURNING job_id AS id;
 
--- name: edit_dead
--- The arguments it had stay on record, with who changed them.
-WITH edited AS (
-    UPDATE mainspring.dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected RETURNING *
+-- name: running
+-- Nothing indexes who holds a job (it would end HOT updates), but claims take each lane from its head.
+SELECT j.id, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
+       (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue,
+       j.failures, j.max_attempts, j.worker_id, j.claimed_at, p.fraction, p.note
+FROM (
+    SELECT held.* FROM mainspring.lanes l
+    CROSS JOIN LATERAL (
+        SELECT head.id, head.queue_id, head.task_id, head.failures, head.max_attempts, head.worker_id, head.claimed_at, head.fence
+        FROM (
+            SELECT * FROM mainspring.jobs
+            WHERE queue_id = l.queue_id AND priority = l.priority
+            ORDER BY run_at, id + 0
+            LIMIT :look
+        ) head
+        WHERE head.worker_id <> 0
+    ) held
+    ORDER BY held.claimed_at, held.id
+    LIMIT :limit
+) j
+LEFT JOIN LATERAL (
+    SELECT fraction, note FROM mainspring.progress WHERE job_id = j.id AND fence = j.fence LIMIT 1
+) p ON true
+ORDER BY j.claimed_at, j.id;
+
+-- name: live_page
+-- The names of its queues and tasks are read once, and not for each of its rows.
+WITH page AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT *, row_number() OVER (ORDER BY id DESC) AS place,
+               (:states::text[] IS NULL OR state = ANY (:states))
+               AND (:task::text IS NULL OR task_id = (SELECT id FROM mainspring.tasks WHERE name = :task))
+               AND (:queue::text IS NULL OR queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue))
+               AND (:since::timestamptz IS NULL OR enqueued_at >= :since) AND (:until::timestamptz IS NULL OR enqueued_at < :until) AS fits
+        FROM (
+            SELECT *, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+            FROM mainspring.jobs WHERE id < :before ORDER BY id DESC LIMIT :look
+        ) looked
+    ) numbered
+    WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit
+), task AS MATERIALIZED (
+    SELECT id, name FROM mainspring.tasks WHERE id = ANY (ARRAY(SELECT DISTINCT task_id FROM page))
+), queue AS MATERIALIZED (
+    SELECT id, name FROM mainspring.queues WHERE id = ANY (ARRAY(SELECT DISTINCT queue_id FROM page))
 )
-INSERT INTO mainspring.runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
-                             task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
-SELECT id, coalesce(:at::timestamptz, now()), enqueued_at, run_at, 0, schedule_id, slot_at, queue_id,
-       task_id, fence, priority, max_attempts, failures, crashes, 8, :expected::bytea,
-       :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))
-FROM edited
-RETURNING job_id;
+SELECT *, id AS job_id, (SELECT t.name FROM task t WHERE t.id = task_id) AS task, (SELECT q.name FROM queue q WHERE q.id = queue_id) AS queue
+FROM page ORDER BY id DESC;
 
--- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
-WITH back AS (
-    DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) AND workflow_id IS NULL RETURNING *
+-- name: live_of_schedule
+-- All of them: schedules have few at a time.
+WITH own AS MATERIALIZED (
+    SELECT id FROM mainspring.jobs WHERE schedule_id = :schedule_id LIMIT :look
 )
-INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
-                             line_id, due_at, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
-       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, trace
-FROM back
-RETURNING id, queue_id;
+SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue,
+       CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00+00' THEN 'running' WHEN run_at > coalesce(:at::timestamptz, now()) THEN 'delayed' ELSE 'ready' END AS state
+FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM own WHERE id < :before ORDER BY id DESC LIMIT :look)) ORDER BY id DESC;
 
--- name: add_partitions
-SELECT mainspring.add_partitions('runs', 'finished_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8)
-     + mainspring.add_partitions('run_logs', 'finished_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8)
-     + mainspring.add_partitions('slots', 'slot_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8) AS made;
+-- name: running_ids
+-- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each lane, so
+-- those that run are found there. What a member last said
+-- that it holds makes up for those who stand behind many that nobody serves.
+WITH lane AS MATERIALIZED (
+    SELECT l.queue_id, l.priority, greatest(200, 10000 / greatest((SELECT count(*) FROM mainspring.lanes), 1)) AS most
+    FROM mainspring.lanes l WHERE :queue::text IS NULL OR l.queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue)
+), head AS MATERIALIZED (
+    SELECT j.id, j.worker_id FROM lane CROSS JOIN LATERAL (
+        SELECT id, worker_id FROM (
+            SELECT j.id, j.worker_id, j.run_at, j.id + 0 AS newest FROM mainspring.jobs j
+            WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority AND j.run_at <= coalesce(:at::timestamptz, now())
+            ORDER BY j.run_at, newest LIMIT lane.most
+        ) first
+    ) j
+), parked AS MATERIALIZED (
+    SELECT j.id FROM lane CROSS JOIN LATERAL (
+        SELECT j.id FROM mainspring.jobs j
+        WHERE j.queue_id = lane.queue_id AND j.priority = lane.priority AND j.run_at = timestamptz '9997-01-01 00:00:00+00'
+          AND j.id + 0 < :before
+        ORDER BY j.run_at DESC, j.id + 0 DESC LIMIT :limit
+    ) j
+)
+SELECT id FROM (
+    SELECT id FROM head WHERE worker_id <> 0
+    UNION SELECT id FROM parked
+    UNION SELECT unnest(holding) FROM mainspring.members WHERE NOT dead
+) running;
 
--- name: drop_partitions
-SELECT mainspring.drop_partitions('runs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
-     + mainspring.drop_partitions('run_logs', 'finished_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC'))
-     + mainspring.drop_partitions('slots', 'slot_at', date_trunc('day', coalesce(:at::timestamptz, now()) - :keep::interval, 'UTC')) AS gone;
+-- name: ended_page
+SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
+FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:task::text IS NULL OR task_id = (SELECT id FROM mainspring.tasks WHERE name = :task))
+           AND (:queue::text IS NULL OR queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue))
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT * FROM mainspring.runs
+        WHERE job_id < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY job_id DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
 
--- name: whereabouts
-SELECT c.job_id AS id, j.id IS NOT NULL AS live, m.name AS holder
-FROM unnest(:job_ids::bigint[]) WITH ORDINALITY AS c (job_id, place)
-LEFT JOIN mainspring.jobs j ON j.id = c.job_id
-LEFT JOIN mainspring.members m ON m.id = j.worker_id AND j.worker_id <> 0
-ORDER BY c.place;
+-- name: ended_of_task
+SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
+FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:queue::text IS NULL OR queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue))
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE task_id = (SELECT id FROM mainspring.tasks WHERE name = :task) AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
 
--- name: dead_names
-SELECT d.id, t.name AS task, q.name AS queue
-FROM mainspring.dead_jobs d
-JOIN mainspring.tasks t ON t.id = d.task_id
-JOIN mainspring.queues q ON q.id = d.queue_id
-WHERE d.id = ANY (:job_ids::bigint[]) ORDER BY d.id;
+-- name: ended_of_schedule
+SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
+FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           verdict = ANY (:verdicts::smallint[]) AND (:task::text IS NULL OR task_id = (SELECT id FROM mainspring.tasks WHERE name = :task))
+           AND (:queue::text IS NULL OR queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue))
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE schedule_id = :schedule_id AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
+
+-- name: ended_unusually
+-- Of one verdict that is not success.
+SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
+FROM (
+    SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,
+           (:task::text IS NULL OR task_id = (SELECT id FROM mainspring.tasks WHERE name = :task)) AND (:queue::text IS NULL OR queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue))
+           AND (:since::timestamptz IS NULL OR finished_at >= :since) AND (:until::timestamptz IS NULL OR finished_at < :until) AS fits
+    FROM (
+        SELECT *, job_id + 0 AS newest FROM mainspring.runs
+        WHERE verdict <> 0 AND verdict = :verdict AND job_id + 0 < :before AND finished_at >= coalesce(date_trunc('day', :since::timestamptz, 'UTC'), '-infinity')
+          AND finished_at < coalesce(date_trunc('day', :until::timestamptz, 'UTC') + interval '24 hours', 'infinity')
+        ORDER BY newest DESC LIMIT :look
+    ) looked
+) numbered
+WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;

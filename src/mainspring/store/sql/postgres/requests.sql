@@ -7,10 +7,3 @@ RETURNING r.digest, r.answer;
 
 -- name: answer_request
 UPDATE mainspring.requests SET answer = :answer WHERE caller = :caller AND key = :key;
-
--- name: prune_requests
-DELETE FROM mainspring.requests
-WHERE ctid = ANY (ARRAY(
-    SELECT r.ctid FROM mainspring.requests r WHERE r.at < :before::timestamptz LIMIT :limit FOR UPDATE SKIP LOCKED
-))
-RETURNING key;

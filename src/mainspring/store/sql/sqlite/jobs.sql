@@ -1,174 +1,14 @@
--- name: reserve_ids
--- The highest id ever given. Only one transaction writes at a time, so the ids after it are ours.
-SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) AS id;
-
--- name: add_lanes
-INSERT INTO lanes (queue, priority, paused)
-VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = :queue)) ON CONFLICT DO NOTHING;
-
--- name: insert_jobs
--- By position: the driver binds a tuple a row a fifth faster than a dict.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: insert_limited_jobs
--- Jobs with limits, a deadline or a trace. Those that have a line wait before its gates, out of the way of claims.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, trace)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
--- that of the workflow's own job, which is in the queue until the last of them has ended.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, workflow_id, fence, trace)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, (SELECT root.trace FROM jobs root WHERE root.id = ?12));
-
--- name: lock_keys
-INSERT INTO unique_keys (key, name, job_id) VALUES (:key, :name, :job_id)
-ON CONFLICT (key) DO UPDATE SET key = excluded.key
-RETURNING job_id, until;
-
--- name: live_holders
-SELECT id, worker_id <> 0 AS running FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
-
--- name: take_keys
-UPDATE unique_keys SET job_id = :job_id, until = :until WHERE key = :key;
-
--- name: replace_job
-UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_attempts = :max_attempts, trace = :trace,
-    run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
-WHERE id = :id AND worker_id = 0;
-
--- name: drop_keys
--- Keys whose job has ended and whose time is over keep nobody out.
-DELETE FROM unique_keys WHERE key IN (
-    SELECT k.key FROM unique_keys k
-    WHERE (k.until IS NULL OR k.until <= :now) AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job_id)
-    LIMIT :limit
-);
-
--- name: claim_lanes
--- None at all for a worker whose lease has ended.
-SELECT l.queue, l.priority FROM json_each(:queues) q JOIN lanes l ON l.queue = q.value AND NOT l.paused
-WHERE EXISTS (SELECT 1 FROM members WHERE id = :worker_id AND NOT dead AND lease_until > :now)
-ORDER BY l.priority DESC, q.key;
-
--- name: claim_jobs
-UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
-WHERE id IN (
-    SELECT id FROM jobs INDEXED BY jobs_ready
-    WHERE worker_id = 0 AND queue = :queue AND priority = :priority AND run_at <= :now
-      AND task IN (SELECT value FROM json_each(:tasks)) AND suspect IS NULL
-    ORDER BY run_at, id
-    LIMIT :limit
-)
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
-
--- name: suspects_due
--- Asked for by every worker now and then, and nearly always answered by an empty index.
-SELECT id FROM jobs INDEXED BY jobs_suspect
-WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= :now
-  AND queue IN (SELECT value FROM json_each(:queues)) AND task IN (SELECT value FROM json_each(:tasks))
-LIMIT 1;
-
--- name: claim_suspects
--- Those that have crashed least come first: after another death of a worker it is others' turn.
-UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
-WHERE id IN (
-    SELECT id FROM jobs INDEXED BY jobs_suspect
-    WHERE suspect IS NOT NULL AND worker_id = 0 AND queue = :queue AND priority = :priority
-      AND crashes BETWEEN :least AND :most AND run_at <= :now AND task IN (SELECT value FROM json_each(:tasks))
-    ORDER BY crashes, run_at, id
-    LIMIT :limit
-)
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-          expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
-
--- name: begin_suspect
--- From now on this claim is a run that has begun: if its worker dies, that is a crash.
-UPDATE jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence;
-
--- name: held_jobs
-SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now, workflow_id, trace, claimed_at - run_at, previous_at, suspect IS NOT NULL AS suspect
-FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
-ORDER BY id;
-
--- name: standing_claims
--- Which of the [job, worker, fence] named still are the job's claim. The transaction has the write
--- lock, so what stands here stands until it commits.
-SELECT j.id, j.worker_id, j.fence, j.failures, j.errors FROM json_each(:claims) c
-CROSS JOIN jobs j ON j.id = json_extract(c.value, '$[0]')
-WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.value, '$[2]');
-
--- name: note_run
--- The job must still be as it was during the run. Only verdicts that end it without a dead letter keep its payload.
-INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
-                  task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
-SELECT id, :now, :started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
-       task, fence, priority, max_attempts, failures, crashes + (:verdict = 4), :verdict,
-       CASE WHEN :verdict IN (0, 7) THEN payload END, :result, :error
-FROM jobs WHERE id = :id;
-
--- name: remove_jobs
-DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
-
--- name: settle_succeeded
--- The hot path, for [job, worker, fence, took] without a result: one statement for the whole batch
--- takes two thirds of the time of one a job. JSON cannot carry the bytes of a result.
-INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
-                  task, fence, priority, max_attempts, failures, crashes, verdict, payload)
-SELECT j.id, :now, :now - json_extract(c.value, '$[3]'), j.enqueued_at, j.run_at, j.worker_id, j.schedule_id, j.slot_at, j.queue,
-       j.task, j.fence, j.priority, j.max_attempts, j.failures, j.crashes, 0, j.payload
-FROM json_each(:claims) c CROSS JOIN jobs j ON j.id = json_extract(c.value, '$[0]')
-WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.value, '$[2]')
-RETURNING job_id;
-
--- name: settle_dead
--- Of a failure, which counts one unless the handler never ran, or of a crash.
-INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
-SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id, workflow_id, trace
-FROM jobs WHERE id = :id;
-
--- name: settle_failed
--- Of a failure or a crash that is not the last: each counts in its own column.
-UPDATE jobs SET worker_id = 0, failures = failures + :failed, crashes = crashes + :crashed, errors = :errors,
-                suspect = CASE WHEN :crashed THEN coalesce(suspect, 0) ELSE suspect END,
-                run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
-WHERE id = :id;
-
--- name: settle_released
--- Given back or snoozed.
-UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END,
-                due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
-WHERE id = :id;
-
--- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
--- trace takes that of its run: its steps go on with it.
-UPDATE jobs SET worker_id = 0, due_at = run_at, run_at = 253307692800000000,
-    trace = coalesce(trace, (SELECT t.value FROM json_each(:traces) t WHERE t.key = CAST(jobs.id AS TEXT)))
-WHERE id IN (SELECT value FROM json_each(:ids))
-RETURNING id, workflow_id;
-
--- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
--- reports has an error, the reaper's has none.
-SELECT DISTINCT r.job_id FROM json_each(:claims) c
-CROSS JOIN runs r ON r.job_id = json_extract(c.value, '$[0]')
-WHERE (r.verdict NOT IN (4, 5) OR (r.verdict = 4 AND r.error IS NOT NULL)) AND r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');
-
 -- name: cancel_jobs
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload)
 SELECT id, :now, CASE WHEN worker_id <> 0 THEN claimed_at END, enqueued_at, coalesce(due_at, run_at), worker_id, schedule_id, slot_at, queue,
        task, fence, priority, max_attempts, failures, crashes, 5, payload
-FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
-RETURNING job_id AS id, worker_id <> 0 OR (SELECT j.run_at = 253307692800000000 FROM jobs j WHERE j.id = runs.job_id) AS running, run_at > :now AS delayed;
-DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
+RETURNING id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running'
+                   WHEN coalesce(due_at, run_at) > :now THEN 'delayed' ELSE 'ready' END AS was;
 
--- name: hasten_jobs
+-- name: run_jobs_now
 UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :now END
 WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000
 RETURNING id;
@@ -179,53 +19,85 @@ INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, q
                        max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures, crashes, 'expired', payload,
-       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
-       CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
-FROM jobs INDEXED BY jobs_expiring WHERE expires_at <= :now AND worker_id = 0
-ORDER BY expires_at LIMIT :limit
-RETURNING id;
-
--- name: note_expired
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1, '$.at',
+           strftime('%Y-%m-%dT%H:%M:%S', :now / 1000000, 'unixepoch') || printf('.%06dZ', :now % 1000000))),
+       expires_at, line_id, CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
+FROM jobs
+-- part: late
+WHERE id IN (
+    SELECT id FROM jobs INDEXED BY jobs_expiring WHERE expires_at <= :now AND worker_id = 0 ORDER BY expires_at, id LIMIT :limit
+)
+-- end
+;
 INSERT INTO runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, error)
 SELECT id, :now, enqueued_at, run_at, 0, schedule_id, slot_at, queue,
-       task, fence, priority, max_attempts, failures, crashes, 2, json_set(json(:error), '$.attempt', failures + 1)
-FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
-
--- name: note_edit
--- The arguments it has stay on record, with who changes them.
-INSERT INTO runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
-                  task, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
-SELECT id, :now, enqueued_at, run_at, 0, schedule_id, slot_at, queue,
-       task, fence, priority, max_attempts, failures, crashes, 8, payload, json_set(json(:error), '$.attempt', failures + 1)
-FROM dead_jobs WHERE id = :id AND payload = :expected;
-
--- name: edit_dead
-UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected;
-
--- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
-INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, trace
-FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND workflow_id IS NULL
+       task, fence, priority, max_attempts, failures, crashes, 2,
+       json_set(json(:error), '$.attempt', failures + 1, '$.at',
+           strftime('%Y-%m-%dT%H:%M:%S', :now / 1000000, 'unixepoch') || printf('.%06dZ', :now % 1000000))
+FROM jobs
+-- use: late
+;
+DELETE FROM jobs
+-- use: late
 RETURNING id;
 
--- name: prune_runs
-DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs WHERE finished_at < :before LIMIT :limit);
+-- name: running
+SELECT j.id, j.queue, j.task, j.failures, j.max_attempts, j.worker_id, j.claimed_at, p.fraction, p.note
+FROM (SELECT * FROM jobs WHERE worker_id <> 0 ORDER BY claimed_at, id LIMIT :limit) j
+LEFT JOIN progress p ON p.job_id = j.id AND p.fence = j.fence
+ORDER BY j.claimed_at, j.id;
 
--- name: prune_logs
-DELETE FROM run_logs WHERE rowid IN (SELECT rowid FROM run_logs WHERE finished_at < :before LIMIT :limit);
+-- name: live_page
+SELECT *, id AS job_id FROM (
+    SELECT *, row_number() OVER (ORDER BY id DESC) AS place,
+           (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+           AND (:task IS NULL OR task = :task)
+           AND (:queue IS NULL OR queue = :queue)
+           AND (:since IS NULL OR enqueued_at >= :since) AND (:until IS NULL OR enqueued_at < :until) AS fits
+    FROM (
+        SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+        FROM jobs WHERE id < :before ORDER BY id DESC LIMIT :look
+    )
+)
+WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit;
 
--- name: prune_slots
-DELETE FROM slots WHERE (schedule_id, slot_at) IN (SELECT schedule_id, slot_at FROM slots WHERE slot_at < :before LIMIT :limit);
+-- name: live_of_schedule
+SELECT *, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'running' WHEN run_at > :now THEN 'delayed' ELSE 'ready' END AS state
+FROM jobs WHERE schedule_id = :schedule_id AND id < :before ORDER BY id DESC LIMIT :look;
 
--- name: whereabouts
-SELECT c.value AS id, j.id IS NOT NULL AS live, m.name AS holder
-FROM json_each(:job_ids) c
-LEFT JOIN jobs j ON j.id = c.value
-LEFT JOIN members m ON m.id = j.worker_id AND j.worker_id <> 0
-ORDER BY c.key;
+-- name: running_ids
+SELECT id FROM jobs WHERE worker_id <> 0
+UNION SELECT id FROM (SELECT id FROM workflows WHERE state = 0 AND id < :before ORDER BY id DESC LIMIT :look);
 
--- name: dead_names
-SELECT id, task, queue FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:job_ids)) ORDER BY id;
+-- name: ended_page
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict IN (SELECT value FROM json_each(:verdicts))
+-- part: ended
+           AND (:task IS NULL OR task = :task)
+           AND (:queue IS NULL OR queue = :queue)
+           AND (:since IS NULL OR finished_at >= :since) AND (:until IS NULL OR finished_at < :until) AS fits
+    FROM (SELECT * FROM runs WHERE job_id < :before ORDER BY job_id DESC LIMIT :look)
+)
+WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
+-- end
+
+-- name: ended_of_task
+-- By age, as all of them: no index knows tasks.
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict IN (SELECT value FROM json_each(:verdicts))
+-- use: ended
+
+-- name: ended_of_schedule
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict IN (SELECT value FROM json_each(:verdicts)) AND schedule_id = :schedule_id
+-- use: ended
+
+-- name: ended_unusually
+SELECT * FROM (
+    SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
+           verdict = :verdict
+-- use: ended

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from operator import itemgetter
 from typing import cast
 
 from msgspec.structs import replace
 
-from mainspring.lifecycle.burial import LAST_CRASH, NEVER_BEGAN
-from mainspring.model.job import Cancelled, Claim, JobState, NewJob, Whereabouts
+from mainspring.lifecycle.burial import LAST_CRASH
+from mainspring.model.job import Claim, NewJob, Whereabouts
+from mainspring.model.request import Answered, RequestKey
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
-from mainspring.store.answering import KEPT
-from mainspring.store.effects import Effects
-from mainspring.store.events import Events
-from mainspring.store.ports import Stamp
-from mainspring.store.runs import day_before
+from mainspring.store.answering import recalled, written
+from mainspring.store.database import Stamp
+from mainspring.store.reads import reads
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database, identity
 from mainspring.store.sqlite.inserting import insert
-from mainspring.store.sqlite.rows import listed, micros, moment, noted, to_claim
+from mainspring.store.sqlite.rows import listed, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.sqlite.unique import insert_unique
-from mainspring.store.workflows.calls import Workflows
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
 _ANY = 32_767
 """Crashes: more than a job can have."""
-PRUNED_WORKFLOWS = 10
-"""The same for workflows, which may have thousands of steps."""
-PRUNE_BATCH = 5000
-"""Rows a pruning transaction deletes, so that it has the write lock for milliseconds only."""
 
 
-class SQLiteJobs:
-    """JobQueue on SQLite."""
-
-    effects: Effects
-    events: Events
-    workflows: Workflows
+class SQLiteQueue:
+    """Queue on SQLite."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,6 +50,19 @@ class SQLiteJobs:
 
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
         return await self._database.write(lambda session: insert_unique(session, jobs, session.now(at)))
+
+    async def insert_once(self, request: RequestKey, jobs: Sequence[NewJob], *, at: Stamp) -> Answered:
+        def work(session: Session) -> Answered:
+            place = {"caller": request.caller, "key": request.key}
+            known = session.rows("request", **place)
+            if known:
+                return recalled(request, known[0]["digest"], known[0]["answer"])
+            now = session.now(at)
+            done = insert_unique(session, jobs, now)
+            session.change("add_request", **place, digest=request.digest, answer=written(done), now=now)
+            return Answered(jobs=tuple(done))
+
+        return await self._database.write(work)
 
     async def claim(
         self,
@@ -104,6 +106,7 @@ class SQLiteJobs:
             known = self._database.identity = identity(session)
         return known
 
+    @reads
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
             held = session.rows("held_jobs", worker_id=worker_id, now=session.now(at))
@@ -116,6 +119,7 @@ class SQLiteJobs:
         # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
         return await self._database.write(work, durable=False)
 
+    @reads
     async def whereabouts(self, job_ids: Sequence[int]) -> list[Whereabouts]:
         def work(session: Session) -> list[Whereabouts]:
             found = session.rows("whereabouts", job_ids=listed(job_ids))
@@ -135,6 +139,7 @@ class SQLiteJobs:
 
         return await self._database.write(work)
 
+    @reads
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         def work(session: Session) -> list[int]:
             found = session.rows("recorded_runs", claims=listed(map(named, settlements)))
@@ -142,56 +147,6 @@ class SQLiteJobs:
 
         # As `held`: behind a settle whose caller gave up waiting.
         return await self._database.write(work, durable=False)
-
-    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
-        def work(session: Session) -> list[Cancelled]:
-            gone = session.rows("cancel_jobs", ids=listed(job_ids), now=session.now(at))
-            was = {row["id"]: _state(row) for row in gone}
-            return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
-
-        return await self._database.write(work)
-
-    async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
-        def work(session: Session) -> list[int]:
-            due = {row["id"] for row in session.rows("hasten_jobs", ids=listed(job_ids), now=session.now(at))}
-            if due:
-                session.hint()
-            return [job_id for job_id in job_ids if job_id in due]
-
-        return await self._database.write(work)
-
-    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
-        def work(session: Session) -> list[int]:
-            now = session.now(at)
-            how = {"error": noted(NEVER_BEGAN, now), "now": now}
-            late = sorted(row["id"] for row in session.rows("expire_jobs", limit=limit, **how))
-            if late:
-                session.change("note_expired", ids=listed(late), **how)
-                session.change("remove_jobs", ids=listed(late))
-            return late
-
-        return await self._database.write(work, durable=False)
-
-    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        now = await self._database.read(lambda session: moment(session.now(at)))
-        day = day_before(now, keep)
-        before = micros(day)
-        statements = ("prune_runs", "prune_logs", "prune_slots")
-        gone = sum([await self._prune(statement, before=before) for statement in statements])
-        await self._prune("drop_keys", now=micros(now))
-        await self._prune("prune_requests", before=micros(now - KEPT))
-        gone += await self.effects.prune(before=day, limit=PRUNE_BATCH) + await self.workflows.prune(
-            before=day, limit=PRUNED_WORKFLOWS
-        )
-        return gone + await self.events.prune(before=day, limit=PRUNE_BATCH)
-
-    async def _prune(self, statement: str, **params: object) -> int:
-        gone = 0
-        while count := await self._database.write(
-            lambda session: session.change(statement, **params, limit=PRUNE_BATCH)
-        ):
-            gone += count
-        return gone
 
 
 def _claimed(
@@ -214,12 +169,6 @@ def _claimed(
         taken.sort(key=RUN_AT_AND_ID)
         claims += [to_claim(row, worker_id, database_id) for row in taken]
     return claims
-
-
-def _state(row: sqlite3.Row) -> JobState:
-    if row["running"]:
-        return JobState.RUNNING
-    return JobState.DELAYED if row["delayed"] else JobState.READY
 
 
 def note_logs(session: Session, settlements: Sequence[Settlement], settled: set[int], now: int) -> None:

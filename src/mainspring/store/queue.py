@@ -1,20 +1,19 @@
-"""The queue: the hot path, and dead letters."""
+"""The queue: the hot path."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Protocol
 
-from mainspring.model.failure import Failure
-from mainspring.model.job import Cancelled, Claim, JobName, NewJob, Whereabouts
+from mainspring.model.job import Claim, NewJob, Whereabouts
+from mainspring.model.request import Answered, RequestKey
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
-from mainspring.store.ports.stamp import Stamp
+from mainspring.store.database import Stamp
 
 
-class JobQueue(Protocol):
-    """The hot path."""
+class Queue(Protocol):
+    """The hot path. Each dialect has its own: every statement and every call counts here."""
 
     async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
         """Put jobs into their queues; answer their ids, in order. Durable on return.
@@ -26,6 +25,11 @@ class JobQueue(Protocol):
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
         """The same for a batch in which jobs have keys: each is made, or the job that has its key stands
         for it. Raises DuplicateJob, and writes nothing, where a key says so."""
+
+    async def insert_once(self, request: RequestKey, jobs: Sequence[NewJob], *, at: Stamp) -> Answered:
+        """As `insert_unique`, and what was answered is on record in the same transaction: the same request
+        gets the same answer for at least a day, however many ask at once. Raises KeyReused where the key
+        stands for something else."""
 
     async def claim(
         self,
@@ -74,40 +78,3 @@ class JobQueue(Protocol):
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         """Ids of those jobs whose run under exactly this claim is in history: for after an answer
         to `settle` was lost."""
-
-    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
-        """Take live jobs out of the queue for good. A running one is taken from its worker: its
-        settlement will be refused, and the next heartbeat tells it to stop."""
-
-    async def hasten(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
-        """Make waiting (delayed) jobs due now; answer the ids that were."""
-
-    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
-        """Make dead letters, with reason `expired`, of jobs whose deadline has come and that nobody holds,
-        at most `limit` a pass; answer their ids. Each leaves a run that never started."""
-
-    async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
-        earlier, steps and events of that age whose job nobody knows any more, and everybody's events of
-        that age, and see to it that there is room for the days ahead. Dead letters are never touched.
-        Answers how many rows or partitions went: zero means there was nothing."""
-
-
-class DeadLetters(Protocol):
-    """Jobs that are not tried again. They leave only by replay and purge."""
-
-    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
-        """Put dead jobs back into their queue under the same id, with all attempts restored and
-        without a deadline; answer the ids that were."""
-
-    async def dead_names(self, job_ids: Sequence[int]) -> list[JobName]:
-        """What those of these jobs are that are dead letters."""
-
-    async def edit_dead(
-        self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp
-    ) -> bool:
-        """Give a dead letter other arguments, if it still has those expected; they stay on record as a
-        run with verdict `edited` and this note."""
-
-    async def purge(self, job_ids: Sequence[int]) -> int:
-        """Delete dead letters for good; answer how many."""

@@ -1,0 +1,80 @@
+"""Dead letters: jobs that are not tried again. They leave only by replay and purge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mainspring.model.failure import Failure
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.job import JobName
+from mainspring.store.database import Database, Stamp
+from mainspring.store.reads import reads
+from mainspring.store.rows import reader, written
+
+dead_job = reader(DeadJob)
+_group = reader(DeadGroup)
+_name = reader(JobName)
+
+
+class DeadLetters:
+    """Jobs that ended without success, with every error that they reported."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @reads
+    async def find(self, which: DeadFilter) -> list[DeadJob]:
+        """Dead letters, newest id first."""
+        return [dead_job(row) for row in await self._database.fetch("dead_jobs", **_params(which))]
+
+    @reads
+    async def count(self, which: DeadFilter) -> int:
+        """How many dead letters there are, counted up to the filter's limit."""
+        [row] = await self._database.fetch("count_dead", **_params(which))
+        return int(row["count"])
+
+    @reads
+    async def groups(self, which: DeadFilter) -> list[DeadGroup]:
+        """Dead letters by task and last error, the largest group first."""
+        return [_group(row) for row in await self._database.fetch("dead_groups", **_params(which))]
+
+    @reads
+    async def names(self, job_ids: Sequence[int]) -> list[JobName]:
+        """Task and queue of those of these jobs that are dead letters."""
+        return [_name(row) for row in await self._database.fetch("dead_names", ids=list(job_ids))]
+
+    async def edit(self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp) -> bool:
+        """Give a dead letter other arguments, if it still has those expected; they stay on record as a
+        run with verdict `edited` and this note."""
+        edited = await self._database.fetch(
+            "edit_dead", id=job_id, payload=payload, expected=expected, error=written(note), at=at
+        )
+        return bool(edited)
+
+    async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Put dead jobs back into their queue under the same id, with all attempts restored and
+        without a deadline; answer the ids that were."""
+        rows = await self._database.fetch("replay_dead", ids=list(job_ids), at=at)
+        if rows:
+            self._database.hint(earlier=True)
+        back = {row["id"] for row in rows}
+        return [job_id for job_id in job_ids if job_id in back]
+
+    async def purge(self, job_ids: Sequence[int]) -> int:
+        """Delete dead letters for good; answer how many."""
+        return len(await self._database.fetch("purge_dead", ids=list(job_ids)))
+
+
+def _params(which: DeadFilter) -> dict[str, object]:
+    return {
+        "ids": None if which.ids is None else list(which.ids),
+        "task": which.task,
+        "queue": which.queue,
+        "reason": which.reason,
+        "error": which.error,
+        "text": which.text,
+        "died_from": which.died_from,
+        "died_before": which.died_before,
+        "before": which.before,
+        "limit": which.limit,
+    }

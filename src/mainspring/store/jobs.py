@@ -1,0 +1,235 @@
+"""Jobs: one by one, in pages and as a list of those that run; and the orders that are given to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from mainspring.lifecycle.burial import NEVER_BEGAN
+from mainspring.model.failure import Failure
+from mainspring.model.glance import RunningJob
+from mainspring.model.history import JobFilter, Standing
+from mainspring.model.job import LIVE_STATES, Cancelled, Job, JobState
+from mainspring.model.pages import JobPage
+from mainspring.model.value import Value
+from mainspring.store.codes import FINAL_CODE, FINAL_STATE, GATED
+from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.dead_letters import dead_job
+from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
+from mainspring.store.reads import reads
+from mainspring.store.rows import maybe_moment, moment, reader, written
+
+SAME_NAME = 5
+"""Schedules of one name, all but one of them deleted, whose jobs are listed."""
+LOOK_FOR_RUNNING = 2000
+"""How far from the head of each lane running jobs are looked for."""
+
+
+class _Holding(Value, frozen=True, kw_only=True):
+    """Jobs that a process said it holds."""
+
+    holding: tuple[int, ...]
+
+
+_failures = msgspec.json.Decoder(tuple[Failure, ...]).decode
+_live_job = reader(
+    Job,
+    given=["finished_at", "result"],
+    run_at=lambda row: moment(row["due_at"] or row["run_at"]),
+    worker_id=lambda row: row["worker_id"] or None,
+    waits_for_limit=lambda row: moment(row["run_at"]) == GATED,
+    errors=lambda row: () if row["errors"] is None else _failures(row["errors"]),
+)
+_ended_job = reader(
+    Job,
+    given=["workflow_id", "waits_for_limit", "expires_at", "errors", "trace"],
+    id=lambda row: row["job_id"],
+    state=lambda row: FINAL_STATE[row["verdict"]],
+    worker_id=lambda row: row["worker_id"] or None,
+)
+_standing = reader(
+    Standing,
+    worker_id=lambda row: row["worker_id"] or None,
+    claimed_at=lambda row: maybe_moment(row["claimed_at"]) if row["worker_id"] else None,
+)
+_running_job = reader(
+    RunningJob,
+    attempt=lambda row: row["failures"] + 1,
+    note=lambda row: row["note"] or "",
+)
+_holding = reader(_Holding)
+
+
+class Jobs:
+    """Jobs wherever they stand: live, dead or finished."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
+        """Take live jobs out of the queue for good. A running one is taken from its worker: its
+        settlement will be refused, and the next heartbeat tells it to stop."""
+        rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
+        was = {row["id"]: JobState(row["was"]) for row in rows}
+        return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
+
+    async def run_now(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
+        """Make waiting (delayed) jobs due now; answer the ids that were."""
+        rows = await self._database.fetch("run_jobs_now", ids=list(job_ids), at=at)
+        if rows:
+            self._database.hint(earlier=True)
+        due = {row["id"] for row in rows}
+        return [job_id for job_id in job_ids if job_id in due]
+
+    async def expire(self, *, limit: int, at: Stamp) -> list[int]:
+        """Make dead letters, with reason `expired`, of jobs whose deadline has come and that nobody holds,
+        at most `limit` a pass; answer their ids. Each leaves a run that never started. May be lost in a
+        database crash: then they are found again."""
+        rows = await self._database.relaxed("expire_jobs", limit=limit, error=written(NEVER_BEGAN), at=at)
+        return sorted(row["id"] for row in rows)
+
+    @reads
+    async def get(self, job_id: int, *, at: Stamp) -> Job | None:
+        """One job, wherever it stands: live, dead or finished."""
+        return await _job(self._database, job_id, at)
+
+    @reads
+    async def states(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, JobState]:
+        """Where each of these jobs stands; one that nobody knows any more is left out."""
+        # The last word wins: a job that was replayed after it had been cancelled is what it is now.
+        rows = await self._database.fetch("job_states", ids=sorted(job_ids), at=at)
+        return {row["id"]: JobState(row["state"]) for row in rows}
+
+    @reads
+    async def standings(self, job_ids: Sequence[int], *, at: Stamp) -> dict[int, Standing]:
+        """Those of these jobs that are live."""
+        rows = await self._database.fetch("standings", ids=sorted(job_ids), at=at)
+        return {row["id"]: _standing(row) for row in rows}
+
+    @reads
+    async def running(self, *, limit: int) -> list[RunningJob]:
+        """Jobs that workers hold, those held longest first. They are looked for at the heads of the queues,
+        where claims leave them: in a queue whose head is thousands of jobs that no worker can run, some may
+        be missing."""
+        rows = await self._database.fetch("running", look=LOOK_FOR_RUNNING, limit=limit)
+        return [_running_job(row) for row in rows]
+
+    async def find(self, which: JobFilter, *, at: Stamp) -> list[Job]:
+        """As `page`, but all that were asked for, however long it takes to find them."""
+        return await gathered(lambda page: self.page(page, at=at), which)
+
+    @reads
+    async def page(self, which: JobFilter, *, at: Stamp) -> JobPage:
+        """Jobs, newest id first, of whatever states the filter names."""
+        return await self._database.reading("jobs_page", lambda tx: _Search(tx, which, at).page())
+
+
+class _Search:
+    """The search for one page. What its statements look at is bounded, however many rows there are."""
+
+    def __init__(self, tx: Transaction, which: JobFilter, at: Stamp) -> None:
+        self._tx, self._which, self._at = tx, which, at
+        self._before = which.before or NEWEST
+
+    async def page(self) -> JobPage:
+        which = self._which
+        if which.key is not None:
+            return merged([await self._of_key(which.key)], which.limit)
+        if which.worker is not None:
+            return merged([await self._of_worker(which.worker)], which.limit)
+        if which.schedule is None:
+            return merged(await self._sources(None), which.limit)
+        owners = await self._tx.fetch("schedule_ids", name=which.schedule, limit=SAME_NAME)
+        parts = [part for row in owners for part in await self._sources(row["id"])]
+        return merged(parts, which.limit)
+
+    async def _sources(self, schedule_id: int | None) -> list[Found]:
+        """What is in the queue comes first: a job that was replayed is what it is now."""
+        sources = []
+        if states := live(self._which):
+            sources.append(await self._live(states, schedule_id))
+        if JobState.DEAD in self._which.wanted:
+            sources.append(await self._part("dead_page", _dead_job, schedule_id=schedule_id))
+        if verdicts := [FINAL_CODE[state] for state in finished(self._which)]:
+            sources += await self._ended(verdicts, schedule_id)
+        return sources
+
+    async def _live(self, states: Sequence[JobState], schedule_id: int | None) -> Found:
+        if schedule_id is not None:
+            own = await self._tx.fetch(
+                "live_of_schedule", schedule_id=schedule_id, before=self._before, look=LOOK, at=self._at
+            )
+            return self._those([_live_job(row) for row in own])
+        if states == (JobState.RUNNING,):
+            held = await self._tx.fetch(
+                "running_ids",
+                queue=self._which.queue,
+                before=self._before,
+                limit=self._which.limit + 1,
+                look=LOOK,
+                at=self._at,
+            )
+            return self._those(await self._by_id([row["id"] for row in held]))
+        wanted = None if len(states) == len(LIVE_STATES) else list(states)
+        return await self._part("live_page", _live_job, states=wanted, at=self._at)
+
+    async def _ended(self, verdicts: Sequence[int], schedule_id: int | None) -> list[Found]:
+        """By the index that leaves out most: of a schedule, of a task, or of verdicts that are rare."""
+        if schedule_id is not None:
+            own = {"schedule_id": schedule_id, "verdicts": verdicts}
+            return [await self._part("ended_of_schedule", _ended_job, **own)]
+        if FINAL_CODE[JobState.SUCCEEDED] in verdicts:
+            statement = "ended_page" if self._which.task is None else "ended_of_task"
+            return [await self._part(statement, _ended_job, verdicts=verdicts)]
+        return [await self._part("ended_unusually", _ended_job, verdict=verdict) for verdict in verdicts]
+
+    async def _part(self, statement: str, read: Callable[[Row], Job], **more: object) -> Found:
+        rows = await self._tx.fetch(
+            statement,
+            task=self._which.task,
+            queue=self._which.queue,
+            since=self._which.since,
+            until=self._which.until,
+            before=self._before,
+            limit=self._which.limit + 1,
+            look=LOOK,
+            **more,
+        )
+        frontier = rows[-1]["job_id"] if rows and rows[-1]["place"] == LOOK else None
+        return found([read(row) for row in rows if row["fits"]], self._which.limit, frontier)
+
+    async def _of_key(self, name: str) -> Found:
+        holders = await self._tx.fetch("jobs_of_key", name=name, limit=self._which.limit)
+        jobs = [await _job(self._tx, row["job_id"], self._at) for row in holders]
+        return self._those([job for job in jobs if job is not None])
+
+    async def _of_worker(self, worker_id: int) -> Found:
+        rows = await self._tx.fetch("holding", id=worker_id)
+        jobs = await self._by_id([job_id for row in rows for job_id in _holding(row).holding])
+        return self._those([job for job in jobs if job.worker_id == worker_id])
+
+    async def _by_id(self, ids: Sequence[int]) -> list[Job]:
+        below = sorted(each for each in ids if each < self._before)
+        return [_live_job(row) for row in await self._tx.fetch("live_by_id", ids=below, at=self._at)]
+
+    def _those(self, jobs: Sequence[Job]) -> Found:
+        """Of jobs that are all there are, newest first, those that fit."""
+        return found([job for job in jobs if matches(job, self._which)], self._which.limit, None)
+
+
+async def _job(where: Database | Transaction, job_id: int, at: Stamp) -> Job | None:
+    if rows := await where.fetch("live_job", id=job_id, at=at):
+        return _live_job(rows[0])
+    if rows := await where.fetch("dead_job", id=job_id):
+        return _dead_job(rows[0])
+    if rows := await where.fetch("ended_job", id=job_id):
+        return _ended_job(rows[0])
+    # It may have been replayed between two of the looks: a transaction around them would cost more.
+    if rows := await where.fetch("live_job", id=job_id, at=at):
+        return _live_job(rows[0])
+    return None
+
+
+def _dead_job(row: Row) -> Job:
+    return dead_job(row).as_job()
