@@ -190,8 +190,8 @@ class Weeks:
 def may(
     schedule: Schedule, row: Slot, state: JobState | None, *, own: bool, waiting: bool, behind: bool
 ) -> bool:
-    """Whether the schedule's policies ask for this, where the job of another slot was `waiting`, and where the
-    live job of an earlier slot was made so late that this slot had come (`behind`)."""
+    """Whether the schedule's policies ask for this, where the job of another slot was `waiting`, and where
+    the live job of an earlier slot was made so late that this slot had come (`behind`)."""
     late, each = row.decided_at - row.slot_at, schedule.misfire is Misfire.ALL
     missed, latest = late > LATE, schedule.misfire is Misfire.LATEST
     match row.reason:
@@ -200,7 +200,7 @@ def may(
             replaced = schedule.overlap is Overlap.REPLACE and state is JobState.CANCELLED
             ran = state is JobState.SUCCEEDED or (replaced and not (each and missed))
             wanted = schedule.misfire is not Misfire.SKIP or not missed
-            # A newest slot that is not missed itself stands for those before it whatever is asked of missed ones.
+            # A newest slot that is not missed itself stands for those before it, whatever the policy.
             return ran and wanted and (own or not each)
         case Skipped.REQUESTED:
             return own or not each

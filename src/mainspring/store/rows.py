@@ -75,8 +75,8 @@ def reader(
     for name, work_out in columns.items():
         scope[f"work_out_{name}"] = work_out
         arguments.append(f"{name}=work_out_{name}(row)")
-    # Written out as code, as dataclasses are: many thousands of rows are read at a time, and a loop over the fields of
-    # each costs twice as much. All that goes into it are names of fields.
+    # Written out as code, as dataclasses are: many thousands of rows are read at a time, and a loop over the
+    # fields of each costs twice as much. All that goes into it are names of fields.
     code = f"def read(row, **known):\n    return kind({', '.join(arguments)}, **known)"
     exec(code, scope)  # noqa: S102 - see above
     read: Callable[..., T] = scope["read"]

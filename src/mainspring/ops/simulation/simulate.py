@@ -265,8 +265,8 @@ class Life:
         return self._schedule.misfire is Misfire.ALL and (missed or held)
 
     def _newest_missed(self, slot: datetime, now: datetime) -> bool:
-        """Whether this is the newest missed slot, or one that schedulers are late for: its job waits for those
-        that are live."""
+        """Whether this is the newest missed slot, or one that schedulers are late for: its job waits for
+        those that are live."""
         return self._schedule.misfire is Misfire.LATEST and (now - slot > LATE or self._behind(slot))
 
     def _behind(self, slot: datetime) -> bool:
