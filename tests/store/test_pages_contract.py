@@ -13,7 +13,6 @@ from mainspring.model.settlement import Verdict
 from mainspring.model.unique import Key
 from mainspring.store import jobs, paging
 from mainspring.store import schedules as store_schedules
-from mainspring.store.sqlite import pages as sqlite_pages
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 
@@ -30,7 +29,7 @@ def schedules(desk):
 @pytest.fixture
 def short_sighted(monkeypatch):
     """A page looks at three rows."""
-    for module in (paging, jobs, sqlite_pages):
+    for module in (paging, jobs):
         monkeypatch.setattr(module, "LOOK", 3)
     monkeypatch.setattr(store_schedules, "LOOK", 3)
 
