@@ -21,8 +21,6 @@ import asyncpg
 from benchmarks.pages.fill import Size, fill
 from benchmarks.pages.reads import reads
 from mainspring import Mainspring, __version__
-from mainspring.clock import SystemClock
-from mainspring.store.opener import open_store
 from tests.support.postgres import PostgresServer
 
 ALLOWED = 0.5
@@ -95,13 +93,14 @@ def _seconds(pid: int) -> float:
 
 async def run(url: str, size: Size, times: int) -> Times:
     """Reads, then whatever routes there are."""
-    store = open_store(url, clock=SystemClock())
+    app = Mainspring(url)
     work = Work(url)
     sys.stdout.write(f"{'ms':48}{'first':>10}{'p50':>10}{'p95':>10}{'work':>10}\n")
     try:
-        found = await measure(reads(store, size), times, work.spent)
+        store = await app.store()
+        found = await measure(reads(app.admin("benchmark"), store, size), times, work.spent)
     finally:
-        await store.close()
+        await app.aclose()
     from benchmarks.pages.routes import requests
 
     app = Mainspring(url)

@@ -6,15 +6,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.pages.fill import RARE_TASK, Size
-from mainspring.clock import SystemClock
+from mainspring.admin import Admin
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
 from mainspring.ops.health.stats import Stats
-from mainspring.ops.queries import Queries
-from mainspring.ops.queues import Queues
 from mainspring.store.ports import Store
 
 Read = Callable[[], Awaitable[object]]
@@ -23,26 +21,24 @@ SCHEDULE = "customer.000500.report"
 DAY = timedelta(days=1)
 
 
-def reads(store: Store, size: Size) -> dict[str, Read]:
+def reads(admin: Admin, store: Store, size: Size) -> dict[str, Read]:
     """By page and question."""
-    clock = SystemClock()
-    queries, stats, now = Queries(store, clock), Stats(store, clock), datetime.now(UTC)
-    queues = Queues(store, clock)
+    stats, now = Stats(store, admin.context.clock), datetime.now(UTC)
 
     def jobs(**which: object) -> Read:
-        return lambda: queries.jobs_page(JobFilter(**which))  # type: ignore[arg-type]
+        return lambda: admin.jobs.apage(JobFilter(**which))  # type: ignore[arg-type]
 
     def schedules(**which: object) -> Read:
-        return lambda: queries.schedules_page(ScheduleFilter(**which))  # type: ignore[arg-type]
+        return lambda: admin.schedules.apage(ScheduleFilter(**which))  # type: ignore[arg-type]
 
     def dead(**which: object) -> Read:
-        return lambda: queries.dead_groups(DeadFilter(**which))  # type: ignore[arg-type]
+        return lambda: admin.dead_letters.agroups(DeadFilter(**which))  # type: ignore[arg-type]
 
     an_hour = {"since": now - 9 * DAY, "until": now - 9 * DAY + DAY / 24}
     return {
-        "overview: queues": lambda: queues.all(about=True),
-        "overview: schedules": queries.schedule_counts,
-        "overview: members": queries.members,
+        "overview: queues": lambda: admin.queues.aall(about=True),
+        "overview: schedules": admin.schedules.acounts,
+        "overview: members": admin.processes.aall,
         "overview: dead letters": lambda: store.dead_letters.count(DeadFilter(limit=10_000)),
         "overview: three hours": stats.series,
         "overview: a day": lambda: stats.series(since=now - DAY),
@@ -74,9 +70,9 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "jobs: every state, a task and a queue": jobs(
             states=tuple(JobState), task="work.task40", queue="queue12"
         ),
-        "job: live": lambda: queries.job(size.runs + size.live // 2),
-        "job: finished": lambda: queries.job(size.runs // 2),
-        "dead letters: page": lambda: queries.dead(DeadFilter()),
+        "job: live": lambda: admin.jobs.aget(size.runs + size.live // 2),
+        "job: finished": lambda: admin.jobs.aget(size.runs // 2),
+        "dead letters: page": lambda: admin.dead_letters.afind(DeadFilter()),
         "dead letters: groups": dead(limit=100),
         "dead letters: groups of an error": dead(limit=100, error="Error7"),
         "dead letters: groups of a text": dead(limit=100, text="customer 123"),
@@ -86,8 +82,8 @@ def reads(store: Store, size: Size) -> dict[str, Read]:
         "schedules: paused": schedules(only=Only.PAUSED),
         "schedules: overdue": schedules(only=Only.OVERDUE),
         "schedules: edited": schedules(only=Only.EDITED),
-        "schedule: page": lambda: queries.schedule(SCHEDULE, slots=100),
-        "schedule: versions": lambda: queries.versions(SCHEDULE),
+        "schedule: page": lambda: admin.schedules.aget(SCHEDULE, slots=100),
+        "schedule: versions": lambda: admin.schedules.aversions(SCHEDULE),
         "workflows: page": lambda: store.workflows.find(name=None, state=None, before=None, limit=50),
         "workflows: failed": lambda: store.workflows.find(
             name=None, state=WorkflowState.FAILED, before=None, limit=50

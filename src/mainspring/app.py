@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +23,14 @@ from mainspring.declare.limits import queue_rules
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.declare.task import Task
-from mainspring.declare.workflow import Workflow, Workflows
+from mainspring.declare.workflow import Workflow
+from mainspring.declare.workflow import Workflows as WorkflowDecorator
 from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
+from mainspring.model.access import Actor
 from mainspring.model.job import NewJob
-from mainspring.ops.schedules.calendars import write_calendars
+from mainspring.ops.schedules.declared import write_declared
 from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.ports import Store
@@ -38,6 +40,14 @@ from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetr
 from mainspring.tracing import Tracer, the_tracer, traced
 
 if TYPE_CHECKING:
+    from mainspring.admin import Admin
+    from mainspring.admin.backfills import Backfills
+    from mainspring.admin.dead_letters import DeadLetters
+    from mainspring.admin.jobs import Jobs
+    from mainspring.admin.processes import Processes
+    from mainspring.admin.queues import Limits, Queues
+    from mainspring.admin.schedules import Schedules
+    from mainspring.admin.workflows import Workflows
     from mainspring.engine.lease import Leasing
     from mainspring.engine.waiter import Waiter
 
@@ -67,10 +77,8 @@ class Mainspring:
         self.registry = Registry()
         self.target: str | None = None
         """`module:attr` or a file that another process can load this app by; the command line sets it."""
-        self.witness: Callable[[Store], Store] | None = None
-        """Stands between this app and a store it opens; the command line's puts acts on record."""
         self.task = TaskDecorator(self.registry, self)
-        self.workflow = Workflows(self.registry, self)
+        self.workflow = WorkflowDecorator(self.registry, self)
         self._targets = Targets(self.registry, self, self.clock)
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
@@ -265,6 +273,74 @@ class Mainspring:
     def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
         return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())
 
+    def admin(self, actor: Actor | str | None = None, *, address: str = "") -> Admin:
+        """Questions and orders about everything in the store: `app.admin("ada").jobs.cancel(42)`. Orders are
+        in the audit log under the name of the actor, which without one is the user this program runs as."""
+        with forks.rest.awaited():
+            from mainspring.admin import Admin, AdminContext  # not before it is needed
+            from mainspring.admin.access import valid_actor_name
+            from mainspring.admin.actor import local_actor
+            from mainspring.ops.access.redact import Redaction
+
+        if not isinstance(actor, Actor):
+            actor = local_actor(None if actor is None else valid_actor_name(actor), via="python")
+        return Admin(
+            AdminContext(
+                self.store,
+                clock=self.clock,
+                entropy=self.entropy,
+                settings=self.settings,
+                actor=actor,
+                redaction=Redaction(self.settings.privacy.redact),
+                registry=self.registry,
+                tracer=self.tracer,
+                address=address,
+                blocking=self._portal,
+                unprepared=lambda: self.store(prepare=False),
+            )
+        )
+
+    @property
+    def jobs(self) -> Jobs:
+        """`app.jobs.cancel(42)`, or `await app.jobs.acancel(42)`: what is in the queues, in the name of the
+        user this program runs as; and so for the nouns below."""
+        return self.admin().jobs
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Jobs that are not tried again: look at them, edit, replay, delete."""
+        return self.admin().dead_letters
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules on record: make, edit, pause, resume, trigger, delete them at run time."""
+        return self.admin().schedules
+
+    @property
+    def backfills(self) -> Backfills:
+        """Slots of the past, run on request."""
+        return self.admin().backfills
+
+    @property
+    def workflows(self) -> Workflows:
+        """Workflows that were started: look at them, cancel, pause, resume, retry, fork."""
+        return self.admin().workflows
+
+    @property
+    def queues(self) -> Queues:
+        """Queues: what waits in them; pause, resume, drain."""
+        return self.admin().queues
+
+    @property
+    def limits(self) -> Limits:
+        """Limits that jobs wait for, and the jobs that hold their places."""
+        return self.admin().limits
+
+    @property
+    def processes(self) -> Processes:
+        """Workers and schedulers on record."""
+        return self.admin().processes
+
     def job(self, job_id: int) -> JobHandle[Any]:
         """A handle for a job known by its id. The store is not asked before it is waited for."""
         return JobHandle(id=valid_job_id(job_id, "job_id"), results=self)
@@ -304,10 +380,7 @@ class Mainspring:
     async def write_schedules(self) -> list[str]:
         """Write the declared schedules to the store; answer the names that were new or changed."""
         store = await self.store()
-        now = await store.now(at=self.clock.stamp())
-        await write_calendars(store, self.registry.schedules.values())
-        declared = [each.new_schedule(now) for each in self.registry.schedules.values()]
-        names = await store.schedules.put(declared, at=self.clock.stamp()) if declared else []
+        names = await write_declared(store, self.clock, self.registry)
         if names:
             self.telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
@@ -390,7 +463,7 @@ class Mainspring:
         except BaseException:
             await store.close()
             raise
-        return store if self.witness is None else self.witness(store)
+        return store
 
 
 async def _prepared(store: Store, *, migrate: bool) -> None:

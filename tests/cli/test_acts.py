@@ -9,12 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
-import pytest
 
-from mainspring.cli.author import login_name
+from mainspring.admin.actor import login_name
 from mainspring.cli.main import cli
-from mainspring.ops.access.witness import READS
-from mainspring.store.ports import Store
 from tests.cli.conftest import Answer, Shell
 
 SHOP = """
@@ -136,7 +133,7 @@ def leave_out(shell: Shell, name: str) -> None:
 
 def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, call: Callable[..., Answer]):
     bare_shell.write("shop.py", SHOP)
-    assert call("db", "migrate").code == 0
+    applied = call("db", "migrate", "--json").data["applied"]
 
     def put(*words: str) -> str:
         return str(call("enqueue", "shop", *words, "--json").data["id"])
@@ -162,7 +159,7 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
         seen += 1
     assert "hunter2" not in json.dumps(on_record(call))
     [first, *_] = on_record(call)
-    assert (first["act"], first["result"]) == ("db.migrate", {"calls": ["migrate"]})
+    assert (first["act"], first["result"]) == ("db.migrate", {"applied": applied})
     checked = call("acts", "verify", "--json").data
     assert (checked["sound"], checked["entries"]) == (True, 2 * seen)
     assert call("acts", "verify", "--known", checked["head"]).code == 0
@@ -177,10 +174,15 @@ def test_what_fails_is_on_record_and_what_only_looks_is_not(bare_shell: Shell, c
         "doctor",
         "schedules plan shop",
         "tokens list",
-        "jobs cancel 99",
     ):
         call(*words.split())
     assert on_record(call) == before
+
+    assert call("jobs", "cancel", "99").code == 1
+
+    [*_, last] = on_record(call)
+    assert (last["act"], last["target"], last["outcome"]) == ("jobs.cancel", "99", "failed")
+    assert last["result"]["error"] == "NotFound"
     with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
         database.execute(
             "CREATE TRIGGER no BEFORE INSERT ON queue_pauses BEGIN SELECT RAISE(ABORT, 'no'); END"
@@ -226,8 +228,3 @@ def test_a_token_is_shown_once(call: Callable[..., Answer]):
     assert call("tokens", "create", "a\nb", "--role", "viewer").code == 2
     assert call("tokens", "create", "ci", "--role", "viewer", "--expires", "1s").code == 2
     assert call("sessions", "end").code == 2
-
-
-@pytest.mark.parametrize("name", sorted(READS))
-def test_what_is_taken_to_read_is_a_call_of_the_store(name):
-    assert hasattr(Store, name)

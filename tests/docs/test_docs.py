@@ -16,6 +16,7 @@ from mainspring.cli.main import cli as command_line
 from mainspring.config import load
 from mainspring.declare.task import Task
 from mainspring.testing import Harness
+from tests.support.management import awaited, orders
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -74,7 +75,13 @@ def test_the_readme_calls_work_on_the_readme_program(billing: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("api", "1 add default\n"), ("limits", ""), ("durable", "parcel-7, approved by ann\n")]
+    ("name", "says"),
+    [
+        ("api", "1 add default\n"),
+        ("limits", ""),
+        ("durable", "parcel-7, approved by ann\n"),
+        ("management", "delayed\ncancelled delayed\n"),
+    ],
 )
 def test_a_page_runs_from_top_to_bottom(tmp_path: Path, name: str, says: str) -> None:
     page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
@@ -110,6 +117,18 @@ def test_the_testing_page_is_a_project_whose_tests_pass(tmp_path: Path) -> None:
     assert "7 passed" in tested.stdout
     assert (by_hand.stdout, by_hand.stderr) == ("['ada']\n", "")
     assert page.count("```python\n") == 4
+
+
+def test_the_management_page_names_every_method_of_every_noun() -> None:
+    page = (ROOT / "docs/management.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
+    given = {(noun, name.removeprefix("a")) for noun, name in orders()} | {("database", "migrate")}
+
+    assert set(rows) == set(awaited())
+    for noun, names in awaited().items():
+        methods = {name.removeprefix("a") for name in names} | ({"rules"} if noun == "alerts" else set())
+        assert set(re.findall(r"`(\w+)`", rows[noun])) == methods
+        assert set(re.findall(r"\*\*`(\w+)`\*\*", rows[noun])) == {name for of, name in given if of == noun}
 
 
 def test_the_testing_page_names_everything_a_harness_has() -> None:

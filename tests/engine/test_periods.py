@@ -12,8 +12,6 @@ from mainspring.declare.schedule import declare_schedule
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
-from mainspring.ops.queries import Queries
-from mainspring.ops.schedules.backfill import Backfills
 from mainspring.ops.simulation.simulate import Horizon, Outage, simulate
 from mainspring.ops.views import period_view
 from mainspring.ops.why.asking import Why
@@ -21,6 +19,7 @@ from mainspring.telemetry import Telemetry
 from mainspring.testing import Harness, eager
 from tests.engine import isolated
 from tests.engine.kit import HOUR, MINUTE, Floor, until
+from tests.support.management import admin_of
 
 
 class Office:
@@ -187,7 +186,7 @@ def test_a_job_and_why_and_the_handler_say_the_same(office: Office) -> None:
     store, clock = office.floor.store, office.clock
     job = next(each for each in office.run(_jobs(office)) if each.slot_at == found.end)
 
-    history = office.run(Queries(store, clock).job(job.id))
+    history = office.run(admin_of(store, clock).jobs.aget(job.id))
     why_job = office.run(Why(store, clock).job(job.id))
     why_slot = office.run(Why(store, clock).slot("s", found.end))
 
@@ -262,9 +261,9 @@ def test_a_backfilled_slot_says_so(app: Mainspring) -> None:
         store = mainspring._store
 
         async def order() -> None:
-            backfills = Backfills(store, mainspring.clock)
-            plan = await backfills.plan("s", start=began + HOUR, end=began + 3 * HOUR)
-            await backfills.start(plan, author="ann")
+            backfills = admin_of(store, mainspring.clock).backfills
+            plan = await backfills.aplan("s", start=began + HOUR, end=began + 3 * HOUR)
+            await backfills.astart(plan)
 
         mainspring._ask(order)
         mainspring.run_until_idle()

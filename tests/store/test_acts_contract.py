@@ -9,13 +9,16 @@ from typing import Any
 import asyncpg
 import pytest
 
+from mainspring.admin.audit_log import AuditLog
+from mainspring.clock import Clock
 from mainspring.errors import StoreError
 from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase, NewAuditEntry
-from mainspring.ops.access.acts import Acts
 from mainspring.store.audit_log import START, digest_of
 from mainspring.store.opener import open_store
+from mainspring.store.ports import Store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import SECOND, Desk
+from tests.support.management import admin_of
 
 ORDER = NewAuditEntry(
     phase=AuditPhase.ORDERED,
@@ -33,6 +36,10 @@ def entry(**fields: Any) -> NewAuditEntry:
     return NewAuditEntry(
         **{**{name: getattr(ORDER, name) for name in NewAuditEntry.__struct_fields__}, **fields}
     )
+
+
+def audit_log(store: Store, clock: Clock) -> AuditLog:
+    return admin_of(store, clock).audit_log
 
 
 def append(desk: Desk, *acts: NewAuditEntry) -> list[AuditEntry]:
@@ -100,7 +107,7 @@ def test_one_that_cannot_be_appended_costs_the_others_nothing(desk):
     done = desk.run(work())
 
     assert [isinstance(each, StoreError) for each in done] == [False, False, True, False, False]
-    told = desk.run(Acts(desk.store, desk.clock).verify())
+    told = desk.run(audit_log(desk.store, desk.clock).averify())
     assert (told.sound, told.entries) == (True, 5)
 
 
@@ -116,7 +123,7 @@ def test_who_is_cancelled_while_waiting_leaves_the_others_theirs(desk):
 
     others = [each for number, each in enumerate(done) if number not in (0, 3)]
     assert all(isinstance(each, list) for each in others), done
-    assert desk.run(Acts(desk.store, desk.clock).verify()).sound
+    assert desk.run(audit_log(desk.store, desk.clock).averify()).sound
 
 
 async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
@@ -159,7 +166,7 @@ def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clo
             await store.audit_log.append([ORDER] * 3, at=clock.stamp())
             with pytest.raises((sqlite3.Error, asyncpg.PostgresError), match="on record for good"):
                 await sabotage(database_url, statement, unguarded=False)
-            assert (await Acts(store, clock).verify()).sound
+            assert (await audit_log(store, clock).averify()).sound
         finally:
             await store.close()
 
@@ -196,12 +203,12 @@ def test_whoever_changes_the_log_is_found_out(database_url, run, statements, fir
             for number in range(6):
                 await store.audit_log.append([entry(target=str(number))], at=clock.stamp())
                 clock.advance(SECOND)
-            acts = Acts(store, clock, page=2)
-            whole = await acts.verify()
+            acts = audit_log(store, clock)
+            whole = await acts.averify(page=2)
             assert (whole.sound, whole.entries) == (True, 6)
             await sabotage(database_url, *statements)
 
-            told = await acts.verify()
+            told = await acts.averify(page=2)
 
             assert (told.sound, told.bad_id) == (False, first_bad)
         finally:
@@ -215,12 +222,12 @@ def test_a_chain_that_was_written_anew_is_found_out_by_who_knows_an_old_digest(d
     known = desk.run(desk.store.audit_log.head())
     append(desk, ORDER)
 
-    acts = Acts(desk.store, desk.clock)
+    acts = audit_log(desk.store, desk.clock)
 
-    assert desk.run(acts.verify(known=known)).sound
-    told = desk.run(acts.verify(known=(2, b"\1" * 32)))
+    assert desk.run(acts.averify(known=known)).sound
+    told = desk.run(acts.averify(known=(2, b"\1" * 32)))
     assert (told.sound, told.bad_id) == (False, 2)
-    assert desk.run(acts.verify(known=(9, b"\1" * 32))).bad_id == 4
+    assert desk.run(acts.averify(known=(9, b"\1" * 32))).bad_id == 4
 
 
 def test_many_appenders_make_one_chain(database_url, run, clock):
@@ -234,7 +241,7 @@ def test_many_appenders_make_one_chain(database_url, run, clock):
                     for turn in range(25)
                 )
             )
-            told = await Acts(stores[0], clock, page=7).verify()
+            told = await audit_log(stores[0], clock).averify(page=7)
         finally:
             for store in stores:
                 await store.close()

@@ -12,9 +12,11 @@ from starlette.testclient import TestClient
 
 from mainspring import Mainspring
 from mainspring.model.access import AccessRole, Actor
+from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteKind
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Member, Role
 from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.model.trouble import Rule, Severity, Trouble
 from mainspring.model.workflow import NewWorkflow
 from mainspring.web.access.ways import usual_ways
 from mainspring.web.app import Door, create_app
@@ -138,3 +140,19 @@ async def seed(app: Mainspring) -> None:
     begun = Settlement(job_id=5, worker_id=7, fence=claim.fence, verdict=Verdict.STARTED, start=new)
     assert await store.queue.settle([begun], at=stamp) == []
     await store.workflows.resolve(limit=10, at=stamp)
+
+
+async def open_alert(app: Mainspring) -> None:
+    """Alert 1, with a note."""
+    store = await app.store()
+    now = await store.now(at=app.clock.stamp())
+    trouble = Trouble(
+        rule=Rule.NO_WORKER,
+        subject="mail",
+        severity=Severity.CRITICAL,
+        since=now,
+        sentence="nobody serves it",
+    )
+    note = NewNote(kind=NoteKind.OPENED, target="k", shown="https://h/***", due_at=now)
+    change = AlertChange(uid=1, trouble=trouble, move=AlertMove.OPENED, notes=(note,))
+    assert await store.alerts.change([change], at=now) == 1

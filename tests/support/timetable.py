@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from mainspring.admin.order import Recorder
 from mainspring.declare.payload import encode
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import AnswerLost, NotFound
@@ -21,8 +22,6 @@ from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
-from mainspring.ops.access.acts import Acts
-from mainspring.ops.schedules.backfill import Backfills
 from mainspring.store.ports import Store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
@@ -31,6 +30,7 @@ from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 from tests.support.flows import WORKER, Story, definition
+from tests.support.management import admin_of
 
 NOW = datetime(2026, 3, 27, 9, 20, tzinfo=UTC)
 START = datetime(2026, 3, 25, 8, tzinfo=UTC)
@@ -89,7 +89,7 @@ class Timetable:
 
     def acts(self) -> None:
         """Done, failed, refused, and one that nobody knows the end of."""
-        acts = Acts(self.desk.store, self.desk.clock)
+        acts = Recorder(self.desk.store.audit_log, self.desk.clock)
         grace = Actor(name=self._spice("grace"), role=AccessRole.OPERATOR, via="session")
         token = Actor(name=self._spice("deploy"), role=AccessRole.VIEWER, via="token", token_id=7)
         target = self._spice("reports.nightly")
@@ -226,14 +226,14 @@ class Timetable:
                 self.desk.end(claim, Verdict.SUCCEEDED, took=20 * SECOND, result=b'{"rows":412}')
 
     def _backfill(self) -> None:
-        backfills = Backfills(self.desk.store, self.desk.clock)
+        backfills = admin_of(self.desk.store, self.desk.clock, actor=self._spice("ada")).backfills
         start = NOW.replace(minute=0) - 24 * HOUR
         plan = self.desk.run(
-            backfills.plan(
+            backfills.aplan(
                 self.shown.hourly, start=start, end=start + 4 * HOUR, reprocess=Reprocess.NONE, max_active=1
             )
         )
-        self.desk.run(backfills.start(plan, author=self._spice("ada")))
+        self.desk.run(backfills.astart(plan))
         self.desk.move_backfills()
 
     def _workflows(self) -> None:

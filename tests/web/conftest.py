@@ -12,18 +12,18 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from mainspring.admin import Admin
+from mainspring.admin.audit_log import Act
 from mainspring.app import Mainspring
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import MainspringError, NotFound
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditFilter
-from mainspring.ops.access.acts import Acts, Told
-from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.testing.clock import ManualClock
 from mainspring.web.access import doors
 from mainspring.web.access.identity import Identify, actor_of
 from mainspring.web.access.ways import usual_ways
-from mainspring.web.desk import Desk
+from mainspring.web.desk import AnAdmin, Desk
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.problems import Problem, on_problem
 from mainspring.web.routes import Routes
@@ -42,15 +42,19 @@ async def stream(thing: str) -> Response:
     return StreamingResponse(iter([b"data: x\n\n"]), media_type="text/event-stream")
 
 
-@things.post("/{thing}/poke", role=AccessRole.OPERATOR, act="jobs.poke")
-async def poke(request: Request, thing: str) -> Response:
+@things.post("/{thing}/poke", role=AccessRole.OPERATOR, order="jobs.poke")
+async def poke(request: Request, admin: AnAdmin, thing: str) -> Response:
     body = await request.json()
-    if thing == "missing":
-        raise NotFound("thing", thing)
-    return JSONResponse({"body": body}, 409 if thing == "busy" else 200)
+    async with admin.context.recorded("jobs.poke", object=thing, details=body) as ending:
+        if thing == "missing":
+            raise NotFound("thing", thing)
+        if thing == "busy":
+            raise Problem(409, "refused", f"thing {thing} is busy")
+        ending.details = {"poked": thing}
+    return JSONResponse({"body": body})
 
 
-@things.delete("/{thing}", role=AccessRole.ADMIN, act="jobs.purge")
+@things.delete("/{thing}", role=AccessRole.ADMIN, order="jobs.purge")
 async def purge(thing: str) -> Response:
     return JSONResponse({})
 
@@ -79,16 +83,17 @@ class Site:
         async with httpx2.AsyncClient(transport=transport, base_url=base) as client:
             yield client
 
-    async def gate(self) -> Gatehouse:
-        return Gatehouse(await self.app.store(), self.app.clock, self.app.entropy, self.app.settings.access)
+    def admin(self) -> Admin:
+        return self.app.admin("root")
 
     async def token(self, name: str = "ada", role: str = "operator", **more: Any) -> str:
-        made = await (await self.gate()).create_token(name, author="root", role=role, **more)
+        made = await self.admin().tokens.acreate(name, role=role, **more)
         return made.secret
 
-    async def acts(self) -> list[Told]:
-        found = await Acts(await self.app.store(), self.clock).find(AuditFilter(limit=100))
-        return found[::-1]
+    async def acts(self) -> list[Act]:
+        """Orders that came in through the doors, oldest first."""
+        found = await self.admin().audit_log.afind(AuditFilter(limit=100))
+        return [each for each in reversed(found) if each.entry.via != "python"]
 
 
 @pytest.fixture

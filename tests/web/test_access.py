@@ -8,9 +8,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from mainspring.admin.access import Credentials
+from mainspring.admin.order import Recorder
 from mainspring.errors import MoreThanOwn
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.web.access.sessions import HOST, PLAIN, SECURE
 from tests.support.door import open_house
 from tests.web.conftest import Site, of_host
@@ -91,8 +92,8 @@ def test_nobody_gives_more_than_they_have(database_url, by, own, asked, field):
 
         async def entered() -> dict[str, str]:
             app = house.app
-            gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
-            made = await gate.create_token("ada", author="root", role="admin", **own)
+            gate = Credentials(await app.store(), app.clock, app.entropy, app.settings.access)
+            made = await app.admin("root").tokens.acreate("ada", role="admin", **own)
             if by == "token":
                 return bearer(made.secret)
             actor = await gate.token_actor(made.secret)
@@ -123,7 +124,7 @@ def test_who_came_through_a_provider_gives_nothing_that_lasts_longer_than_their_
 
         async def entered() -> str:
             app = house.app
-            gate = Gatehouse(await app.store(), app.clock, app.entropy, app.settings.access)
+            gate = Credentials(await app.store(), app.clock, app.entropy, app.settings.access)
             return await gate.sign_in(Actor(name="ada", role=AccessRole.ADMIN, via="oidc"))
 
         headers = {"Cookie": f"mainspring={house.run(entered)}", "Sec-Fetch-Site": "same-origin"}
@@ -137,11 +138,10 @@ def test_an_operator_gives_nothing_away(run, site):
     """The route lets in admins alone; who asks the rooms behind it meets the same rule."""
 
     async def work() -> None:
-        gate = await site.gate()
         for role, asked in (("viewer", "operator"), ("operator", "admin"), ("viewer", "admin")):
             giver = Actor(name="ada", role=AccessRole(role), via="host")
             with pytest.raises(MoreThanOwn, match=f"role: expected at most {role}"):
-                await gate.create_token("bob", author="ada", role=asked, giver=giver)
+                await site.app.admin(giver).tokens.acreate("bob", role=asked)
 
     run(work())
 
@@ -173,7 +173,7 @@ def test_what_is_revoked_or_expired_is_out_with_the_next_request(site, run):
         first, second = await site.token(), await site.token(expires="1h")
         async with site.client() as client:
             assert (await client.get("/things/1", headers=bearer(first))).status_code == 200
-            await (await site.gate()).revoke_token(1)
+            await site.admin().tokens.arevoke(1)
             assert (await client.get("/things/1", headers=bearer(first))).status_code == 401
             site.clock.advance("1h")
             assert (await client.get("/things/1", headers=bearer(second))).status_code == 401
@@ -229,13 +229,12 @@ def test_a_session_that_ends_is_out_with_the_next_request(site, run, end):
         async with site.client() as client:
             await signed_in(site, client)
             assert (await client.get("/things/1")).status_code == 200
-            gate = await site.gate()
             match end:
                 case "revoke":
-                    await gate.revoke_token(1)
+                    await site.admin().tokens.arevoke(1)
                 case "end":
-                    [session] = await gate.sessions()
-                    await gate.end_session(session.id)
+                    [session] = await site.admin().sessions.aall()
+                    await site.admin().sessions.aend(session.id)
                 case "idle":
                     site.clock.advance("61m")
                 case "old":
@@ -498,10 +497,7 @@ def test_what_cannot_be_put_on_record_is_not_done(site, run):
 
 def test_what_was_cut_short_stays_in_doubt(site, run):
     async def work() -> None:
-        from mainspring.model.access import Actor
-        from mainspring.ops.access.acts import Acts
-
-        acts = Acts(await site.app.store(), site.clock)
+        acts = Recorder((await site.app.store()).audit_log, site.clock)
         actor = Actor(name="ada", role=AccessRole.ADMIN, via="cli")
         with pytest.raises(KeyboardInterrupt):
             async with acts.recorded(actor, "jobs.purge", target="1"):

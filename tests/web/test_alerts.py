@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-from mainspring import Mainspring
-from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteKind
-from mainspring.model.trouble import Rule, Severity, Trouble
-from tests.support.door import House
-
-
-async def open_alert(app: Mainspring) -> None:
-    store = await app.store()
-    now = await store.now(at=app.clock.stamp())
-    trouble = Trouble(
-        rule=Rule.NO_WORKER,
-        subject="mail",
-        severity=Severity.CRITICAL,
-        since=now,
-        sentence="nobody serves it",
-    )
-    note = NewNote(kind=NoteKind.OPENED, target="k", shown="https://h/***", due_at=now)
-    change = AlertChange(uid=1, trouble=trouble, move=AlertMove.OPENED, notes=(note,))
-    assert await store.alerts.change([change], at=now) == 1
+from mainspring.model.trouble import Rule
+from tests.support.door import House, open_alert
 
 
 def test_an_alert_is_listed_shown_and_acknowledged_once(house: House) -> None:

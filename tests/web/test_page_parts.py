@@ -19,6 +19,7 @@ from mainspring.web.frame.flash import notice_of
 from mainspring.web.frame.kept import Stage
 from mainspring.web.frame.replays import Replays
 from tests.support.desk import Desk
+from tests.support.management import admin_of
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def test_a_replay_goes_through_all_or_stops_between_two_pages(
     replays = Replays(page=2)
 
     async def work() -> None:
-        started = await replays.start(desk.store, desk.clock, DeadFilter(), title="all", author="ada")
+        ada = admin_of(desk.store, desk.clock, actor="ada")
+        started = await replays.start(ada, DeadFilter(), title="all")
         if stopped:
             replays.cancel(started)
         task = replays.one(started).task

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from starlette.responses import JSONResponse
 
+from mainspring.admin.access import Credentials
 from mainspring.declare.names import is_name
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind
@@ -29,7 +30,6 @@ from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.trouble import Rule, Severity, Trouble
 from mainspring.model.workflow import NewWorkflow
-from mainspring.ops.access.gatehouse import Gatehouse
 from mainspring.ops.health.top import frame_view, look
 from mainspring.web.live import Live
 from mainspring.web.privacy import EXEMPT
@@ -148,9 +148,10 @@ def plant_by_http(house: House, canaries: Canaries) -> None:
 
 async def plant_in_store(house: House, canaries: Canaries) -> None:
     store, stamp, text = await house.app.store(), None, canaries.text
-    gate = Gatehouse(store, house.app.clock, house.app.entropy, house.app.settings.access)
-    await gate.create_token(text("token")[:100].strip(), author=text("author"), role="viewer")
+    tokens = house.app.admin(text("author")).tokens
+    await tokens.acreate(text("token")[:100].strip(), role="viewer")
     actor = Actor(name=text("actor")[:100], role=AccessRole.VIEWER, via="oidc")
+    gate = Credentials(store, house.app.clock, house.app.entropy, house.app.settings.access)
     await gate.sign_in(actor)
     member = Member(
         id=8, role=Role.WORKER, name=text("member"), queues=("q",), tasks=("t",), version=text("version")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
 
+from mainspring.admin import Admin
 from mainspring.cli.author import author_option
 from mainspring.cli.options import LARGEST_ID, Whole, length, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.model.access import NOUNS, AccessRole
-from mainspring.store.ports import Store
-
-if TYPE_CHECKING:
-    from mainspring.ops.access.gatehouse import Gatehouse
 
 NUMBER = Whole(1, LARGEST_ID)
 
@@ -59,15 +53,13 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a token for NAME. It is shown now and never again: only its digest is kept."""
-    from mainspring.ops.access.gatehouse import token_view
+    from mainspring.admin.access import token_view
 
     made = access.ask(
-        lambda store, clock: _gatehouse(access)(store, clock).create_token(
-            name, author=author, role=role, scopes=scopes, expires=expires
-        )
+        lambda admin: admin.tokens.acreate(name, role=role, scopes=scopes, expires=expires), by=author
     )
     if as_json:
-        document({**token_view(made.token), "token": made.secret})
+        document({**token_view(made.token), "secret": made.secret})
         return
     ends = "it does not expire" if made.token.expires_at is None else f"until {when(made.token.expires_at)}"
     say(printable(f"token {made.token.id} for {name}, {role}, {ends}; it is shown this once:"))
@@ -78,9 +70,9 @@ def create(
 @store_options
 def list_tokens(access: Access, as_json: bool) -> None:
     """Newest first, those that have ended too."""
-    from mainspring.ops.access.gatehouse import token_view
+    from mainspring.admin.access import token_view
 
-    found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).tokens())
+    found = access.ask(lambda admin: admin.tokens.aall())
     if as_json:
         document([token_view(each) for each in found])
         return
@@ -104,10 +96,11 @@ def list_tokens(access: Access, as_json: bool) -> None:
 
 @tokens.command()
 @click.argument("token_id", metavar="ID", type=NUMBER)
+@author_option
 @store_options
-def revoke(token_id: int, access: Access, as_json: bool) -> None:
+def revoke(token_id: int, author: str, access: Access, as_json: bool) -> None:
     """End a token, and every session opened with it, at once."""
-    done = access.ask(lambda store, clock: _gatehouse(access)(store, clock).revoke_token(token_id))
+    done = access.ask(lambda admin: admin.tokens.arevoke(token_id), by=author)
     if as_json:
         document({"id": token_id, "changed": done})
     else:
@@ -123,9 +116,9 @@ def sessions() -> None:
 @store_options
 def list_sessions(access: Access, as_json: bool) -> None:
     """Newest first."""
-    from mainspring.ops.access.gatehouse import session_view
+    from mainspring.admin.access import session_view
 
-    found = access.ask(lambda store, clock: _gatehouse(access)(store, clock).sessions())
+    found = access.ask(lambda admin: admin.sessions.aall())
     if as_json:
         document([session_view(each) for each in found])
         return
@@ -139,28 +132,21 @@ def list_sessions(access: Access, as_json: bool) -> None:
 @sessions.command()
 @click.argument("session_id", metavar="[ID]", type=NUMBER, required=False)
 @click.option("--name", type=a_name, help="Every session of this name.")
+@author_option
 @store_options
-def end(session_id: int | None, name: str | None, access: Access, as_json: bool) -> None:
+def end(session_id: int | None, name: str | None, author: str, access: Access, as_json: bool) -> None:
     """Sign out one browser, or all of one name, at once."""
     if (session_id is None) == (name is None):
         raise click.UsageError("expected either the ID of a session or --name")
 
-    async def work(store: Store, clock: Clock) -> int:
-        gatehouse = _gatehouse(access)(store, clock)
+    async def work(admin: Admin) -> int:
         if session_id is not None:
-            await gatehouse.end_session(session_id)
+            await admin.sessions.aend(session_id)
             return 1
-        return await gatehouse.end_sessions_of(name or "")
+        return await admin.sessions.aend_of(name or "")
 
-    count = access.ask(work)
+    count = access.ask(work, by=author)
     if as_json:
         document({"ended": count})
     else:
         click.echo(f"{count} ended")
-
-
-def _gatehouse(access: Access) -> Callable[[Store, Clock], Gatehouse]:
-    from mainspring.ops.access.gatehouse import Gatehouse
-
-    app = access.loaded
-    return lambda store, clock: Gatehouse(store, clock, app.entropy, app.settings.access)

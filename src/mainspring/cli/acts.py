@@ -16,7 +16,7 @@ from mainspring.errors import shown
 from mainspring.model.audit_log import AuditFilter
 
 if TYPE_CHECKING:
-    from mainspring.ops.access.acts import Told
+    from mainspring.admin.audit_log import Act
 
 LARGEST_PAGE = 1000
 _KNOWN = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
@@ -24,7 +24,7 @@ _KNOWN = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 @click.group()
 def acts() -> None:
-    """Read the log of acts, and check that it is whole."""
+    """Read the audit log, and check that it is whole."""
 
 
 @acts.command("list")
@@ -44,10 +44,10 @@ def list_acts(
     as_json: bool,
 ) -> None:
     """Newest first. One in doubt is under way, or whoever carried it out died over it."""
-    from mainspring.ops.access.acts import Acts, act_view
+    from mainspring.admin.audit_log import act_view
 
     which = AuditFilter(act=act, actor=actor, target=target, before=before, limit=limit)
-    found = access.ask(lambda store, clock: Acts(store, clock).find(which))
+    found = access.ask(lambda admin: admin.audit_log.afind(which))
     if as_json:
         document([act_view(each) for each in found])
         return
@@ -61,10 +61,10 @@ def list_acts(
 @click.pass_context
 def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool) -> None:
     """Walk the chain from its first entry; exit 1 at the first that was changed or taken out."""
-    from mainspring.ops.access.acts import Acts, verified_view
+    from mainspring.admin.audit_log import verified_view
 
     start = _known(known)
-    told = access.ask(lambda store, clock: Acts(store, clock).verify(known=start))
+    told = access.ask(lambda admin: admin.audit_log.averify(known=start))
     if as_json:
         document(verified_view(told))
     elif told.sound:
@@ -84,6 +84,6 @@ def _known(text: str | None) -> tuple[int, bytes] | None:
     return int(match[1]), bytes.fromhex(match[2])
 
 
-def _row(told: Told) -> Sequence[object]:
+def _row(told: Act) -> Sequence[object]:
     entry = told.entry
     return entry.id, when(entry.at), entry.actor, entry.via, entry.act, told.outcome, entry.target or None

@@ -38,13 +38,13 @@ def list_alerts(
     as_json: bool,
 ) -> None:
     """Newest first."""
-    from mainspring.ops.health.alerts import Alerts, alert_view
+    from mainspring.admin.alerts import alert_view
 
     which = AlertFilter(
         open=is_open, rule=Rule(rule) if rule else None, subject=subject, before=before, limit=limit
     )
-    found = access.ask(lambda store, clock: Alerts(store, clock).all(which))
-    undelivered = access.ask(lambda store, clock: Alerts(store, clock).undelivered())
+    found = access.ask(lambda admin: admin.alerts.afind(which))
+    undelivered = access.ask(lambda admin: admin.alerts.aundelivered())
     if as_json:
         document([alert_view(each) for each in found])
     else:
@@ -72,9 +72,9 @@ def list_alerts(
 @store_options
 def show(alert_id: int, access: Access, as_json: bool) -> None:
     """One alert, and what was said of it to whom."""
-    from mainspring.ops.health.alerts import Alerts, shown_view
+    from mainspring.admin.alerts import shown_view
 
-    found = access.ask(lambda store, clock: Alerts(store, clock).show(alert_id))
+    found = access.ask(lambda admin: admin.alerts.aget(alert_id))
     if as_json:
         document(shown_view(found))
         return
@@ -106,9 +106,7 @@ def show(alert_id: int, access: Access, as_json: bool) -> None:
 @store_options
 def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
     """Say that somebody knows: an open alert is not repeated."""
-    from mainspring.ops.health.alerts import Alerts
-
-    done = access.ask(lambda store, clock: Alerts(store, clock).ack(alert_id, author=author))
+    done = access.ask(lambda admin: admin.alerts.aack(alert_id), by=author)
     if as_json:
         document({"id": alert_id, "changed": done})
     else:
@@ -122,8 +120,8 @@ def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
 @json_option
 def rules(access: Access, as_json: bool) -> None:
     """Every rule, whether it is on, and its thresholds."""
-    from mainspring.ops.health.alerts import rule_view
-    from mainspring.ops.health.alerts import rules as every
+    from mainspring.admin.alerts import rule_view
+    from mainspring.admin.alerts import rules as every
 
     found = every(access.load().settings.alerts)
     if as_json:
@@ -150,11 +148,11 @@ def rules(access: Access, as_json: bool) -> None:
 @click.pass_context
 def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
     """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
+    from mainspring.admin.alerts import test as tried_on
+    from mainspring.admin.alerts import testable, tried_view
     from mainspring.cli.logs import set_up_logging
     from mainspring.engine.alertlog import into_log
     from mainspring.engine.log import log_event
-    from mainspring.ops.health.alerts import test as tried_on
-    from mainspring.ops.health.alerts import testable, tried_view
     from mainspring.telemetry import Telemetry
 
     app = access.load()

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 import click
 
+from mainspring.admin import Admin
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
-from mainspring.cli.session import Access, with_store
+from mainspring.cli.session import Access, with_admin
 from mainspring.ops.proof.audit import Finding
 from mainspring.ops.proof.auditing import Auditor, Report, report_view
 
@@ -40,10 +41,12 @@ def audit(
     """
     app = access.load()
     keep = app.settings.retention.history
-    report = with_store(
-        app,
-        lambda store: Auditor(store, app.clock, keep=keep).audit(start=start, end=end, name=name, late=late),
-    )
+
+    async def verified(admin: Admin) -> Report:
+        auditor = Auditor(await admin.context.store(), app.clock, keep=keep)
+        return await auditor.audit(start=start, end=end, name=name, late=late)
+
+    report = with_admin(app, verified)
     if as_json:
         document(report_view(report, strict=strict))
     else:

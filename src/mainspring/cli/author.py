@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Callable
 
 import click
 
+from mainspring.admin.actor import login_name
 from mainspring.errors import shown
 
 
@@ -22,15 +21,6 @@ def author_option(command: Callable[..., None]) -> Callable[..., None]:
         show_default="your login name",
         help="Who is put on record.",
     )(command)
-
-
-def login_name() -> str:
-    """As the operating system knows the user, whatever the environment says."""
-    number = os.getuid()
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:  # a container may run under a number that has no name
-        return f"uid {number}"
 
 
 def one_line(text: str) -> str:

@@ -7,20 +7,18 @@ from datetime import datetime
 
 import click
 
+from mainspring.admin import Admin
+from mainspring.admin.backfills import (
+    MOST_AT_ONCE,
+    BackfillPlan,
+    backfill_view,
+    planned_slot_view,
+)
 from mainspring.cli.author import author_option
 from mainspring.cli.options import LARGEST_ID, Whole, moment, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.model.backfill import Backfill, Reprocess
-from mainspring.ops.schedules.backfill import (
-    MOST_AT_ONCE,
-    BackfillPlan,
-    Backfills,
-    backfill_view,
-    planned_slot_view,
-)
-from mainspring.store.ports import Store
 
 MOST_SHOWN = 50
 BACKFILL_ID = Whole(1, LARGEST_ID)
@@ -66,9 +64,8 @@ def backfill(
     schedulers make the jobs, so this returns at once: `backfills show` tells how far it is.
     """
 
-    async def work(store: Store, clock: Clock) -> tuple[BackfillPlan, Backfill | None]:
-        backfills = Backfills(store, clock)
-        plan = await backfills.plan(
+    async def work(admin: Admin) -> tuple[BackfillPlan, Backfill | None]:
+        plan = await admin.backfills.aplan(
             name,
             start=start,
             end=end,
@@ -76,10 +73,10 @@ def backfill(
             reverse=reverse,
             reprocess=Reprocess(reprocess),
         )
-        begun = None if dry_run or not plan.to_run else await backfills.start(plan, author=author)
+        begun = None if dry_run or not plan.to_run else await admin.backfills.astart(plan)
         return plan, begun
 
-    _say(*access.ask(work), dry_run=dry_run, as_json=as_json)
+    _say(*access.ask(work, by=author), dry_run=dry_run, as_json=as_json)
 
 
 @click.command("go-on")
@@ -97,13 +94,12 @@ def go_on(
     overlap.
     """
 
-    async def work(store: Store, clock: Clock) -> tuple[BackfillPlan, Backfill | None]:
-        backfills = Backfills(store, clock)
-        plan = await backfills.plan_left_out(name, max_active=max_active)
-        begun = None if dry_run or not plan.to_run else await backfills.start(plan, author=author)
+    async def work(admin: Admin) -> tuple[BackfillPlan, Backfill | None]:
+        plan = await admin.backfills.aplan_left_out(name, max_active=max_active)
+        begun = None if dry_run or not plan.to_run else await admin.backfills.ago_on(plan)
         return plan, begun
 
-    _say(*access.ask(work), dry_run=dry_run, as_json=as_json)
+    _say(*access.ask(work, by=author), dry_run=dry_run, as_json=as_json)
 
 
 @click.group()
@@ -116,7 +112,7 @@ def backfills() -> None:
 @store_options
 def list_backfills(limit: int, access: Access, as_json: bool) -> None:
     """Newest first."""
-    found = access.ask(lambda store, clock: Backfills(store, clock).newest(limit=limit))
+    found = access.ask(lambda admin: admin.backfills.anewest(limit=limit))
     if as_json:
         document([backfill_view(each) for each in found])
     else:
@@ -129,7 +125,7 @@ def list_backfills(limit: int, access: Access, as_json: bool) -> None:
 @store_options
 def show(backfill_id: int, access: Access, as_json: bool) -> None:
     """How far one is."""
-    found = backfill_view(access.ask(lambda store, clock: Backfills(store, clock).one(backfill_id)))
+    found = backfill_view(access.ask(lambda admin: admin.backfills.aget(backfill_id)))
     if as_json:
         document(found)
     else:
@@ -142,7 +138,7 @@ def show(backfill_id: int, access: Access, as_json: bool) -> None:
 @store_options
 def cancel(backfill_id: int, author: str, access: Access, as_json: bool) -> None:
     """Make no more jobs of one; those there are go on (`jobs cancel` ends them)."""
-    done = access.ask(lambda store, clock: Backfills(store, clock).cancel(backfill_id, author=author))
+    done = access.ask(lambda admin: admin.backfills.acancel(backfill_id), by=author)
     if as_json:
         document({"id": backfill_id, "cancelled": done})
     else:

@@ -29,7 +29,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
     async def look(store: Store, clock: Clock) -> Comparison:
         return await compare(store, clock, access.loaded.registry, dead=dead)
 
-    comparison = access.ask(look)
+    comparison = access.read(look)
     problems, checked = comparison.problems(), comparison.checked
     if as_json:
         document(

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import click
 
+from mainspring.admin.schedules import ScheduleDone, ScheduleEffect, schedule_done_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, printable, say
 from mainspring.cli.session import Access
-from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
-from mainspring.ops.views import schedule_done_view
 
 MOST_SKIPS = 1000
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
@@ -26,9 +25,7 @@ names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME.
 def pause(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Skip the slots of schedules from now on, until they are resumed."""
     report(
-        access.ask(
-            lambda store, clock: ScheduleCommands(store, clock).pause(names, author=author, note=note)
-        ),
+        access.ask(lambda admin: admin.schedules.apause(names, note=note), by=author),
         as_json=as_json,
     )
 
@@ -40,17 +37,18 @@ def pause(names: tuple[str, ...], note: str | None, author: str, access: Access,
 def resume(names: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
     """End the pause of schedules; the slots of the pause are not caught up."""
     report(
-        access.ask(lambda store, clock: ScheduleCommands(store, clock).resume(names, author=author)),
+        access.ask(lambda admin: admin.schedules.aresume(names), by=author),
         as_json=as_json,
     )
 
 
 @click.command()
 @click.argument("name")
+@author_option
 @store_options
-def trigger(name: str, access: Access, as_json: bool) -> None:
+def trigger(name: str, author: str, access: Access, as_json: bool) -> None:
     """Make a job of a schedule now, besides its slots, even if it is paused."""
-    done = access.ask(lambda store, clock: ScheduleCommands(store, clock).trigger(name))
+    done = access.ask(lambda admin: admin.schedules.atrigger(name), by=author)
     if as_json:
         document({"name": done.name, "job_id": done.job_id, "task": done.task, "queue": done.queue})
     else:
@@ -64,7 +62,7 @@ def trigger(name: str, access: Access, as_json: bool) -> None:
 @store_options
 def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> None:
     """Skip the next slots of a schedule, on top of those that are to be skipped already."""
-    done = access.ask(lambda store, clock: ScheduleCommands(store, clock).skip(name, count, author=author))
+    done = access.ask(lambda admin: admin.schedules.askip(name, count), by=author)
     if as_json:
         document({"name": done.name, "added": done.added, "skips": done.skips})
     else:
@@ -83,9 +81,7 @@ def hand_back(names: tuple[str, ...], note: str | None, author: str, access: Acc
     Nothing changes before an app says so. One that no app declares is for `apply --prune` to delete.
     """
     report(
-        access.ask(
-            lambda store, clock: ScheduleCommands(store, clock).hand_back(names, author=author, note=note)
-        ),
+        access.ask(lambda admin: admin.schedules.arevert(names, note=note), by=author),
         as_json=as_json,
     )
 
@@ -101,7 +97,7 @@ def delete(names: tuple[str, ...], yes: bool, author: str, access: Access, as_js
         say("nothing was deleted")
         return
     report(
-        access.ask(lambda store, clock: ScheduleCommands(store, clock).delete(names, author=author)),
+        access.ask(lambda admin: admin.schedules.adelete(names), by=author),
         as_json=as_json,
     )
 

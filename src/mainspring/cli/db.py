@@ -6,12 +6,10 @@ import sys
 
 import click
 
-from mainspring.cli.author import one_line
+from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
-from mainspring.store.ports import Store
 
 
 @click.group()
@@ -20,10 +18,11 @@ def db() -> None:
 
 
 @db.command()
+@author_option
 @store_options
-def migrate(access: Access, as_json: bool) -> None:
+def migrate(author: str, access: Access, as_json: bool) -> None:
     """Bring the schema up to this version. Safe to repeat, and in several places at once."""
-    applied = access.ask(lambda store, clock: store.migrate(), verify=False, create=True)
+    applied = access.ask(lambda admin: admin.database.amigrate(), by=author, verify=False, create=True)
     if as_json:
         document({"applied": applied})
         return
@@ -36,7 +35,7 @@ def migrate(access: Access, as_json: bool) -> None:
 @store_options
 def verify(access: Access, as_json: bool) -> None:
     """Exit 0 if the schema is exactly this version's, 1 if not. Also say the database's id."""
-    found = access.ask(lambda store, clock: store.identity())
+    found = access.ask(lambda admin: admin.database.aidentity())
     if as_json:
         document({"current": True, "id": found})
     else:
@@ -47,8 +46,9 @@ def verify(access: Access, as_json: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--force", is_flag=True, help="Even while processes are alive; start them anew afterwards.")
 @click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+@author_option
 @store_options
-def new_id(yes: bool, force: bool, note: str | None, access: Access, as_json: bool) -> None:
+def new_id(yes: bool, force: bool, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Give a clone of a database an id of its own.
 
     The id is part of every ctx.token, and so of idempotency keys, webhook ids and message ids. A clone has
@@ -56,17 +56,11 @@ def new_id(yes: bool, force: bool, note: str | None, access: Access, as_json: bo
     this command every job of the database has another token, a job that was tried before too: do not use it
     on a backup that takes its original's place.
     """
-    from mainspring.entropy import SystemEntropy
-    from mainspring.ops.schema import renew_identity
-
     if not yes and not _agreed():
         say("nothing was changed")
         return
 
-    async def ordered(store: Store, clock: Clock) -> tuple[str, str]:
-        return await renew_identity(store, clock, SystemEntropy(), force=force)
-
-    old, new = access.ask(ordered)
+    old, new = access.ask(lambda admin: admin.database.arenew_identity(force=force, note=note), by=author)
     if as_json:
         document({"id": new, "was": old})
     else:
@@ -78,7 +72,7 @@ def new_id(yes: bool, force: bool, note: str | None, access: Access, as_json: bo
 @store_options
 def sql(dialect: str | None, access: Access, as_json: bool) -> None:
     """Print the migrations as SQL, for those who apply them with their own tool."""
-    from mainspring.ops.schema import script, steps
+    from mainspring.admin.database import script, steps
 
     if dialect is None:
         dialect = access.load().settings.database.url.partition(":")[0]

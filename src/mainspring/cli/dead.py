@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 import msgspec
 
+from mainspring.cli.author import author_option
 from mainspring.cli.dead_edit import edit
 from mainspring.cli.dead_filter import dead_filter, selection
 from mainspring.cli.dead_replay import replay
@@ -16,8 +17,6 @@ from mainspring.cli.options import JOB_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
-from mainspring.ops.commands import Commands
-from mainspring.ops.queries import Queries
 from mainspring.ops.views import dead_group_view, dead_view
 
 limit_option = click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
@@ -39,7 +38,7 @@ dead.add_command(replay)
 def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
     """Newest first."""
     page = msgspec.structs.replace(which, limit=limit)
-    found = access.ask(lambda store, clock: Queries(store, clock).dead(page))
+    found = access.ask(lambda admin: admin.dead_letters.afind(page))
     if as_json:
         document([dead_view(each) for each in found])
     else:
@@ -54,7 +53,7 @@ def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> N
 def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
     """By task and last error, the most frequent first."""
     page = msgspec.structs.replace(which, limit=limit)
-    found = access.ask(lambda store, clock: Queries(store, clock).dead_groups(page))
+    found = access.ask(lambda admin: admin.dead_letters.agroups(page))
     if as_json:
         document([dead_group_view(each) for each in found])
     else:
@@ -67,7 +66,7 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
     """One dead letter, with every error it reported."""
-    view = dead_view(access.ask(lambda store, clock: Queries(store, clock).dead_letter(job_id)))
+    view = dead_view(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
     if as_json:
         document(view)
     else:
@@ -77,13 +76,14 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
 @dead.command()
 @selection
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@author_option
 @store_options
-def purge(which: tuple[int, ...] | DeadFilter, yes: bool, access: Access, as_json: bool) -> None:
+def purge(which: tuple[int, ...] | DeadFilter, yes: bool, author: str, access: Access, as_json: bool) -> None:
     """Delete dead letters for good."""
     if not yes and not _agreed():
         say("nothing was deleted")
         return
-    count = access.ask(lambda store, clock: Commands(store, clock).purge(which))
+    count = access.ask(lambda admin: admin.dead_letters.apurge(which), by=author)
     if as_json:
         document({"purged": count})
     else:

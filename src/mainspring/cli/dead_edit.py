@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mainspring.admin.dead_letters import Arguments
 from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.author import author_option
 from mainspring.cli.jobs import show_job
@@ -12,7 +13,6 @@ from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
 from mainspring.declare.signature import TextKind
 from mainspring.model.history import DeadJob
-from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.views import dead_view
 
 
@@ -56,9 +56,7 @@ def edit(
             task.check(now, by_name)
         return now, by_name
 
-    letter, changed = access.ask(
-        lambda store, clock: Editing(store, clock, author=author).edit(job_id, change)
-    )
+    letter, changed = access.ask(lambda admin: admin.dead_letters.aedit(job_id, change), by=author)
     if as_json:
         document(dead_view(letter))
         return

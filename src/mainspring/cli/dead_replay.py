@@ -9,20 +9,18 @@ from collections.abc import Sequence
 
 import click
 
+from mainspring.admin import Admin
+from mainspring.admin.dead_letters import Replayed, ReplayedPage
+from mainspring.cli.author import author_option
 from mainspring.cli.dead_filter import selection, words
 from mainspring.cli.jobs import report
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.errors import shown
 from mainspring.model.history import DeadFilter
 from mainspring.ops.belonging import retry_words
-from mainspring.ops.commands import Commands
-from mainspring.ops.replaying import Replay, Replayed
-from mainspring.store.ports import Store
 
-MOST_COUNTED = 1_000_000
 _NAMED = 10
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _RATE = re.compile(r"([0-9]{1,6})(?:/([smh]))?", re.ASCII)
@@ -41,12 +39,14 @@ def rate(text: str) -> float:
 @click.option(
     "--rate", "per_second", type=rate, metavar="N/s", help="No faster than this: 50/s, 100/m, 10/h."
 )
+@author_option
 @store_options
 @click.pass_context
 def replay(
     ctx: click.Context,
     which: tuple[int, ...] | DeadFilter,
     per_second: float | None,
+    author: str,
     access: Access,
     as_json: bool,
 ) -> None:
@@ -58,41 +58,38 @@ def replay(
         chosen = which if isinstance(which, DeadFilter) else DeadFilter(ids=which)
         bulk = Bulk(chosen, per_second)
         try:
-            access.ask(bulk.run)
+            access.ask(bulk.run, by=author)
         finally:
             bulk.tell(as_json=as_json)
         return
-    done = access.ask(lambda store, clock: Commands(store, clock).replay(which))
+    done = access.ask(lambda admin: admin.dead_letters.areplay(which), by=author)
     code = report(done, as_json=as_json)
     say(f"{sum(each.effect == 'replayed' for each in done)} replayed")
     ctx.exit(code)
 
 
 class Bulk:
-    """Many letters, and how far we are."""
+    """A replay of many letters, and how far it is."""
 
     def __init__(self, which: DeadFilter, per_second: float | None) -> None:
         self._which = which
         self._per_second = per_second
-        self._ids: list[int] = []
-        self._left = 0
-        self._workflows: dict[int, None] = {}
-        self._last: Replayed | None = None
+        self._done = Replayed()
         self._whole = False
 
-    async def run(self, store: Store, clock: Clock) -> None:
-        """Put them back, with a bar for those who watch."""
-        replay = Replay(store, clock, self._which, per_second=self._per_second)
-        with click.progressbar(
-            length=await replay.count(MOST_COUNTED), label="replaying", file=sys.stderr, show_pos=True
-        ) as bar:
+    async def run(self, admin: Admin) -> None:
+        """Put them back, with a bar for a terminal."""
+        total = await admin.dead_letters.acount(self._which)
+        with click.progressbar(length=total, label="replaying", file=sys.stderr, show_pos=True) as bar:
+
+            def on_page(page: ReplayedPage) -> None:
+                self._done = self._done.with_page(page)
+                bar.update(page.looked_at)
+
             try:
-                async for page in replay.pages():
-                    self._last = page
-                    self._ids += page.job_ids
-                    self._left += page.left
-                    self._workflows |= dict.fromkeys(page.workflows)
-                    bar.update(page.looked_at)
+                await admin.dead_letters.areplay_all(
+                    self._which, per_second=self._per_second, on_page=on_page
+                )
                 self._whole = True
             except asyncio.CancelledError:
                 bar.finish()
@@ -100,18 +97,19 @@ class Bulk:
 
     def tell(self, *, as_json: bool) -> None:
         """What was done, also when it was cut short: those are in their queues."""
-        if self._last is None and not self._whole:
+        done = self._done
+        if done.last_id is None and not self._whole:
             return  # nothing began: the error says all there is to say
         if as_json:
-            done = {"replayed": len(self._ids), "ids": self._ids, "complete": self._whole}
-            left = {"left": self._left, "workflows": list(self._workflows)} if self._left else {}
-            document({**done, **left})
+            replayed = {"replayed": len(done.job_ids), "ids": done.job_ids, "complete": self._whole}
+            left = {"left": done.left, "workflows": done.workflows} if done.left else {}
+            document({**replayed, **left})
         else:
-            click.echo(f"{len(self._ids)} replayed")
-        if self._left:
-            say(_left(self._left, list(self._workflows)))
-        if self._last is not None and not self._whole:
-            say(f"cut short; go on with: mainspring dead replay {_rest(self._which, self._last.last_id)}")
+            click.echo(f"{len(done.job_ids)} replayed")
+        if done.left:
+            say(_left(done.left, done.workflows))
+        if done.last_id is not None and not self._whole:
+            say(f"cut short; go on with: mainspring dead replay {_rest(self._which, done.last_id)}")
 
 
 def _left(count: int, workflows: Sequence[int]) -> str:

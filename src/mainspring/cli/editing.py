@@ -11,7 +11,6 @@ from mainspring.cli.schedule_options import CLEARABLE, said, schedule_options
 from mainspring.cli.session import Access
 from mainspring.ops.schedules.draft import draft_view
 from mainspring.ops.schedules.edited import Written, written_view
-from mainspring.ops.schedules.editing import ScheduleEditor
 
 _CALL = {"task", "args", "kwargs"}
 note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the history.")
@@ -41,9 +40,7 @@ def create(
     """
     options = said(typed)
     written = access.ask(
-        lambda store, clock: ScheduleEditor(store, clock, access.registry()).create(
-            name, options, author=author, note=note, dry_run=dry_run
-        )
+        lambda admin: admin.schedules.acreate(name, note=note, dry_run=dry_run, **options), by=author
     )
     _report(written, as_json=as_json)
     _tell_unchecked(access)
@@ -84,9 +81,10 @@ def edit(
     """
     options = said(typed, cleared)
     written = access.ask(
-        lambda store, clock: ScheduleEditor(store, clock, access.registry()).edit(
-            name, options, author=author, note=note, expected_version=if_version, dry_run=dry_run
-        )
+        lambda admin: admin.schedules.aedit(
+            name, note=note, expected_version=if_version, dry_run=dry_run, **options
+        ),
+        by=author,
     )
     _report(written, as_json=as_json)
     if _CALL & options.keys():

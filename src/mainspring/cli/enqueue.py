@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
 
+from mainspring.admin.jobs import EnqueueRequest, job_of
 from mainspring.cli.arguments import keywords, pairs, positional, value
+from mainspring.cli.author import author_option
 from mainspring.cli.options import APP_VARIABLE, Whole, length, moment, store_options
 from mainspring.cli.output import document
-from mainspring.cli.session import Access, refuse_memory, with_store
-from mainspring.declare.handle import JobHandle
+from mainspring.cli.session import Access, refuse_memory, with_admin
 from mainspring.ops.views import handle_view
 
 
@@ -35,6 +35,7 @@ from mainspring.ops.views import handle_view
 @click.option(
     "--expires", type=length, help="A dead letter unless it succeeds this long after it is due: 1h."
 )
+@author_option
 @store_options
 def enqueue(
     words: tuple[str, ...],
@@ -50,6 +51,7 @@ def enqueue(
     on_duplicate: str | None,
     debounce: timedelta | None,
     expires: timedelta | None,
+    author: str,
     access: Access,
     as_json: bool,
 ) -> None:
@@ -63,7 +65,12 @@ def enqueue(
     access, name, rest = _sorted_out(words, access)
     args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
     app = access.load()
-    task = app.registry.get(name).using(
+    task = app.registry.get(name)
+    kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
+    wanted = EnqueueRequest(
+        task=name,
+        args=tuple(args),
+        kwargs=kwargs,
         delay=delay,
         run_at=at,
         priority=priority,
@@ -75,15 +82,9 @@ def enqueue(
         on_duplicate=on_duplicate,
         debounce=debounce,
     )
-    kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
-    job = task.job(*args, **kwargs)
+    job_of(task, wanted)  # wrong arguments are refused before a database is opened
     refuse_memory(app)
-
-    async def put(_: object) -> JobHandle[Any]:
-        [handle] = await app.aenqueue([job])
-        return handle
-
-    handle = with_store(app, put)
+    [handle], _ = with_admin(app, lambda admin: admin.jobs.aenqueue([wanted]), by=author)
     if as_json:
         document(handle_view(handle))
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from mainspring.admin.events import sent_view
+from mainspring.cli.author import author_option
 from mainspring.cli.options import JOB_ID, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.declare.jsontext import read_json
-from mainspring.ops.events import Events, sent_view
 
 
 @click.group()
@@ -20,11 +21,14 @@ def events() -> None:
 @click.argument("name")
 @click.argument("payload", metavar="[JSON]", required=False)
 @click.option("--job", "job_id", type=JOB_ID, metavar="ID", help="For this job alone.")
+@author_option
 @store_options
-def send(name: str, payload: str | None, job_id: int | None, access: Access, as_json: bool) -> None:
+def send(
+    name: str, payload: str | None, job_id: int | None, author: str, access: Access, as_json: bool
+) -> None:
     """Send an event to one job, or to all that wait or will wait for it; the first one counts."""
     said = None if payload is None else read_json(payload, "JSON")
-    sent = access.ask(lambda store, clock: Events(store, clock).send(name, said, job_id=job_id))
+    sent = access.ask(lambda admin: admin.events.asend(name, said, job_id=job_id), by=author)
     if as_json:
         document(sent_view(sent))
         return

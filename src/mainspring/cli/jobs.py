@@ -6,21 +6,19 @@ from collections.abc import Sequence
 
 import click
 
+from mainspring.admin import Admin
+from mainspring.admin.jobs import Done, Effect, JobHistory, done_view, job_detail, log_view
+from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, store_options
 from mainspring.cli.output import block, document, fields, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Period
-from mainspring.ops.commands import Commands, Done, Effect
-from mainspring.ops.job_views import job_detail, log_view
-from mainspring.ops.queries import JobHistory, Queries
-from mainspring.ops.views import View, done_view, job_view, member_id
+from mainspring.ops.views import View, job_view, member_id
 from mainspring.ops.words import combined
-from mainspring.store.ports import Store
 
 LARGEST_PAGE = 1000
 
@@ -51,10 +49,9 @@ def list_jobs(
         state=None if state is None else JobState(state), task=task, queue=queue, before=before, limit=limit
     )
 
-    async def read(store: Store, clock: Clock) -> tuple[list[Job], dict[int, str]]:
-        queries = Queries(store, clock)
-        found = await queries.jobs(which)
-        return found, await queries.hints(found)
+    async def read(admin: Admin) -> tuple[list[Job], dict[int, str]]:
+        found = await admin.jobs.afind(which)
+        return found, await admin.jobs.ahints(found)
 
     found, hints = access.ask(read)
     if as_json:
@@ -75,7 +72,7 @@ def list_jobs(
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
-    found = access.ask(lambda store, clock: Queries(store, clock).job(job_id))
+    found = access.ask(lambda admin: admin.jobs.aget(job_id))
     if as_json:
         document(job_detail(found))
         return
@@ -98,7 +95,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
 @store_options
 def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None:
     """The log lines that were captured of a job's runs."""
-    found = access.ask(lambda store, clock: Queries(store, clock).logs(job_id, number=number))
+    found = access.ask(lambda admin: admin.jobs.alogs(job_id, number=number))
     if as_json:
         document([log_view(each) for each in found])
         return
@@ -114,20 +111,22 @@ def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None
 
 @jobs.command()
 @click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
+@author_option
 @store_options
 @click.pass_context
-def cancel(ctx: click.Context, ids: tuple[int, ...], access: Access, as_json: bool) -> None:
+def cancel(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
     """Take jobs out of their queues for good; a running one is told to stop."""
-    ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).cancel(ids)), as_json=as_json))
+    ctx.exit(report(access.ask(lambda admin: admin.jobs.acancel(ids), by=author), as_json=as_json))
 
 
 @jobs.command()
 @click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
+@author_option
 @store_options
 @click.pass_context
-def retry(ctx: click.Context, ids: tuple[int, ...], access: Access, as_json: bool) -> None:
+def retry(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
     """Make delayed jobs due now, and put dead ones back into their queues."""
-    ctx.exit(report(access.ask(lambda store, clock: Commands(store, clock).retry(ids)), as_json=as_json))
+    ctx.exit(report(access.ask(lambda admin: admin.jobs.aretry(ids), by=author), as_json=as_json))
 
 
 def report(done: Sequence[Done], *, as_json: bool) -> int:

@@ -7,7 +7,6 @@ import click
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, table, when
 from mainspring.cli.session import Access
-from mainspring.ops.queries import Queries
 from mainspring.ops.views import member_id, member_view
 
 
@@ -21,7 +20,7 @@ def members() -> None:
 @store_options
 def list_members(everybody: bool, access: Access, as_json: bool) -> None:
     """Workers and schedulers that live, by their start."""
-    found = access.ask(lambda store, clock: Queries(store, clock).members())
+    found = access.ask(lambda admin: admin.processes.aall())
     shown = [each for each in found if each.alive or everybody]
     if as_json:
         document([member_view(each) for each in shown])

@@ -6,13 +6,12 @@ from collections import Counter
 
 import click
 
+from mainspring.cli.author import author_option
 from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, printable, say, table
-from mainspring.cli.session import Access, with_store
-from mainspring.ops.schedules.applying import apply, planned
+from mainspring.cli.session import Access, with_admin
 from mainspring.ops.schedules.plan import Action, Planned, planned_view
 from mainspring.ops.words import moment
-from mainspring.store.ports import Store
 
 MOST_SHOWN = 100
 """Lines of a table: an app may declare a hundred thousand schedules."""
@@ -26,26 +25,19 @@ MOST_NAMED = 20
 def plan_command(access: Access, as_json: bool) -> None:
     """What `apply` would add, change and remove; nothing is written."""
     app = access.load()
-
-    async def look(store: Store) -> list[Planned]:
-        return await planned(store, app.clock, app.registry)
-
-    show(with_store(app, look), as_json=as_json)
+    show(with_admin(app, lambda admin: admin.schedules.aplan()), as_json=as_json)
 
 
 @click.command("apply")
 @app_argument()
 @click.option("--prune", is_flag=True, help="Also delete what code declared once and does not any more.")
+@author_option
 @settings_options
 @json_option
-def apply_command(access: Access, prune: bool, as_json: bool) -> None:
+def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> None:
     """Write the app's schedules; what somebody edited at run time stays."""
     app = access.load()
-
-    async def carry_out(store: Store) -> list[Planned]:
-        return await apply(store, app.clock, app.registry, app.write_schedules, prune=prune)
-
-    found = with_store(app, carry_out)
+    found = with_admin(app, lambda admin: admin.schedules.aapply(prune=prune), by=author)
     show(found, as_json=as_json)
     left = [each.name for each in found if each.action is Action.REMOVE]
     if left and not prune:

@@ -6,19 +6,13 @@ from datetime import timedelta
 
 import click
 
+from mainspring.admin.queues import queue_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, length, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.ops.limits import gate_in_words, gate_view
-from mainspring.ops.queues import Queues, queue_view
-from mainspring.store.ports import Store
-from mainspring.waiting import pause as wait
-
-LOOK_EVERY = timedelta(milliseconds=200)
-HOLDERS = 20
 
 
 @click.group()
@@ -30,7 +24,7 @@ def queues() -> None:
 @store_options
 def list_queues(access: Access, as_json: bool) -> None:
     """By name."""
-    found = access.ask(lambda store, clock: Queues(store, clock).all())
+    found = access.ask(lambda admin: admin.queues.aall())
     if as_json:
         document([queue_view(each) for each in found])
         return
@@ -57,16 +51,17 @@ def list_queues(access: Access, as_json: bool) -> None:
 @store_options
 def pause(name: str, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Claim nothing more from a queue; what runs goes on."""
-    done = access.ask(lambda store, clock: Queues(store, clock).pause(name, author=author, note=note))
+    done = access.ask(lambda admin: admin.queues.apause(name, note=note), by=author)
     _tell(name, "paused" if done else "is paused already", done, as_json=as_json)
 
 
 @queues.command()
 @click.argument("name")
+@author_option
 @store_options
-def resume(name: str, access: Access, as_json: bool) -> None:
+def resume(name: str, author: str, access: Access, as_json: bool) -> None:
     """Claim from a queue again."""
-    done = access.ask(lambda store, clock: Queues(store, clock).resume(name))
+    done = access.ask(lambda admin: admin.queues.aresume(name), by=author)
     _tell(name, "resumed" if done else "is not paused", done, as_json=as_json)
 
 
@@ -79,15 +74,7 @@ def resume(name: str, access: Access, as_json: bool) -> None:
 def drain(name: str, note: str | None, within: timedelta, author: str, access: Access, as_json: bool) -> None:
     """Pause a queue and wait until nothing of it runs; exit 1 if something still does."""
 
-    async def work(store: Store, clock: Clock) -> int:
-        asked = Queues(store, clock)
-        await asked.pause(name, author=author, note=note)
-        until = clock.monotonic() + within.total_seconds()
-        while (left := await asked.running(name)) and clock.monotonic() < until:
-            await wait(LOOK_EVERY)
-        return left
-
-    left = access.ask(work)
+    left = access.ask(lambda admin: admin.queues.adrain(name, within=within, note=note), by=author)
     if as_json:
         document({"name": name, "running": left})
     elif not left:
@@ -109,7 +96,7 @@ def limits() -> None:
 @store_options
 def list_limits(name: str | None, key: str | None, limit: int, access: Access, as_json: bool) -> None:
     """By name and key."""
-    found = access.ask(lambda store, _: store.limits.keys(name=name, key=key, limit=limit, holders=HOLDERS))
+    found = access.ask(lambda admin: admin.limits.afind(name=name, key=key, limit=limit))
     if as_json:
         document([gate_view(each) for each in found])
         return

@@ -16,7 +16,6 @@ from mainspring.cli.plan import apply_command, plan_command
 from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
-from mainspring.ops.queries import Queries
 from mainspring.ops.schedules.versions import Step, step_in_words, step_view, steps
 from mainspring.ops.views import moments_view, schedule_view, slot_view, trigger_view
 from mainspring.ops.words import in_words, ledger_reason
@@ -50,7 +49,7 @@ for command in (
 @store_options
 def list_schedules(access: Access, as_json: bool) -> None:
     """By name."""
-    found = access.ask(lambda store, clock: Queries(store, clock).schedules())
+    found = access.ask(lambda admin: admin.schedules.aall())
     if as_json:
         document([schedule_view(each) for each in found])
     else:
@@ -66,7 +65,7 @@ def list_schedules(access: Access, as_json: bool) -> None:
 @store_options
 def show(name: str, access: Access, as_json: bool) -> None:
     """One schedule, its last slots and its next fires."""
-    found = access.ask(lambda store, clock: Queries(store, clock).schedule(name))
+    found = access.ask(lambda admin: admin.schedules.aget(name))
     view = schedule_view(found.schedule)
     if as_json:
         slots = [slot_view(each) for each in found.slots]
@@ -88,7 +87,7 @@ def show(name: str, access: Access, as_json: bool) -> None:
 @store_options
 def next_(name: str, count: int, access: Access, as_json: bool) -> None:
     """When it fires next, in UTC and in its own zone."""
-    found = access.ask(lambda store, clock: Queries(store, clock).schedule(name, slots=0, fires=count))
+    found = access.ask(lambda admin: admin.schedules.aget(name, slots=0, fires=count))
     if as_json:
         document(moments_view(found.fires))
         return
@@ -104,7 +103,7 @@ def next_(name: str, count: int, access: Access, as_json: bool) -> None:
 @store_options
 def history(name: str, access: Access, as_json: bool) -> None:
     """Every version of a schedule: who changed what, and when; oldest first."""
-    found = steps(access.ask(lambda store, clock: Queries(store, clock).versions(name)))
+    found = steps(access.ask(lambda admin: admin.schedules.aversions(name)))
     if as_json:
         document([step_view(each) for each in found])
     else:

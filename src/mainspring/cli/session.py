@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from mainspring.admin import Admin
+from mainspring.admin.actor import local_actor, login_name
 from mainspring.app import Mainspring
 from mainspring.cli.output import printable, say
-from mainspring.cli.record import on_record
 from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
@@ -55,37 +56,62 @@ class Access:
         return printable(masked_url(self.loaded.settings.database.url))
 
     def ask(
-        self, work: Callable[[Store, Clock], Awaitable[T]], *, verify: bool = True, create: bool = False
+        self,
+        work: Callable[[Admin], Awaitable[T]],
+        *,
+        by: str | None = None,
+        verify: bool = True,
+        create: bool = False,
     ) -> T:
-        """Have the work done on the app's store as it is: nothing is migrated, and no file is made
-        unless `create` says so. A schema that is not current is refused first, for its errors would
-        be of no help."""
+        """Have the work done on the app's store as it is, in the name of `by`: nothing is migrated, and no
+        file is made unless `create` says so. A schema that is not current is refused first, for its errors
+        would be of no help."""
         app = self.load()
         refuse_memory(app)
         if not create:
             _require_file(app)
 
-        async def checked(store: Store) -> T:
+        async def checked(admin: Admin) -> T:
             if verify:
-                await store.verify()
-            return await work(store, app.clock)
+                await admin.database.averify()
+            return await work(admin)
 
-        return with_store(app, checked, prepare=False)
+        return with_admin(app, checked, by=by, prepare=False)
+
+    def read(self, work: Callable[[Store, Clock], Awaitable[T]], *, verify: bool = True) -> T:
+        """The same for a question to the store itself."""
+
+        async def asked(admin: Admin) -> T:
+            return await work(await admin.context.store(), admin.context.clock)
+
+        return self.ask(asked, verify=verify)
 
 
-def with_store(app: Mainspring, work: Callable[[Store], Awaitable[T]], *, prepare: bool = True) -> T:
-    """Open the app's store, do the work, close it. If it changes something, that is on record as the act
-    of whoever is logged in."""
+def with_admin(
+    app: Mainspring,
+    work: Callable[[Admin], Awaitable[T]],
+    *,
+    by: str | None = None,
+    prepare: bool = True,
+) -> T:
+    """Open the app's store, do the work, close the store. Orders are on record as those of `by`, or else of
+    the user who runs the command."""
 
     async def session() -> T:
         try:
-            async with on_record(app):
-                return await work(await app.store(prepare=prepare))
+            await app.store(prepare=prepare)
+            return await work(admin_of(app, by))
         finally:
             await app.aclose()
 
     with naming_the_database(app):
         return asyncio.run(session())
+
+
+def admin_of(app: Mainspring, by: str | None) -> Admin:
+    """The app's questions and orders, in the name of `by` or of the user who runs the command, at this
+    machine."""
+    return app.admin(local_actor(by, via="cli"), address=f"{login_name()}@{os.uname().nodename}")
 
 
 @contextmanager

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import click
 
+from mainspring.admin import Admin
 from mainspring.app import Mainspring
 from mainspring.calendars import decode_calendar
 from mainspring.cli.options import Whole, length, moment, store_options
 from mainspring.cli.output import document, say, table, when
-from mainspring.cli.session import Access, with_store
+from mainspring.cli.session import Access, with_admin
 from mainspring.errors import NotFound
 from mainspring.ops.simulation.load import Load, load, spread_in
 from mainspring.ops.simulation.simulate import Horizon, Outage, Planned, Simulation, simulate
@@ -23,7 +24,6 @@ from mainspring.ops.simulation.views import (
     outcome_in_words,
     simulation_view,
 )
-from mainspring.store.ports import Store
 from mainspring.trigger.codec import Calendars
 
 MOST_SLOTS = 1_000_000
@@ -114,11 +114,12 @@ def _declared(app: Mainspring, now: datetime) -> tuple[list[Planned], Calendars]
 
 
 def _stored(app: Mainspring) -> tuple[list[Planned], Calendars]:
-    async def read(store: Store) -> tuple[list[Planned], Calendars]:
+    async def read(admin: Admin) -> tuple[list[Planned], Calendars]:
+        store = await admin.context.store()
         stored = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
         return list(await store.schedules.all()), stored
 
-    return with_store(app, read)
+    return with_admin(app, read)
 
 
 def _chosen(found: list[Planned], name: str | None) -> list[Planned]:

@@ -32,7 +32,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
     async def asked(store: Store, clock: Clock) -> Status:
         return await look(store, clock, access.loaded.settings.alerts)
 
-    found = access.ask(asked)
+    found = access.read(asked)
     wrong = troubles(found, access.loaded.settings.alerts)
     if as_json:
         document(status_view(found, wrong))

@@ -12,8 +12,8 @@ from mainspring.app import Mainspring
 from mainspring.cli.author import author_option
 from mainspring.cli.options import length, store_options
 from mainspring.cli.output import document, line
-from mainspring.cli.session import Access, naming_the_database, refuse_memory
-from mainspring.cli.top_orders import Order, obey
+from mainspring.cli.session import Access, admin_of, naming_the_database, refuse_memory
+from mainspring.cli.top_orders import Order
 from mainspring.cli.top_panes import plain
 from mainspring.errors import UsageError
 from mainspring.ops.access.redact import Redaction
@@ -43,7 +43,7 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
     if once or as_json:
         settings = access.loaded.settings
         redaction = Redaction(settings.privacy.redact)
-        frame = access.ask(
+        frame = access.read(
             lambda store, clock: look(store, clock, alerts=settings.alerts, redaction=redaction)
         )
         if as_json:
@@ -68,12 +68,13 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
         await store.verify()
 
         redaction = Redaction(app.settings.privacy.redact)
+        admin = admin_of(app, author)
 
         async def read() -> Frame:
             return await look(store, app.clock, alerts=app.settings.alerts, redaction=redaction)
 
         async def carry_out(order: Order) -> str:
-            return await obey(order, store, app.clock, author, redaction)
+            return await order.carry_out(admin)
 
         first = await read()
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from mainspring.cli.author import login_name
+from mainspring.admin import Admin
+from mainspring.admin.jobs import Done, Effect
+from mainspring.admin.schedules import ScheduleEffect
 from mainspring.cli.top_panes import Line
-from mainspring.clock import Clock
-from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.acts import Acts
-from mainspring.ops.access.redact import Redaction
-from mainspring.ops.commands import Commands, Done, Effect
-from mainspring.ops.queues import Queues
-from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleEffect
-from mainspring.store.ports import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,21 +16,8 @@ class Order:
     """Asked for, not yet agreed to."""
 
     question: str
-    act: str
-    """As the log of acts names it."""
-    target: str
-    carry_out: Callable[[Store, Clock, str], Awaitable[str]]
-    """Given the author; answers what is to be said."""
-
-
-async def obey(order: Order, store: Store, clock: Clock, author: str, redaction: Redaction) -> str:
-    """Carry it out, on record before and after as any command is; answer what is to be said."""
-    actor = Actor(name=login_name(), role=AccessRole.ADMIN, via="cli")
-    acts, details = Acts(store, clock, redaction), {"author": author}
-    async with acts.recorded(actor, order.act, target=order.target, details=details) as ending:
-        said = await order.carry_out(store, clock, author)
-        ending.details = {"said": said}
-    return said
+    carry_out: Callable[[Admin], Awaitable[str]]
+    """Answers what is to be shown."""
 
 
 def order(key: str, pane: str, line: Line) -> Order | str:
@@ -64,59 +45,59 @@ _NEEDS = {
 
 
 def _pause_queue(name: str, paused: bool) -> Order:
-    async def pause(store: Store, clock: Clock, author: str) -> str:
-        done = await Queues(store, clock).pause(name, author=author)
+    async def pause(admin: Admin) -> str:
+        done = await admin.queues.apause(name)
         return f"queue {name} {'paused' if done else 'is paused already'}"
 
-    async def resume(store: Store, clock: Clock, author: str) -> str:
-        done = await Queues(store, clock).resume(name)
+    async def resume(admin: Admin) -> str:
+        done = await admin.queues.aresume(name)
         return f"queue {name} {'resumed' if done else 'is not paused'}"
 
     if paused:
-        return Order(question=f"Resume queue {name}?", act="queues.resume", target=name, carry_out=resume)
+        return Order(question=f"Resume queue {name}?", carry_out=resume)
     question = f"Pause queue {name}? What runs goes on."
-    return Order(question=question, act="queues.pause", target=name, carry_out=pause)
+    return Order(question=question, carry_out=pause)
 
 
 def _pause_schedule(name: str, paused: bool) -> Order:
-    async def pause(store: Store, clock: Clock, author: str) -> str:
-        [done] = await ScheduleCommands(store, clock).pause([name], author=author)
+    async def pause(admin: Admin) -> str:
+        [done] = await admin.schedules.apause(name)
         return f"schedule {name} {done.why if done.effect is ScheduleEffect.NONE else 'paused'}"
 
-    async def resume(store: Store, clock: Clock, author: str) -> str:
-        [done] = await ScheduleCommands(store, clock).resume([name], author=author)
+    async def resume(admin: Admin) -> str:
+        [done] = await admin.schedules.aresume(name)
         return f"schedule {name} {done.why if done.effect is ScheduleEffect.NONE else 'resumed'}"
 
     if paused:
         question = f"Resume schedule {name}? The slots of the pause are not caught up."
-        return Order(question=question, act="schedules.resume", target=name, carry_out=resume)
+        return Order(question=question, carry_out=resume)
     question = f"Pause schedule {name}? Its slots will be skipped."
-    return Order(question=question, act="schedules.pause", target=name, carry_out=pause)
+    return Order(question=question, carry_out=pause)
 
 
 def _retry(job_id: int, task: str) -> Order:
-    async def retry(store: Store, clock: Clock, author: str) -> str:
-        return _said(await Commands(store, clock).retry([job_id]))
+    async def retry(admin: Admin) -> str:
+        return _said(await admin.jobs.aretry(job_id))
 
     question = f"Run job {job_id} ({task}) again now?"
-    return Order(question=question, act="jobs.retry", target=str(job_id), carry_out=retry)
+    return Order(question=question, carry_out=retry)
 
 
 def _cancel(job_id: int, *, running: bool) -> Order:
-    async def cancel(store: Store, clock: Clock, author: str) -> str:
-        return _said(await Commands(store, clock).cancel([job_id]))
+    async def cancel(admin: Admin) -> str:
+        return _said(await admin.jobs.acancel(job_id))
 
     question = f"Cancel job {job_id} for good?" + (" It is taken from its worker." if running else "")
-    return Order(question=question, act="jobs.cancel", target=str(job_id), carry_out=cancel)
+    return Order(question=question, carry_out=cancel)
 
 
 def _trigger(name: str) -> Order:
-    async def trigger(store: Store, clock: Clock, author: str) -> str:
-        done = await ScheduleCommands(store, clock).trigger(name)
+    async def trigger(admin: Admin) -> str:
+        done = await admin.schedules.atrigger(name)
         return f"schedule {name}: job {done.job_id} in queue {done.queue}"
 
     question = f"Make a job of schedule {name} now, besides its slots?"
-    return Order(question=question, act="schedules.trigger", target=name, carry_out=trigger)
+    return Order(question=question, carry_out=trigger)
 
 
 def _said(answers: list[Done]) -> str:

@@ -25,13 +25,13 @@ def why() -> None:
 def why_schedule(name: str, at: datetime | None, access: Access, as_json: bool) -> None:
     """Why a schedule did, or did not do, something at a moment."""
     if at is not None:
-        slot = access.ask(lambda store, clock: Why(store, clock).slot(name, at))
+        slot = access.read(lambda store, clock: Why(store, clock).slot(name, at))
         if as_json:
             document({"schedule": name, **answer_view(slot)})
         else:
             click.echo(printable(slot.sentence))
         return
-    both = access.ask(lambda store, clock: Why(store, clock).schedule(name))
+    both = access.read(lambda store, clock: Why(store, clock).schedule(name))
     if as_json:
         document({"schedule": name, "last": answer_view(both.last), "next": answer_view(both.next)})
     else:
@@ -43,7 +43,7 @@ def why_schedule(name: str, at: datetime | None, access: Access, as_json: bool) 
 @store_options
 def why_job(job_id: int, access: Access, as_json: bool) -> None:
     """What a job waits for, or how it ended."""
-    answer = access.ask(lambda store, clock: Why(store, clock).job(job_id))
+    answer = access.read(lambda store, clock: Why(store, clock).job(job_id))
     if as_json:
         document(answer_view(answer))
     else:

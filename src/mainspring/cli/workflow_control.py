@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import click
 
+from mainspring.admin.workflows import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import WORKFLOW_ID, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
 from mainspring.ops.workflows.views import plain
 
 id_argument = click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
@@ -27,7 +27,7 @@ note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, f
 @store_options
 def cancel(workflow_id: int, now: bool, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """End a workflow: its steps are taken away, and what is to run always or to undo them still runs."""
-    _order(access, author, note, lambda order: order.cancel(workflow_id, now=now), as_json=as_json)
+    _order(access, author, lambda order: order.acancel(workflow_id, now=now, note=note), as_json=as_json)
 
 
 @click.command()
@@ -37,7 +37,7 @@ def cancel(workflow_id: int, now: bool, note: str | None, author: str, access: A
 @store_options
 def pause(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Release no further step of a workflow; what is in the queue runs."""
-    _order(access, author, note, lambda order: order.pause(workflow_id), as_json=as_json)
+    _order(access, author, lambda order: order.apause(workflow_id, note=note), as_json=as_json)
 
 
 @click.command()
@@ -47,7 +47,7 @@ def pause(workflow_id: int, note: str | None, author: str, access: Access, as_js
 @store_options
 def resume(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Go on with a workflow that is paused."""
-    _order(access, author, note, lambda order: order.resume(workflow_id), as_json=as_json)
+    _order(access, author, lambda order: order.aresume(workflow_id, note=note), as_json=as_json)
 
 
 @click.command()
@@ -62,7 +62,7 @@ def retry(
     workflow_id: int, steps: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool
 ) -> None:
     """Run failed steps of a workflow again, and what came after them; what succeeded is kept."""
-    _order(access, author, note, lambda order: order.retry(workflow_id, steps), as_json=as_json)
+    _order(access, author, lambda order: order.aretry(workflow_id, steps, note=note), as_json=as_json)
 
 
 @click.command()
@@ -73,19 +73,18 @@ def retry(
 @store_options
 def fork(workflow_id: int, step: str, note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Start a new workflow that has the results of the steps before one, and runs the rest again."""
-    _order(access, author, note, lambda order: order.fork(workflow_id, step), as_json=as_json)
+    _order(access, author, lambda order: order.afork(workflow_id, step, note=note), as_json=as_json)
 
 
 def _order(
     access: Access,
     author: str,
-    note: str | None,
-    order: Callable[[WorkflowCommands], Awaitable[WorkflowDone]],
+    order: Callable[[Workflows], Awaitable[WorkflowDone]],
     *,
     as_json: bool,
 ) -> None:
     """Give it, and say what became of it; exit 1 if it was refused."""
-    done = access.ask(lambda store, clock: order(WorkflowCommands(store, clock, author=author, note=note)))
+    done = access.ask(lambda admin: order(admin.workflows), by=author)
     if as_json:
         document(plain(done))
     else:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import click
 
+from mainspring.admin.workflows import Workflows
 from mainspring.cli.graph_text import show_graph
 from mainspring.cli.options import LARGEST_ID, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access
-from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.workflow import Definition
 from mainspring.ops.workflows.diagram import dot, mermaid
 from mainspring.ops.workflows.graph import drawn, edges
-from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import plain
-from mainspring.store.ports import Store
 
 States = dict[str, str] | None
 
@@ -39,7 +37,7 @@ def graph(which: str, form: str, access: Access, as_json: bool) -> None:
     definition, states = (
         (declared, None)
         if declared is not None
-        else access.ask(lambda store, clock: _stored(store, clock, which))
+        else access.ask(lambda admin: _stored(admin.workflows, which))
     )
     tell(definition, states, form, as_json=as_json)
 
@@ -64,13 +62,12 @@ def declared_graph(registry: Registry, name: str) -> Definition | None:
     return task.definition if isinstance(task, WorkflowTask) else None
 
 
-async def _stored(store: Store, clock: Clock, which: str) -> tuple[Definition, States]:
-    queries = WorkflowQueries(store, clock)
+async def _stored(workflows: Workflows, which: str) -> tuple[Definition, States]:
     if which.isascii() and which.isdigit() and int(which) <= LARGEST_ID:
-        view = await queries.workflow(int(which), items=0)
-        definition = await queries.definition(int(which))
+        view = await workflows.aget(int(which), items=0)
+        definition = await workflows.adefinition(int(which))
         return definition, {each.name: each.state for each in view.nodes}
-    found = await queries.newest(which)
+    found = await workflows.anewest(which)
     if found is None:
         raise NotFound("workflow", which)
     return found, None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from mainspring.admin import Admin
 from mainspring.cli.jobs import LARGEST_PAGE
 from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, store_options
 from mainspring.cli.options import name as a_name
@@ -15,11 +16,9 @@ from mainspring.cli.step_notes import took
 from mainspring.cli.workflow_control import cancel, fork, pause, resume, retry
 from mainspring.cli.workflow_graph import graph
 from mainspring.cli.workflow_text import show_step, show_workflow, state_in_words
-from mainspring.clock import Clock
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflows.queries import ITEMS, PAGE, WorkflowQueries
+from mainspring.ops.workflows.queries import ITEMS, PAGE
 from mainspring.ops.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
-from mainspring.store.ports import Store
 
 
 @click.group()
@@ -43,9 +42,7 @@ def list_workflows(
     """Newest first."""
     which = None if state is None else WorkflowState(state)
     found = access.ask(
-        lambda store, clock: WorkflowQueries(store, clock).workflows(
-            name=name, state=which, before=before, limit=limit
-        )
+        lambda admin: admin.workflows.afind(name=name, state=which, before=before, limit=limit)
     )
     if as_json:
         document([plain(each) for each in found])
@@ -87,11 +84,10 @@ def show(
     if step is None and (item is not None or first):
         raise click.UsageError("--item, --first: expected with --step NAME")
 
-    async def read(store: Store, clock: Clock) -> WorkflowView | StepView:
-        queries = WorkflowQueries(store, clock)
+    async def read(admin: Admin) -> WorkflowView | StepView:
         if step is None:
-            return await queries.workflow(workflow_id, items=most or ITEMS)
-        return await queries.step(workflow_id, step, item=item, first=first, most=most or PAGE)
+            return await admin.workflows.aget(workflow_id, items=most or ITEMS)
+        return await admin.workflows.astep(workflow_id, step, item=item, first=first, most=most or PAGE)
 
     found = access.ask(read)
     if isinstance(found, StepView):

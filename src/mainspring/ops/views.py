@@ -19,9 +19,7 @@ from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
 from mainspring.model.job import Job
 from mainspring.model.report import RESULT_GONE, Progress
 from mainspring.model.schedule import Period, Schedule, Slot
-from mainspring.ops.commands import Done
 from mainspring.ops.health.finding import Check
-from mainspring.ops.schedules.orders import ScheduleDone
 from mainspring.ops.why.answer import Answer
 
 View = dict[str, object]
@@ -173,16 +171,6 @@ def schedule_view(schedule: Schedule) -> View:
 
 def _length(length: timedelta | None) -> str | None:
     return None if length is None else written(length)
-
-
-def done_view(done: Done) -> View:
-    """One job's answer to an order."""
-    return {"id": done.job_id, "effect": done.effect.value, "was": done.was, "why": done.why}
-
-
-def schedule_done_view(done: ScheduleDone) -> View:
-    """One schedule's answer to an order."""
-    return {"name": done.name, "effect": done.effect.value, "why": done.why}
 
 
 def answer_view(answer: Answer) -> View:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from mainspring.admin import Admin, AdminContext
+from mainspring.admin.access import Credentials
+from mainspring.admin.order import Recorder
 from mainspring.app import Mainspring
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.ops.commands import Commands
-from mainspring.ops.queries import Queries
-from mainspring.ops.queues import Queues
+from mainspring.model.access import AccessRole, Actor
+from mainspring.ops.access.redact import Redaction
 from mainspring.store.around import timed
 from mainspring.store.ports import Store
 from mainspring.telemetry import StoreRecovered, StoreTrouble
 from mainspring.waiting import NOW
 
 NAME = "server"
+_PAGES = Actor(name=NAME, role=AccessRole.VIEWER, via=NAME)
 
 
 class Desk:
@@ -60,17 +64,35 @@ class Desk:
             self._away = False
             self.app.telemetry.emit(StoreRecovered(loop=NAME))
 
-    async def queries(self) -> Queries:
-        """What operators ask."""
-        return Queries(await self.store(), self.clock)
+    @property
+    def questions(self) -> Admin:
+        """Questions of pages, which give no orders."""
+        return self.admin(_PAGES)
 
-    async def commands(self) -> Commands:
-        """What operators order."""
-        return Commands(await self.store(), self.clock)
+    def admin(self, actor: Actor, address: str = "") -> Admin:
+        """Questions and orders in the name of this actor."""
+        return Admin(
+            AdminContext(
+                self.store,
+                clock=self.clock,
+                entropy=self.app.entropy,
+                settings=self.app.settings,
+                actor=actor,
+                redaction=redaction(self.app.settings.privacy.redact),
+                registry=self.app.registry,
+                tracer=self.app.tracer,
+                address=address,
+            )
+        )
 
-    async def queues(self) -> Queues:
-        """Questions and orders about queues."""
-        return Queues(await self.store(), self.clock)
+    async def recorder(self) -> Recorder:
+        """The audit log, to be written to."""
+        log = (await self.store()).audit_log
+        return Recorder(log, self.clock, redaction(self.app.settings.privacy.redact))
+
+    async def credentials(self) -> Credentials:
+        """What requests may come in with."""
+        return Credentials(await self.store(), self.clock, self.app.entropy, self.app.settings.access)
 
 
 def desk_of(request: Request) -> Desk:
@@ -79,4 +101,21 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
+def admin_of(request: Request) -> Admin:
+    """Questions and orders of the actor who sent this request."""
+    return desk_of(request).admin(request.state.actor, address_of(request))
+
+
+def address_of(request: Request) -> str:
+    """Where a request came from, as far as the server knows."""
+    return request.client.host if request.client else ""
+
+
+@lru_cache(maxsize=8)
+def redaction(names: tuple[str, ...]) -> Redaction:
+    """One for each set of names: it remembers the keys it has judged."""
+    return Redaction(names)
+
+
 AtDesk = Annotated[Desk, Depends(desk_of)]
+AnAdmin = Annotated[Admin, Depends(admin_of)]

@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from mainspring.declare.names import is_name
 from mainspring.ops.access.redact import HIDDEN, NAMES, Redaction
-from mainspring.web.access.gate import redaction
-from mainspring.web.desk import Desk
+from mainspring.web.desk import Desk, redaction
 
 EXEMPT: Mapping[str, str] = {
     "next": "a cursor of ours, which has to come back letter for letter",

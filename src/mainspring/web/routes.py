@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
+from mainspring.admin.order import act_of
 from mainspring.model.access import AccessRole
 
 READING = frozenset({"GET", "HEAD"})
 Endpoint = Callable[..., Any]
+Order = Callable[..., Any] | str
+"""What a route orders: a method of a noun of `Admin`, or the name of the act where the route itself records
+it."""
 
 
 class Guard(NamedTuple):
@@ -39,22 +43,28 @@ class Routes:
         return self._route(path, ("GET",), role, None, more)
 
     def post(
-        self, path: str, *, role: AccessRole | None, act: str, **more: Any
+        self, path: str, *, role: AccessRole | None, order: Order, **more: Any
     ) -> Callable[[Endpoint], Endpoint]:
-        """A route that changes something."""
-        return self._route(path, ("POST",), role, act, more)
+        """A route that gives an order."""
+        return self._route(path, ("POST",), role, _act(order), more)
 
-    def put(self, path: str, *, role: AccessRole, act: str, **more: Any) -> Callable[[Endpoint], Endpoint]:
+    def put(
+        self, path: str, *, role: AccessRole, order: Order, **more: Any
+    ) -> Callable[[Endpoint], Endpoint]:
         """A route that replaces something."""
-        return self._route(path, ("PUT",), role, act, more)
+        return self._route(path, ("PUT",), role, _act(order), more)
 
-    def patch(self, path: str, *, role: AccessRole, act: str, **more: Any) -> Callable[[Endpoint], Endpoint]:
+    def patch(
+        self, path: str, *, role: AccessRole, order: Order, **more: Any
+    ) -> Callable[[Endpoint], Endpoint]:
         """A route that changes a part of something."""
-        return self._route(path, ("PATCH",), role, act, more)
+        return self._route(path, ("PATCH",), role, _act(order), more)
 
-    def delete(self, path: str, *, role: AccessRole, act: str, **more: Any) -> Callable[[Endpoint], Endpoint]:
+    def delete(
+        self, path: str, *, role: AccessRole, order: Order, **more: Any
+    ) -> Callable[[Endpoint], Endpoint]:
         """A route that takes something away."""
-        return self._route(path, ("DELETE",), role, act, more)
+        return self._route(path, ("DELETE",), role, _act(order), more)
 
     def _route(
         self,
@@ -73,6 +83,10 @@ class Routes:
             return endpoint
 
         return declare
+
+
+def _act(order: Order) -> str:
+    return order if isinstance(order, str) else act_of(order)
 
 
 def guard_of(route: object) -> Guard | None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from mainspring.admin.jobs import job_detail
+from mainspring.admin.processes import lease_view
+from mainspring.admin.queues import queue_view
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
-from mainspring.ops.job_views import job_detail
-from mainspring.ops.leases import lease_view
-from mainspring.ops.queues import queue_view
 from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
-from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import workflow_json
 from mainspring.trigger.misfire import LATE
 from mainspring.web.desk import Desk
@@ -47,19 +46,19 @@ def topic_of(text: str) -> Topic:
 
 
 async def _queues(desk: Desk) -> View:
-    return {"items": [queue_view(each) for each in await (await desk.queues()).all(about=True)]}
+    return {"items": [queue_view(each) for each in await desk.questions.queues.aall(about=True)]}
 
 
 async def _workers(desk: Desk) -> View:
     # A lease that is renewed is no news.
-    found = await (await desk.queries()).members()
+    found = await desk.questions.processes.aall()
     views = [{**member_view(each), "lease_until": None} for each in found]
     leases = await (await desk.store()).leases.all(at=desk.clock.stamp())
     return {"items": views, "leases": [{**lease_view(each), "expires_at": None} for each in leases]}
 
 
 async def _dead(desk: Desk) -> View:
-    found = await (await desk.queries()).dead_groups(DeadFilter(limit=GROUPS))
+    found = await desk.questions.dead_letters.agroups(DeadFilter(limit=GROUPS))
     return {"items": [dead_group_view(each) for each in found]}
 
 
@@ -77,8 +76,8 @@ async def _schedules(desk: Desk) -> View:
 
 
 async def _overview(desk: Desk) -> View:
-    queues = await (await desk.queues()).all(about=True)
-    members = [each for each in await (await desk.queries()).members() if each.alive]
+    queues = await desk.questions.queues.aall(about=True)
+    members = [each for each in await desk.questions.processes.aall() if each.alive]
     roles = [each.role.value for each in members]
     return {
         "ready": sum(each.ready for each in queues),
@@ -92,10 +91,10 @@ async def _overview(desk: Desk) -> View:
 
 def _one(kind: str, number: int) -> Topic:
     async def job(desk: Desk) -> View:
-        return job_detail(await (await desk.queries()).job(number))
+        return job_detail(await desk.questions.jobs.aget(number))
 
     async def workflow(desk: Desk) -> View:
-        found = await WorkflowQueries(await desk.store(), desk.clock).workflow(number)
+        found = await desk.questions.workflows.aget(number)
         # The moment of the look is no news.
         return {**workflow_json(found), "as_of": None}
 
@@ -105,7 +104,7 @@ def _one(kind: str, number: int) -> Topic:
 
 def _schedule(name: str) -> Topic:
     async def schedule(desk: Desk) -> View:
-        found = await (await desk.queries()).schedule(name)
+        found = await desk.questions.schedules.aget(name)
         slots = [slot_view(each) for each in found.slots]
         return {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
 

@@ -25,7 +25,7 @@ MOST_NODES = 20_000
 LONGEST_TEXT = 64 * 1024
 LONGEST_KEY = 200
 DETAILS = 8 * 1024
-"""Bytes of JSON that an entry in the log of acts may have."""
+"""Bytes of JSON that an entry in the audit log may have."""
 
 # fmt: off
 _WORDS = frozenset({
@@ -121,7 +121,7 @@ class Redaction:
         return made  # type: ignore[no-any-return]
 
     def details(self, value: object) -> bytes:
-        """JSON for an entry in the log of acts: redacted, ASCII, and of a bounded size."""
+        """JSON for an entry in the audit log: redacted, ASCII, and of a bounded size."""
         written = json.dumps(self.payload(value), separators=(",", ":"), default=str)
         if len(written) <= DETAILS:
             return written.encode()

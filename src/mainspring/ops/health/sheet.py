@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mainspring.admin.database import steps
 from mainspring.clock import Clock
 from mainspring.model.health import StoreHealth, TableHealth
 from mainspring.model.value import Value
 from mainspring.ops.health.doctor import examine
 from mainspring.ops.health.finding import Check, Level
 from mainspring.ops.health.stats import RUNS, Series, Stats
-from mainspring.ops.schema import steps
 from mainspring.store.ports import Store
 
 _ORDER = {Level.FAIL: 0, Level.WARN: 1, Level.OK: 2}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from mainspring.admin.queues import QueueInfo, every_queue, queue_view
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.duration import written
@@ -15,7 +16,6 @@ from mainspring.model.trouble import Facts, Severity, Trouble
 from mainspring.model.value import Value
 from mainspring.ops.health.troubles import facts as looked_at
 from mainspring.ops.health.troubles import trouble_view
-from mainspring.ops.queues import QueueInfo, Queues, queue_view
 from mainspring.ops.views import View, iso
 from mainspring.store.ports import Store
 
@@ -51,7 +51,7 @@ async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
     """Ask the store; where queues are too long to be counted, it estimates."""
     return Status(
         facts=await looked_at(store, config, clock),
-        queues=tuple(await Queues(store, clock).all(about=True)),
+        queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
         dead=await store.dead_letters.count(DeadFilter(limit=COUNTED)),
     )
 

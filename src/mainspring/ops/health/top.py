@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from mainspring.admin.queues import QueueInfo, every_queue, queue_view
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.lifecycle.troubles import troubles as judged
@@ -17,7 +18,6 @@ from mainspring.model.trouble import Trouble
 from mainspring.model.value import Value
 from mainspring.ops.access.redact import Redaction
 from mainspring.ops.health.troubles import facts, trouble_view
-from mainspring.ops.queues import QueueInfo, Queues, queue_view
 from mainspring.ops.views import View, iso, member_id
 from mainspring.store.ports import Store
 
@@ -79,7 +79,7 @@ async def look(
         schedulers=schedulers,
         dead=await store.dead_letters.count(DeadFilter(limit=DEAD_COUNTED)),
         wrong=tuple(judged(seen, config)),
-        queues=tuple(await Queues(store, clock).all(about=True)),
+        queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
         running=tuple(await store.jobs.running(limit=rows)),
         names={each.id: each.name for each in seen.members},
         coming=tuple(await store.slots.coming(limit=rows)),

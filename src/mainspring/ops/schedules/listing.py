@@ -47,26 +47,23 @@ class ScheduleList(Value, frozen=True, kw_only=True):
     partial: bool
 
 
-class ScheduleLists:
-    """Pages from one store."""
+async def summary(store: Store, clock: Clock) -> ScheduleSummary:
+    """How many schedules there are, and the first that are overdue."""
+    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
+    late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
+    return ScheduleSummary(
+        counts=counts, overdue=(await listed(store, clock, late)).rows if counts.overdue else ()
+    )
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
 
-    async def summary(self) -> ScheduleSummary:
-        """What is to be seen before any list."""
-        counts = await self._store.schedules.counts(late=LATE, at=self._clock.stamp())
-        late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
-        return ScheduleSummary(counts=counts, overdue=(await self.page(late)).rows if counts.overdue else ())
-
-    async def page(self, which: ScheduleFilter) -> ScheduleList:
-        """One page, by name."""
-        stamp = self._clock.stamp()
-        found = await self._store.schedules.page(replace(which, late=LATE), at=stamp)
-        jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
-        states = await self._store.jobs.states(jobs, at=stamp) if jobs else {}
-        now = await self._store.now(at=stamp)
-        return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
+async def listed(store: Store, clock: Clock, which: ScheduleFilter) -> ScheduleList:
+    """One page, by name."""
+    stamp = clock.stamp()
+    found = await store.schedules.page(replace(which, late=LATE), at=stamp)
+    jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
+    states = await store.jobs.states(jobs, at=stamp) if jobs else {}
+    now = await store.now(at=stamp)
+    return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
 
 
 def _listed(

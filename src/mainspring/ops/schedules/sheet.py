@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from mainspring.clock import Clock
-from mainspring.errors import InvalidArgument, NotFound
+from mainspring.errors import NotFound
 from mainspring.model.backfill import Backfill
 from mainspring.model.schedule import Schedule
 from mainspring.model.value import Value
@@ -16,7 +16,6 @@ from mainspring.ops.schedules.slot_strip import Tile, strip
 from mainspring.ops.schedules.triggers import calendars_of, readable
 from mainspring.ops.schedules.versions import Step, steps
 from mainspring.ops.simulation.nights import Night, nights, zones_of
-from mainspring.ops.why.answer import Answer
 from mainspring.ops.why.asking import LastAndNext, Why
 from mainspring.ops.words import in_words
 from mainspring.store.ports import Store
@@ -65,46 +64,34 @@ class ScheduleSheet(Value, frozen=True, kw_only=True):
     why: LastAndNext
 
 
-class ScheduleSheets:
-    """Sheets from one store."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
-
-    async def sheet(self, name: str, *, before: datetime | None = None) -> ScheduleSheet:
-        """One schedule, with a page of its slots: the newest, or those before a moment."""
-        schedule = await self._store.schedules.get(name)
-        if schedule is None:
-            raise NotFound("schedule", name)
-        slots = await self._store.slots.of(name, limit=TILES + 1, before=before)
-        shown = slots[:TILES]
-        jobs = sorted({each.job_id for each in shown if each.job_id is not None})
-        states = await self._store.jobs.states(jobs, at=self._clock.stamp()) if jobs else {}
-        trigger = readable(schedule.trigger, await calendars_of(self._store, [schedule.trigger]))
-        versions = await self._store.schedules.versions(name)
-        now = await self._store.now(at=self._clock.stamp())
-        return ScheduleSheet(
-            schedule=schedule,
-            now=now,
-            trigger=in_words(schedule.trigger),
-            tz=zone_of(trigger),
-            overdue=overdue(schedule, now),
-            tiles=strip(shown, states),
-            older=shown[-1].slot_at if len(slots) > TILES else None,
-            newer=before is not None,
-            fires=None if trigger is None else next_fires(schedule, trigger, now),
-            nights=() if trigger is None else nights(zones_of(trigger) - {"UTC"}, now, now + _AHEAD),
-            policies=policies(schedule, trigger),
-            history=tuple(reversed(steps(versions)))[:VERSIONS],
-            backfills=_of(name, await self._store.backfills.all(limit=BACKFILLS)),
-            why=await Why(self._store, self._clock).schedule(name),
-        )
-
-    async def why(self, name: str, at: datetime) -> Answer:
-        """What a schedule did, or will do, at a moment."""
-        if at.tzinfo is None:
-            raise InvalidArgument("at", at, "a moment with its offset")
-        return await Why(self._store, self._clock).slot(name, at)
+async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | None = None) -> ScheduleSheet:
+    """One schedule, with a page of its slots: the newest, or those before a moment."""
+    schedule = await store.schedules.get(name)
+    if schedule is None:
+        raise NotFound("schedule", name)
+    slots = await store.slots.of(name, limit=TILES + 1, before=before)
+    shown = slots[:TILES]
+    jobs = sorted({each.job_id for each in shown if each.job_id is not None})
+    states = await store.jobs.states(jobs, at=clock.stamp()) if jobs else {}
+    trigger = readable(schedule.trigger, await calendars_of(store, [schedule.trigger]))
+    versions = await store.schedules.versions(name)
+    now = await store.now(at=clock.stamp())
+    return ScheduleSheet(
+        schedule=schedule,
+        now=now,
+        trigger=in_words(schedule.trigger),
+        tz=zone_of(trigger),
+        overdue=overdue(schedule, now),
+        tiles=strip(shown, states),
+        older=shown[-1].slot_at if len(slots) > TILES else None,
+        newer=before is not None,
+        fires=None if trigger is None else next_fires(schedule, trigger, now),
+        nights=() if trigger is None else nights(zones_of(trigger) - {"UTC"}, now, now + _AHEAD),
+        policies=policies(schedule, trigger),
+        history=tuple(reversed(steps(versions)))[:VERSIONS],
+        backfills=_of(name, await store.backfills.all(limit=BACKFILLS)),
+        why=await Why(store, clock).schedule(name),
+    )
 
 
 def zone_of(trigger: Trigger | None) -> str:

@@ -23,7 +23,7 @@ from mainspring.ops.why.job import JobFacts, goes_before, is_held, why_job
 from mainspring.ops.why.slot import no_slot_yet, why_next, why_slot
 from mainspring.ops.why.workflow import why_running, why_unmade
 from mainspring.ops.words import combined
-from mainspring.ops.workflows.queries import WorkflowQueries
+from mainspring.ops.workflows.queries import view_of
 from mainspring.ops.workflows.views import WorkflowView
 from mainspring.store.periods import slot_period
 from mainspring.store.ports import Store
@@ -103,7 +103,7 @@ class Why:
         return Answer(because=found.because, sentence=sentence, facts=facts)
 
     async def _workflow(self, workflow_id: int) -> WorkflowView:
-        return await WorkflowQueries(self._store, self._clock).workflow(workflow_id, items=0)
+        return await view_of(self._store, workflow_id, items=0, at=self._clock.stamp())
 
     async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
         return tuple(await self._store.limits.keys_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()

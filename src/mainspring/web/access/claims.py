@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from mainspring.admin.access import LONGEST_NAME
 from mainspring.config import AccessConfig
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.gatehouse import LONGEST_NAME
 
 Claims = Mapping[str, object]
 

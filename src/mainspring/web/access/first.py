@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mainspring.admin.actor import local_actor
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidConfig
-from mainspring.web.access.gate import gatehouse
 from mainspring.web.server import is_loopback
 
 FIRST = "first"
@@ -13,8 +13,8 @@ FIRST = "first"
 async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | None:
     """An admin's token, shown once, where nobody could sign in otherwise; None where somebody can. At an
     address that others can reach somebody must be able to before we listen."""
-    gate = await gatehouse(app)
-    if app.settings.access.oidc_issuer or any(each.alive for each in await gate.tokens()):
+    tokens = app.admin(local_actor(author, via="cli")).tokens
+    if app.settings.access.oidc_issuer or any(each.alive for each in await tokens.aall()):
         return None
     host = app.settings.server.host
     if not is_loopback(host) and not insecure:
@@ -23,12 +23,12 @@ async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | 
             "`mainspring tokens create` makes a token, --insecure goes on without"
         )
         raise InvalidConfig("server.host", host, expected)
-    made = await gate.create_token(FIRST, author=author, role="admin")
+    made = await tokens.acreate(FIRST, role="admin")
     return made.secret
 
 
 async def passing_token(app: Mainspring, *, author: str) -> str:
     """An admin's token for one day at the machine where it is shown."""
-    gate = await gatehouse(app)
-    made = await gate.create_token("dev", author=author, role="admin", expires="1d")
+    tokens = app.admin(local_actor(author, via="cli")).tokens
+    made = await tokens.acreate("dev", role="admin", expires="1d")
     return made.secret

@@ -13,11 +13,10 @@ from starlette.responses import RedirectResponse, Response
 
 from mainspring.model.access import AccessRole, Actor
 from mainspring.web.access.claims import ClaimRefused, NoRole, judged
-from mainspring.web.access.gate import acts_of, address_of
 from mainspring.web.access.provider import Provider, ProviderAway, require_packages
 from mainspring.web.access.sessions import is_private, is_secure
 from mainspring.web.access.signin import ACT, LONGEST, UNSAFE, enter, login_answer, safe_path
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AtDesk, Desk, address_of
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
@@ -98,8 +97,8 @@ async def come_back(
         return _cleared(request, login_answer(request, desk, "", AWAY, 503))
     except ClaimRefused as refused:
         nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="oidc")
-        acts = await acts_of(request)
-        await acts.refused(nobody, ACT, details={"why": str(refused)}, address=address_of(request))
+        recorder = await desk.recorder()
+        await recorder.refused(nobody, ACT, details={"why": str(refused)}, address=address_of(request))
         known = isinstance(refused, NoRole)
         shown, status = (NO_ROLE, 403) if known else (REFUSED, 401)
         return _cleared(request, login_answer(request, desk, "", shown, status))

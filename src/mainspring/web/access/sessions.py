@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from mainspring.app import Mainspring
 from mainspring.model.access import Actor
-from mainspring.web.access.gate import gatehouse
+from mainspring.web.desk import desk_of
 
 PLAIN, SECURE, HOST = "mainspring", "__Secure-mainspring", "__Host-mainspring"
 _OWN = ("localhost", "127.0.0.1", "::1")
@@ -23,7 +23,7 @@ class SessionWay:
 
     async def __call__(self, request: Request) -> Actor | None:
         cookie = request.cookies.get(cookie_name(request))
-        return None if not cookie else await (await gatehouse(self._app)).session_actor(cookie)
+        return None if not cookie else await (await desk_of(request).credentials()).session_actor(cookie)
 
 
 def is_secure(request: Request) -> bool:

@@ -9,13 +9,11 @@ from fastapi import Form, Query
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from mainspring.errors import NotFound
+from mainspring.admin.access import HINT
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.gatehouse import HINT
 from mainspring.web.access.attempts import Attempts
-from mainspring.web.access.gate import acts_of, address_of, gatehouse
 from mainspring.web.access.sessions import clear_cookie, is_private, set_cookie
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AtDesk, Desk, address_of, desk_of
 from mainspring.web.frame.rendering import page
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.routes import Routes
@@ -36,7 +34,7 @@ async def login_page(
     return login_answer(request, desk, goes_to=next)
 
 
-@routes.post("/login", role=None, act=ACT)
+@routes.post("/login", role=None, order=ACT)
 async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "") -> Response:
     """Come in with a token. The session is a new one, whatever cookie was sent along. After too many wrong
     ones only a right one comes in: behind one address may be many people, and 256 bits are not guessed."""
@@ -44,7 +42,7 @@ async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "
     attempts = attempts_of(request)
     keys = (f"address {address}", f"account {token[:HINT]}")
     private = is_private(request)
-    actor = await (await gatehouse(desk.app)).token_actor(token) if private else None
+    actor = await (await desk.credentials()).token_actor(token) if private else None
     wait = attempts.wait(*keys)
     if wait and actor is None:
         # Nor is it put on record: there is no end to what can be tried.
@@ -62,20 +60,19 @@ async def login(request: Request, desk: AtDesk, token: Text = "", next: Text = "
     if actor is None:
         attempts.failed(*keys)
         nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
-        await (await acts_of(request)).refused(nobody, ACT, details={"why": "wrong"}, address=address)
+        await (await desk.recorder()).refused(nobody, ACT, details={"why": "wrong"}, address=address)
         return login_answer(request, desk, next, WRONG, 401)
     # Theirs alone: who has a token of their own could otherwise try those of others without an end.
     attempts.succeeded(keys[1])
     return await enter(request, actor, next)
 
 
-@routes.post("/logout", role=None, act="access.sign_out")
+@routes.post("/logout", role=None, order="access.sign_out")
 async def logout(request: Request, desk: AtDesk) -> Response:
     """Go. The session has ended when this answers."""
     actor: Actor | None = request.state.actor
     if actor is not None and actor.session_id is not None:
-        acts = await acts_of(request)
-        async with acts.recorded(actor, "access.sign_out", address=address_of(request)):
+        async with desk.admin(actor, address_of(request)).context.recorded("access.sign_out"):
             await _end(desk, actor.session_id)
     response = RedirectResponse(f"{_base(request)}/login", 303)
     clear_cookie(request, response)
@@ -84,13 +81,12 @@ async def logout(request: Request, desk: AtDesk) -> Response:
 
 async def enter(request: Request, actor: Actor, goes_to: str) -> Response:
     """Sign somebody in who has shown who they are, and send them where they wanted to go."""
-    app = request.app.state.desk.app
-    acts = await acts_of(request)
+    desk = desk_of(request)
     before: Actor | None = getattr(request.state, "actor", None)
-    async with acts.recorded(actor, ACT, details={"via": actor.via}, address=address_of(request)):
+    async with desk.admin(actor, address_of(request)).context.recorded(ACT, details={"via": actor.via}):
         if before is not None and before.session_id is not None:
-            await _end(request.app.state.desk, before.session_id)
-        cookie = await (await gatehouse(app)).sign_in(actor)
+            await _end(desk, before.session_id)
+        cookie = await (await desk.credentials()).sign_in(actor)
     response = RedirectResponse(safe_path(request, goes_to), 303)
     set_cookie(request, response, cookie)
     return response
@@ -114,10 +110,7 @@ def safe_path(request: Request, goes_to: str) -> str:
 
 
 async def _end(desk: Desk, session_id: int) -> None:
-    try:
-        await (await gatehouse(desk.app)).end_session(session_id)
-    except NotFound:
-        return  # somebody else has ended it meanwhile
+    await (await desk.credentials()).sign_out(session_id)
 
 
 def _base(request: Request) -> str:

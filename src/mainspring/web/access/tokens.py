@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from mainspring.app import Mainspring
 from mainspring.model.access import Actor
-from mainspring.web.access.gate import gatehouse
+from mainspring.web.desk import desk_of
 from mainspring.web.problems import Problem, Unauthorized
 
 _IN_ADDRESSES = ("token", "access_token", "api_key")
@@ -32,7 +32,7 @@ class TokenWay:
         scheme, _, secret = said[0].strip().partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise Unauthorized("authorization: expected Bearer and a token")
-        actor = await (await gatehouse(self._app)).token_actor(secret.strip())
+        actor = await (await desk_of(request).credentials()).token_actor(secret.strip())
         if actor is None:
             raise Unauthorized("this token is not known here, or has ended")
         return actor

@@ -9,18 +9,17 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.access import Sessions, Tokens, session_view, token_view
+from mainspring.admin.audit_log import act_view, verified_view
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
-from mainspring.ops.access.acts import Acts, act_view, verified_view
-from mainspring.ops.access.gatehouse import session_view, token_view
 from mainspring.ops.views import iso
-from mainspring.web.access.gate import gatehouse
 from mainspring.web.access.identity import actor_of
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Length, Limit, Line, Params, Text
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk
+from mainspring.web.desk import AnAdmin
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -49,50 +48,36 @@ class Which(Params):
 
 
 @routes.get("/tokens", role=AccessRole.ADMIN, **answers(shapes.Tokens))
-async def list_tokens(desk: AtDesk) -> Response:
+async def list_tokens(admin: AnAdmin) -> Response:
     """Every token on record, dead ones too, newest first; never the tokens themselves."""
-    return json({"items": [token_view(each) for each in await (await gatehouse(desk.app)).tokens()]})
+    return json({"items": [token_view(each) for each in await admin.tokens.aall()]})
 
 
-@routes.post(
-    "/tokens", role=AccessRole.ADMIN, act="access.create_token", **answers(shapes.NewToken, status=201)
-)
-async def create_token(request: Request, desk: AtDesk, body: New) -> Response:
+@routes.post("/tokens", role=AccessRole.ADMIN, order=Tokens.acreate, **answers(shapes.NewToken, status=201))
+async def create_token(admin: AnAdmin, body: New) -> Response:
     """Make a token. `secret` is told this once. It may do no more than who makes it, and not for longer."""
-    giver = actor_of(request)
-    made = await (await gatehouse(desk.app)).create_token(
-        body.name,
-        author=giver.name,
-        role=body.role,
-        scopes=body.scopes,
-        expires=body.expires,
-        giver=giver,
-    )
+    made = await admin.tokens.acreate(body.name, role=body.role, scopes=body.scopes, expires=body.expires)
     return json({**token_view(made.token), "secret": made.secret}, 201)
 
 
-@routes.delete(
-    "/tokens/{token_id}", role=AccessRole.ADMIN, act="access.revoke_token", **answers(shapes.Ended)
-)
-async def revoke_token(desk: AtDesk, token_id: Id) -> Response:
+@routes.delete("/tokens/{token_id}", role=AccessRole.ADMIN, order=Tokens.arevoke, **answers(shapes.Ended))
+async def revoke_token(admin: AnAdmin, token_id: Id) -> Response:
     """End a token and every session that was opened with it, at once."""
-    if not await (await gatehouse(desk.app)).revoke_token(token_id):
+    if not await admin.tokens.arevoke(token_id):
         raise Problem(409, "refused", f"token {token_id} had ended before")
     return json({"id": token_id, "ended": True})
 
 
 @routes.get("/sessions", role=AccessRole.ADMIN, **answers(shapes.Sessions))
-async def list_sessions(desk: AtDesk) -> Response:
+async def list_sessions(admin: AnAdmin) -> Response:
     """Browsers that are signed in, newest first."""
-    return json({"items": [session_view(each) for each in await (await gatehouse(desk.app)).sessions()]})
+    return json({"items": [session_view(each) for each in await admin.sessions.aall()]})
 
 
-@routes.delete(
-    "/sessions/{session_id}", role=AccessRole.ADMIN, act="access.end_session", **answers(shapes.Ended)
-)
-async def end_session(desk: AtDesk, session_id: Id) -> Response:
+@routes.delete("/sessions/{session_id}", role=AccessRole.ADMIN, order=Sessions.aend, **answers(shapes.Ended))
+async def end_session(admin: AnAdmin, session_id: Id) -> Response:
     """Sign one browser out, at once."""
-    await (await gatehouse(desk.app)).end_session(session_id)
+    await admin.sessions.aend(session_id)
     return json({"id": session_id, "ended": True})
 
 
@@ -112,11 +97,11 @@ async def me(request: Request) -> Response:
 
 
 @acts.get("", role=AccessRole.ADMIN, **answers_page(shapes.ActEntry))
-async def list_acts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+async def list_acts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """What people and programs ordered, newest first, and what came of it."""
     question = ("acts", which.act, which.actor, which.target)
     before = position(which.cursor, *question)
-    found = await Acts(await desk.store(), desk.clock).find(
+    found = await admin.audit_log.afind(
         AuditFilter(
             act=which.act,
             actor=which.actor,
@@ -130,6 +115,6 @@ async def list_acts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
 
 
 @acts.get("/verify", role=AccessRole.ADMIN, **answers(shapes.Verified))
-async def verify(desk: AtDesk) -> Response:
+async def verify(admin: AnAdmin) -> Response:
     """Whether the chain of acts holds, entry by entry."""
-    return json(verified_view(await Acts(await desk.store(), desk.clock).verify()))
+    return json(verified_view(await admin.audit_log.averify()))

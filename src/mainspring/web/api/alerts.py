@@ -6,30 +6,19 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
-from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.alerts import Alerts, alert_view, rule_view, shown_view, testable, tried_view
 from mainspring.engine.alertlog import into_log
 from mainspring.model.access import AccessRole
 from mainspring.model.alert import AlertFilter
 from mainspring.model.trouble import Rule
-from mainspring.ops.health.alerts import (
-    Alerts,
-    alert_view,
-    rule_view,
-    rules,
-    shown_view,
-    test,
-    testable,
-    tried_view,
-)
 from mainspring.ops.health.status import look, status_view, troubles
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api import alert_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk
+from mainspring.web.desk import AnAdmin, AtDesk
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
 
@@ -54,11 +43,11 @@ class Targets(Body):
 
 
 @routes.get("", **answers_page(shapes.Alert))
-async def list_alerts(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+async def list_alerts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """What was wrong and is, newest first."""
     question = ("alerts", which.state, which.rule, which.subject)
     before = position(which.cursor, *question)
-    found = await Alerts(await desk.store(), desk.clock).all(
+    found = await admin.alerts.afind(
         AlertFilter(
             open=None if which.state is None else which.state == "open",
             rule=which.rule,
@@ -72,33 +61,32 @@ async def list_alerts(desk: AtDesk, which: Annotated[Which, Query()]) -> Respons
 
 
 @routes.get("/rules", **answers(shapes.AlertRules))
-async def list_rules(desk: AtDesk) -> Response:
+async def list_rules(admin: AnAdmin) -> Response:
     """Every rule, whether it is on, and its thresholds."""
-    return json({"items": [rule_view(each) for each in rules(desk.app.settings.alerts)]})
+    return json({"items": [rule_view(each) for each in admin.alerts.rules()]})
 
 
-@routes.post("/test", role=AccessRole.OPERATOR, act="alerts.test", **answers(shapes.AlertTest))
-async def try_targets(request: Request, desk: AtDesk, body: Targets | None = None) -> Response:
+@routes.post("/test", role=AccessRole.OPERATOR, order=Alerts.atest, **answers(shapes.AlertTest))
+async def try_targets(desk: AtDesk, admin: AnAdmin, body: Targets | None = None) -> Response:
     """Send a test alert and its recovery to targets that are set, and tell what came of each."""
     app = desk.app
     targets = testable(
         app.settings.alerts, app.clock, into_log(app.telemetry), [] if body is None else body.to
     )
-    tried = await test(targets, app.clock, app.entropy, who=actor_of(request).name)
+    tried = await admin.alerts.atest(targets)
     return json({"items": [tried_view(each) for each in tried]})
 
 
 @routes.get("/{alert_id}", **answers(shapes.AlertShown))
-async def show(desk: AtDesk, alert_id: Id) -> Response:
+async def show(admin: AnAdmin, alert_id: Id) -> Response:
     """One alert, and what was said of it to whom."""
-    return json(shown_view(await Alerts(await desk.store(), desk.clock).show(alert_id)))
+    return json(shown_view(await admin.alerts.aget(alert_id)))
 
 
-@routes.post("/{alert_id}/ack", role=AccessRole.OPERATOR, act="alerts.ack", **answers(shapes.Acknowledged))
-async def ack(request: Request, desk: AtDesk, alert_id: Id) -> Response:
+@routes.post("/{alert_id}/ack", role=AccessRole.OPERATOR, order=Alerts.aack, **answers(shapes.Acknowledged))
+async def ack(admin: AnAdmin, alert_id: Id) -> Response:
     """Say that somebody knows: it is not repeated."""
-    alerts = Alerts(await desk.store(), desk.clock)
-    return json({"id": alert_id, "changed": await alerts.ack(alert_id, author=actor_of(request).name)})
+    return json({"id": alert_id, "changed": await admin.alerts.aack(alert_id)})
 
 
 @status.get("/status", **answers(shapes.Status))

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
-from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.calendars import decode_calendar
-from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.access import AccessRole
-from mainspring.model.backfill import Reprocess
-from mainspring.ops.schedules.backfill import (
+from mainspring.admin.backfills import (
     MOST_AT_ONCE,
     BackfillPlan,
     Backfills,
     backfill_view,
     planned_slot_view,
 )
+from mainspring.calendars import decode_calendar
+from mainspring.errors import InvalidArgument, NotFound
+from mainspring.model.access import AccessRole
+from mainspring.model.backfill import Backfill, Reprocess
 from mainspring.ops.simulation.load import load, spread_in
 from mainspring.ops.simulation.simulate import Horizon, Planned, simulate
 from mainspring.ops.simulation.views import load_view, notes, simulation_view
 from mainspring.trigger.codec import Calendars
 from mainspring.trigger.moment import moment
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import (
@@ -42,7 +41,7 @@ from mainspring.web.api.values import (
     length,
     name_of,
 )
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
 
@@ -93,14 +92,13 @@ class Loaded(Span):
 @routes.post(
     "/schedules/{name}/backfill",
     role=AccessRole.OPERATOR,
-    act="backfills.start",
+    order=Backfills.astart,
     **answers(shapes.Backfilling, status=201, also=200),
 )
-async def backfill(request: Request, desk: AtDesk, name: InPath, body: Range) -> Response:
+async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
     """Run slots of a schedule that are past. Schedulers make the jobs, so this answers at once; 200 when
     nothing was begun. The first 1000 slots are told."""
-    backfills = Backfills(await desk.store(), desk.clock)
-    plan = await backfills.plan(
+    plan = await admin.backfills.aplan(
         name_of(name),
         start=moment(body.start, "from"),
         end=moment(body.end, "to"),
@@ -108,47 +106,45 @@ async def backfill(request: Request, desk: AtDesk, name: InPath, body: Range) ->
         reverse=body.reverse,
         reprocess=Reprocess(body.reprocess),
     )
-    return await _begun(request, backfills, plan, dry_run=body.dry_run)
+    return await _begun(admin.backfills.astart, plan, dry_run=body.dry_run)
 
 
 @routes.post(
     "/schedules/{name}/go-on",
     role=AccessRole.OPERATOR,
-    act="backfills.go_on",
+    order=Backfills.ago_on,
     **answers(shapes.Backfilling, status=201, also=200),
 )
-async def go_on(request: Request, desk: AtDesk, name: InPath, body: GoOn | None = None) -> Response:
+async def go_on(admin: AnAdmin, name: InPath, body: GoOn | None = None) -> Response:
     """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first, as a
     backfill; 200 when nothing was begun. The first 1000 slots are told."""
-    backfills, asked = Backfills(await desk.store(), desk.clock), body or GoOn()
-    plan = await backfills.plan_left_out(name_of(name), max_active=asked.max_active)
-    return await _begun(request, backfills, plan, dry_run=asked.dry_run)
+    asked = body or GoOn()
+    plan = await admin.backfills.aplan_left_out(name_of(name), max_active=asked.max_active)
+    return await _begun(admin.backfills.ago_on, plan, dry_run=asked.dry_run)
 
 
 @routes.get("/backfills", **answers(shapes.Backfills))
-async def list_backfills(desk: AtDesk, limit: Limit = 50) -> Response:
+async def list_backfills(admin: AnAdmin, limit: Limit = 50) -> Response:
     """Newest first."""
-    found = await Backfills(await desk.store(), desk.clock).newest(limit=limit)
+    found = await admin.backfills.anewest(limit=limit)
     return json({"items": [backfill_view(each) for each in found]})
 
 
 @routes.get("/backfills/{backfill_id}", **answers(shapes.Backfill))
-async def show(desk: AtDesk, backfill_id: Id) -> Response:
+async def show(admin: AnAdmin, backfill_id: Id) -> Response:
     """How far one is."""
-    return json(backfill_view(await Backfills(await desk.store(), desk.clock).one(backfill_id)))
+    return json(backfill_view(await admin.backfills.aget(backfill_id)))
 
 
 @routes.post(
     "/backfills/{backfill_id}/cancel",
     role=AccessRole.OPERATOR,
-    act="backfills.cancel",
+    order=Backfills.acancel,
     **answers(shapes.Cancelled),
 )
-async def cancel(request: Request, desk: AtDesk, backfill_id: Id) -> Response:
+async def cancel(admin: AnAdmin, backfill_id: Id) -> Response:
     """Make no more jobs of one; those there are go on."""
-    backfills = Backfills(await desk.store(), desk.clock)
-    done = await backfills.cancel(backfill_id, author=actor_of(request).name)
-    return json({"id": backfill_id, "cancelled": done})
+    return json({"id": backfill_id, "cancelled": await admin.backfills.acancel(backfill_id)})
 
 
 @routes.get("/simulation", **answers(shapes.Simulation))
@@ -181,9 +177,11 @@ async def jobs_by_minute(desk: AtDesk, which: Annotated[Loaded, Query()]) -> Res
     return json(load_view(busy, spread, window))
 
 
-async def _begun(request: Request, backfills: Backfills, plan: BackfillPlan, *, dry_run: bool) -> Response:
+async def _begun(
+    start: Callable[[BackfillPlan], Awaitable[Backfill]], plan: BackfillPlan, *, dry_run: bool
+) -> Response:
     begin = not dry_run and bool(plan.to_run)
-    begun = await backfills.start(plan, author=actor_of(request).name) if begin else None
+    begun = await start(plan) if begin else None
     view = {
         "backfill": None if begun is None else backfill_view(begun),
         "to_run": len(plan.to_run),

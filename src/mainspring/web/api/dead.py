@@ -7,23 +7,21 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import Query
 from pydantic import ConfigDict, Field
-from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin import Admin
+from mainspring.admin.dead_letters import Arguments, DeadLetters, ReplayedPage
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadFilter, DeadJob
 from mainspring.model.settlement import Reason
-from mainspring.ops.dead_editing import Arguments, Editing
-from mainspring.ops.replaying import Replay
 from mainspring.ops.views import dead_group_view, dead_view
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import one
 from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -103,94 +101,95 @@ class Edit(Body):
 
 
 @routes.get("", **answers_page(shapes.DeadLetter))
-async def list_dead(desk: AtDesk, which: Annotated[Page, Query()]) -> Response:
+async def list_dead(admin: AnAdmin, which: Annotated[Page, Query()]) -> Response:
     """Newest first."""
     question = _question("dead", which)
     before = position(which.cursor, *question)
     chosen = which.dead(before=before if isinstance(before, int) else None, limit=which.limit)
-    found = await (await desk.queries()).dead(chosen)
+    found = await admin.dead_letters.afind(chosen)
     following = cursor(found[-1].id, *question) if len(found) == which.limit else None
     return page([dead_view(each) for each in found], following)
 
 
 @routes.get("/groups", **answers(shapes.DeadGroups))
-async def groups(desk: AtDesk, which: Annotated[Groups, Query()]) -> Response:
+async def groups(admin: AnAdmin, which: Annotated[Groups, Query()]) -> Response:
     """By task and last error, the most frequent first."""
-    found = await (await desk.queries()).dead_groups(which.dead(limit=which.limit))
+    found = await admin.dead_letters.agroups(which.dead(limit=which.limit))
     return json({"items": [dead_group_view(each) for each in found]})
 
 
-@routes.post("/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Replayed))
-async def replay_many(desk: AtDesk, body: Chosen) -> Response:
+@routes.post("/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(shapes.Replayed))
+async def replay_many(admin: AnAdmin, body: Chosen) -> Response:
     """Put dead jobs back into their queues, with all attempts restored, from the newest id down. One request
     does at most `most`; go on with `next` until it is complete."""
     question = _question("replay", body)
     before = position(body.cursor, *question)
     which = msgspec.structs.replace(body.which(), before=before if isinstance(before, int) else None)
-    ids: list[int] = []
-    workflows: dict[int, None] = {}
-    looked = left = 0
-    last: int | None = None
-    async for done in Replay(await desk.store(), desk.clock, which).pages(page=min(500, body.most)):
-        ids += done.job_ids
-        left += done.left
-        workflows |= dict.fromkeys(done.workflows)
-        looked, last = looked + done.looked_at, done.last_id
-        if looked >= body.most:
-            break
-    complete = looked < body.most or last is None
+    looked_at = 0
+
+    def enough(page: ReplayedPage) -> bool:
+        nonlocal looked_at
+        looked_at += page.looked_at
+        return looked_at >= body.most
+
+    done = await admin.dead_letters.areplay_all(which, page=min(500, body.most), on_page=enough)
+    complete = done.looked_at < body.most
     return json(
         {
-            "replayed": len(ids),
-            "ids": ids,
+            "replayed": len(done.job_ids),
+            "ids": done.job_ids,
             "complete": complete,
-            "left": left,
-            "workflows": list(workflows),
-            "next": None if complete or last is None else cursor(last, *question),
+            "left": done.left,
+            "workflows": done.workflows,
+            "next": None if complete or done.last_id is None else cursor(done.last_id, *question),
         }
     )
 
 
-@routes.post("/purge", role=AccessRole.ADMIN, act="dead.purge", **answers(shapes.Purged))
-async def purge(desk: AtDesk, body: Chosen) -> Response:
+@routes.post("/purge", role=AccessRole.ADMIN, order=DeadLetters.apurge, **answers(shapes.Purged))
+async def purge(admin: AnAdmin, body: Chosen) -> Response:
     """Delete dead letters for good, at most `most` in one request."""
     which = body.which()
     if which.ids is not None:
-        count = await (await desk.commands()).purge(which.ids)
+        count = await admin.dead_letters.apurge(which.ids)
         return json({"purged": count, "complete": True})
     page_of = msgspec.structs.replace(which, limit=body.most)
-    count, complete = await (await desk.commands()).purge_page(page_of)
+    count, complete = await admin.dead_letters.apurge_page(page_of)
     return json({"purged": count, "complete": complete})
 
 
 @routes.get("/{job_id}", **answers(shapes.DeadLetter))
-async def show(desk: AtDesk, job_id: Id) -> Response:
+async def show(admin: AnAdmin, job_id: Id) -> Response:
     """One dead letter, with every error it reported."""
-    return json(dead_view(await (await desk.queries()).dead_letter(job_id)))
+    return json(dead_view(await admin.dead_letters.aget(job_id)))
 
 
-@routes.patch("/{job_id}", role=AccessRole.OPERATOR, act="dead.edit", **answers(shapes.EditedDeadLetter))
-async def edit(request: Request, desk: AtDesk, job_id: Id, body: Edit) -> Response:
+@routes.patch(
+    "/{job_id}", role=AccessRole.OPERATOR, order=DeadLetters.aedit, **answers(shapes.EditedDeadLetter)
+)
+async def edit(admin: AnAdmin, job_id: Id, body: Edit) -> Response:
     """Give a dead letter other arguments; those it had stay on record. They are checked where the app
     declares the task."""
     if body.args is None and body.kwargs is None and body.set is None:
         raise InvalidArgument("body", {}, "args, kwargs or set")
-    editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
-    letter, changed = await editing.edit(job_id, lambda letter, had: _changed(desk, body, letter, had))
+    letter, changed = await admin.dead_letters.aedit(
+        job_id, lambda letter, had: _changed(admin, body, letter, had)
+    )
     return json({"changed": changed, "letter": dead_view(letter)})
 
 
-@routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, act="dead.replay", **answers(shapes.Done))
-async def replay(desk: AtDesk, job_id: Id) -> Response:
+@routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(shapes.Done))
+async def replay(admin: AnAdmin, job_id: Id) -> Response:
     """Put one dead job back into its queue."""
-    await (await desk.queries()).dead_letter(job_id)
-    return one(await (await desk.commands()).replay([job_id]))
+    await admin.dead_letters.aget(job_id)
+    return one(await admin.dead_letters.areplay([job_id]))
 
 
-def _changed(desk: Desk, body: Edit, letter: DeadJob, had: Arguments) -> Arguments:
+def _changed(admin: Admin, body: Edit, letter: DeadJob, had: Arguments) -> Arguments:
     args = had[0] if body.args is None else body.args
     kwargs = {**(had[1] if body.kwargs is None else body.kwargs), **(body.set or {})}
-    task = desk.app.registry.tasks.get(letter.task)
+    registry = admin.context.registry
+    task = None if registry is None else registry.tasks.get(letter.task)
     if task is not None:
         task.check(args, kwargs)
     return args, kwargs

@@ -10,17 +10,21 @@ from pydantic import Field, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.declare.handle import JobHandle
+from mainspring.admin.jobs import (
+    Done,
+    Effect,
+    EnqueueRequest,
+    JobHistory,
+    Jobs,
+    done_view,
+    job_detail,
+    log_view,
+)
 from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
 from mainspring.model.access import AccessRole
 from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.ops.commands import Done, Effect
-from mainspring.ops.enqueuing import Enqueuing, Wish
-from mainspring.ops.job_views import job_detail, log_view
-from mainspring.ops.queries import JobHistory
-from mainspring.ops.views import View, answer_view, done_view, failure_view, handle_view, job_view, run_view
-from mainspring.ops.why.asking import Why
+from mainspring.ops.views import View, answer_view, failure_view, handle_view, job_view, run_view
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.requests import request_key
@@ -41,7 +45,7 @@ from mainspring.web.api.values import (
     length,
 )
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -72,12 +76,12 @@ class NewJob(Body):
     expires: Length | None = None
     expires_at: Moment | None = None
 
-    def wish(self) -> Wish:
-        """As `ops` takes it."""
+    def request(self) -> EnqueueRequest:
+        """As `Admin` takes it."""
         if self.expires is not None and self.expires_at is not None:
             raise Problem(422, "invalid", "expires: expected it or expires_at, not both", field="expires")
         plain = self.model_dump(exclude={"run_at", "expires_at", "args"})
-        return Wish(
+        return EnqueueRequest(
             **{**plain, "expires": at(self.expires_at, "expires_at") or self.expires},
             args=tuple(self.args),
             run_at=at(self.run_at, "run_at"),
@@ -122,30 +126,31 @@ Once = Annotated[
 
 
 @routes.post(
-    "", role=AccessRole.OPERATOR, act="jobs.enqueue", **answers(shapes.JobHandle, status=201, also=200)
+    "", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers(shapes.JobHandle, status=201, also=200)
 )
-async def enqueue(request: Request, desk: AtDesk, body: NewJob, once: Once = None) -> Response:
+async def enqueue(request: Request, admin: AnAdmin, body: NewJob, once: Once = None) -> Response:
     """Put one job into its queue; it is stored when this answers. 200 when another stands for it."""
-    [handle], again = await _put(request, desk, [body.wish()], once)
+    key = await request_key(request, once)
+    [handle], again = await admin.jobs.aenqueue([body.request()], request=key)
     return json(handle_view(handle), 201 if handle.created else 200, **_told(again))
 
 
-@routes.post("/bulk", role=AccessRole.OPERATOR, act="jobs.enqueue", **answers(shapes.JobHandles, status=201))
-async def enqueue_many(request: Request, desk: AtDesk, body: NewJobs, once: Once = None) -> Response:
+@routes.post("/bulk", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers(shapes.JobHandles, status=201))
+async def enqueue_many(request: Request, admin: AnAdmin, body: NewJobs, once: Once = None) -> Response:
     """Put many jobs into their queues, all or none, at most 10000 at once."""
     if len(body.jobs) > MOST_AT_ONCE:
         raise Problem(413, "too_many", f"jobs: expected at most {MOST_AT_ONCE}", field="jobs")
-    handles, again = await _put(request, desk, [each.wish() for each in body.jobs], once)
+    key = await request_key(request, once)
+    handles, again = await admin.jobs.aenqueue([each.request() for each in body.jobs], request=key)
     return json({"items": [handle_view(each) for each in handles]}, 201, **_told(again))
 
 
 @routes.get("", **answers_page(shapes.ListedJob))
-async def list_jobs(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+async def list_jobs(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """Newest first. A page may have fewer than asked for and still name a next one."""
     question = ("jobs", *which.model_dump(exclude={"limit", "cursor"}).values())
     before = position(which.cursor, *question)
-    queries = await desk.queries()
-    found = await queries.jobs_page(
+    found = await admin.jobs.apage(
         JobFilter(
             states=tuple(dict.fromkeys(which.state)),
             task=which.task,
@@ -158,82 +163,76 @@ async def list_jobs(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
             limit=which.limit,
         )
     )
-    hints = await queries.hints(found.jobs)
+    hints = await admin.jobs.ahints(found.jobs)
     views = [{**job_view(each), "hint": hints.get(each.id)} for each in found.jobs]
     return page(views, None if found.next is None else cursor(found.next, *question))
 
 
-@routes.post("/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Dones))
-async def cancel_many(desk: AtDesk, body: Ids) -> Response:
+@routes.post("/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(shapes.Dones))
+async def cancel_many(admin: AnAdmin, body: Ids) -> Response:
     """Take jobs out of their queues for good; those that run are told to stop."""
-    return _many(await (await desk.commands()).cancel(body.ids))
+    return _many(await admin.jobs.acancel(body.ids))
 
 
-@routes.post("/retry", role=AccessRole.OPERATOR, act="jobs.retry", **answers(shapes.Dones))
-async def retry_many(desk: AtDesk, body: Ids) -> Response:
+@routes.post("/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers(shapes.Dones))
+async def retry_many(admin: AnAdmin, body: Ids) -> Response:
     """Make delayed jobs due now, and put dead ones back into their queues."""
-    return _many(await (await desk.commands()).retry(body.ids))
+    return _many(await admin.jobs.aretry(body.ids))
 
 
 @routes.get("/{job_id}", **answers(shapes.JobDetail))
-async def show(desk: AtDesk, job_id: Id) -> Response:
+async def show(admin: AnAdmin, job_id: Id) -> Response:
     """One job, with every run of it."""
-    return json(job_detail(await (await desk.queries()).job(job_id)))
+    return json(job_detail(await admin.jobs.aget(job_id)))
 
 
 @routes.get("/{job_id}/runs", **answers(shapes.Runs))
-async def runs(desk: AtDesk, job_id: Id) -> Response:
+async def runs(admin: AnAdmin, job_id: Id) -> Response:
     """Every run of a job, oldest first."""
-    found = await (await desk.queries()).job(job_id)
+    found = await admin.jobs.aget(job_id)
     return json({"items": [run_view(each) for each in found.runs]})
 
 
 @routes.get("/{job_id}/logs", **answers(shapes.RunLogs))
 async def logs(
-    desk: AtDesk, job_id: Id, run: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
+    admin: AnAdmin, job_id: Id, run: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
 ) -> Response:
     """The log lines that were captured of a job's runs, or of one of them."""
-    found = await (await desk.queries()).logs(job_id, number=run)
+    found = await admin.jobs.alogs(job_id, number=run)
     return json({"items": [log_view(each) for each in found]})
 
 
 @routes.get("/{job_id}/why", **answers(shapes.Answer))
-async def why(desk: AtDesk, job_id: Id) -> Response:
+async def why(admin: AnAdmin, job_id: Id) -> Response:
     """What a job waits for, or how it ended."""
-    return json(answer_view(await Why(await desk.store(), desk.clock).job(job_id)))
+    return json(answer_view(await admin.jobs.awhy(job_id)))
 
 
 @routes.get("/{job_id}/result", **answers(shapes.JobResult))
-async def result(desk: AtDesk, job_id: Id, wait: Annotated[LengthText | None, Query()] = None) -> Response:
+async def result(
+    desk: AtDesk, admin: AnAdmin, job_id: Id, wait: Annotated[LengthText | None, Query()] = None
+) -> Response:
     """What a job came to; with `wait`, once it has ended or that time is over, at most 60 s."""
     most = length(wait, "wait")
     if most is not None and most.total_seconds() > LONGEST_WAIT:
         raise Problem(422, "range", f"wait: expected at most {LONGEST_WAIT} s", field="wait")
-    queries = await desk.queries()
-    found = await queries.job(job_id)
+    found = await admin.jobs.aget(job_id)
     if most and found.job.state in LIVE_STATES:
         await _ended(desk, job_id, most.total_seconds())
-        found = await queries.job(job_id)
+        found = await admin.jobs.aget(job_id)
     return json(_result(found))
 
 
-@routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, act="jobs.cancel", **answers(shapes.Done))
-async def cancel(desk: AtDesk, job_id: Id) -> Response:
+@routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(shapes.Done))
+async def cancel(admin: AnAdmin, job_id: Id) -> Response:
     """Take a job out of its queue for good; one that runs is told to stop."""
-    return one(await (await desk.commands()).cancel([job_id]))
+    return one(await admin.jobs.acancel([job_id]))
 
 
-@routes.post("/{job_id}/retry", role=AccessRole.OPERATOR, act="jobs.retry", **answers(shapes.Done))
-async def retry(desk: AtDesk, job_id: Id) -> Response:
+@routes.post("/{job_id}/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers(shapes.Done))
+async def retry(admin: AnAdmin, job_id: Id) -> Response:
     """Make a delayed job due now, or put a dead one back into its queue."""
-    return one(await (await desk.commands()).retry([job_id]))
-
-
-async def _put(
-    request: Request, desk: Desk, wishes: list[Wish], once: str | None
-) -> tuple[list[JobHandle[Any]], bool]:
-    enqueuing = Enqueuing(await desk.store(), desk.clock, desk.app.registry)
-    return await enqueuing.enqueue(wishes, request=await request_key(request, once))
+    return one(await admin.jobs.aretry([job_id]))
 
 
 async def _ended(desk: Desk, job_id: int, seconds: float) -> None:

@@ -6,20 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import Field, StringConstraints
-from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.schedules import Schedules
 from mainspring.declare.edit import changed_when
 from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
-from mainspring.ops.schedules.applying import apply, planned
 from mainspring.ops.schedules.edited import written_view
-from mainspring.ops.schedules.editing import ScheduleEditor
 from mainspring.ops.schedules.options import read
 from mainspring.ops.schedules.plan import planned_view
 from mainspring.ops.views import iso
 from mainspring.trigger.preview import fires
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
@@ -36,7 +33,7 @@ from mainspring.web.api.values import (
     length,
     name_of,
 )
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
 
@@ -125,47 +122,41 @@ class Trigger(Params):
 @routes.post(
     "",
     role=AccessRole.OPERATOR,
-    act="schedules.create",
+    order=Schedules.acreate,
     **answers(shapes.WrittenSchedule, status=201, also=200),
 )
-async def create(request: Request, desk: AtDesk, body: New) -> Response:
+async def create(admin: AnAdmin, body: New) -> Response:
     """Make a schedule that is code's to leave alone: one of cron, every, rrule and at, and what goes with
     it. 200 for a dry run."""
-    written = await (await _editor(desk)).create(
-        body.name, body.said(), author=actor_of(request).name, note=body.note, dry_run=body.dry_run
-    )
+    written = await admin.schedules.acreate(body.name, note=body.note, dry_run=body.dry_run, **body.said())
     return json(written_view(written), 200 if body.dry_run else 201, ETag=etag(written.version))
 
 
-@routes.patch("/{name}", role=AccessRole.OPERATOR, act="schedules.edit", **answers(shapes.WrittenSchedule))
-async def edit(
-    request: Request, desk: AtDesk, name: InPath, body: Changes, if_match: IfMatch = None
-) -> Response:
+@routes.patch("/{name}", role=AccessRole.OPERATOR, order=Schedules.aedit, **answers(shapes.WrittenSchedule))
+async def edit(admin: AnAdmin, name: InPath, body: Changes, if_match: IfMatch = None) -> Response:
     """Change the options that are given, and no others. With `If-Match`, only what was read."""
-    written = await (await _editor(desk)).edit(
+    written = await admin.schedules.aedit(
         name_of(name),
-        body.said(),
-        author=actor_of(request).name,
         note=body.note,
         expected_version=expected_version(if_match),
         dry_run=body.dry_run,
+        **body.said(),
     )
     return json(written_view(written), ETag=etag(written.version))
 
 
 @plan_routes.get("/plan", **answers(shapes.Plan))
-async def plan(desk: AtDesk) -> Response:
+async def plan(admin: AnAdmin) -> Response:
     """What the app that serves would change of the schedules on record; nothing is written."""
-    found = await planned(await desk.store(), desk.clock, desk.app.registry)
+    found = await admin.schedules.aplan()
     return json({"items": [planned_view(each) for each in found]})
 
 
-@plan_routes.post("/plan/apply", role=AccessRole.ADMIN, act="schedules.apply", **answers(shapes.Plan))
-async def apply_plan(desk: AtDesk, body: Apply | None = None) -> Response:
+@plan_routes.post("/plan/apply", role=AccessRole.ADMIN, order=Schedules.aapply, **answers(shapes.Plan))
+async def apply_plan(admin: AnAdmin, body: Apply | None = None) -> Response:
     """Write the schedules of the app that serves; what somebody edited stays."""
     prune = body is not None and body.prune
-    store = await desk.store()
-    found = await apply(store, desk.clock, desk.app.registry, desk.app.write_schedules, prune=prune)
+    found = await admin.schedules.aapply(prune=prune)
     return json({"items": [planned_view(each) for each in found]})
 
 
@@ -184,9 +175,3 @@ async def preview(desk: AtDesk, which: Annotated[Trigger, Query()]) -> Response:
     found = fires(trigger, start, which.count, which.tz)
     told = [{"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in found]
     return json({"fires": told})
-
-
-async def _editor(desk: Desk) -> ScheduleEditor:
-    """An app that declares tasks is asked about them; one that is only a door is not."""
-    registry = desk.app.registry if desk.app.registry.tasks else None
-    return ScheduleEditor(await desk.store(), desk.clock, registry)

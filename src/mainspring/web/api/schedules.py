@@ -7,16 +7,14 @@ from typing import Annotated
 
 from fastapi import Query
 from pydantic import Field
-from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.schedules import ScheduleDone, ScheduleEffect, Schedules, schedule_done_view
 from mainspring.model.access import AccessRole
 from mainspring.model.pages import Only, ScheduleFilter, ScheduleRow
-from mainspring.ops.schedules.orders import ScheduleCommands, ScheduleDone, ScheduleEffect
 from mainspring.ops.schedules.versions import step_view, steps
-from mainspring.ops.views import View, answer_view, moments_view, schedule_done_view, schedule_view, slot_view
-from mainspring.ops.why.asking import Why
-from mainspring.web.access.identity import actor_of
+from mainspring.ops.views import View, answer_view, moments_view, schedule_view, slot_view
+from mainspring.ops.why.answer import Answer
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.etag import etag
@@ -34,7 +32,7 @@ from mainspring.web.api.values import (
     name_of,
 )
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -83,11 +81,11 @@ class Skip(Body):
 
 
 @routes.get("", **answers_page(shapes.ListedSchedule))
-async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+async def list_schedules(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """By name, each with its newest slot."""
     question = ("schedules", which.text, which.task, which.queue, which.only)
     after = position(which.cursor, *question)
-    found = await (await desk.queries()).schedules_page(
+    found = await admin.schedules.apage(
         ScheduleFilter(
             text=which.text,
             task=which.task,
@@ -102,41 +100,40 @@ async def list_schedules(desk: AtDesk, which: Annotated[Which, Query()]) -> Resp
     return page(views, following)
 
 
-@routes.post("/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDones))
-async def pause_many(request: Request, desk: AtDesk, body: Names) -> Response:
+@routes.post("/pause", role=AccessRole.OPERATOR, order=Schedules.apause, **answers(shapes.ScheduleDones))
+async def pause_many(admin: AnAdmin, body: Names) -> Response:
     """Skip the slots of schedules from now on, until they are resumed."""
-    return _many(await (await _commands(desk)).pause(body.names, author=_by(request), note=body.note))
+    return _many(await admin.schedules.apause(body.names, note=body.note))
 
 
-@routes.post("/resume", role=AccessRole.OPERATOR, act="schedules.resume", **answers(shapes.ScheduleDones))
-async def resume_many(request: Request, desk: AtDesk, body: Names) -> Response:
+@routes.post("/resume", role=AccessRole.OPERATOR, order=Schedules.aresume, **answers(shapes.ScheduleDones))
+async def resume_many(admin: AnAdmin, body: Names) -> Response:
     """End the pause of schedules; the slots of the pause are not caught up."""
-    return _many(await (await _commands(desk)).resume(body.names, author=_by(request)))
+    return _many(await admin.schedules.aresume(body.names))
 
 
-@routes.post("/delete", role=AccessRole.ADMIN, act="schedules.delete", **answers(shapes.ScheduleDones))
-async def delete_many(request: Request, desk: AtDesk, body: Names) -> Response:
+@routes.post("/delete", role=AccessRole.ADMIN, order=Schedules.adelete, **answers(shapes.ScheduleDones))
+async def delete_many(admin: AnAdmin, body: Names) -> Response:
     """Take schedules away; their ledger, their versions and the jobs they made stay."""
-    return _many(await (await _commands(desk)).delete(body.names, author=_by(request)))
+    return _many(await admin.schedules.adelete(body.names))
 
 
 @routes.get("/{name}", **answers(shapes.ScheduleDetail))
-async def show(desk: AtDesk, name: InPath) -> Response:
+async def show(admin: AnAdmin, name: InPath) -> Response:
     """One schedule, its last slots and its next fires. The ETag is its version."""
-    found = await (await desk.queries()).schedule(name_of(name))
+    found = await admin.schedules.aget(name_of(name))
     slots = [slot_view(each) for each in found.slots]
     view = {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
     return json(view, ETag=etag(found.schedule.version))
 
 
 @routes.get("/{name}/slots", **answers_page(shapes.Slot))
-async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) -> Response:
+async def slots(admin: AnAdmin, name: InPath, which: Annotated[Slots, Query()]) -> Response:
     """The ledger: what became of each slot, newest first; of a schedule that was deleted too."""
     question = ("slots", name, which.start, which.end)
     before = position(which.cursor, *question)
     until = datetime.fromisoformat(before) if isinstance(before, str) else at(which.end, "to")
-    await (await desk.queries()).versions(name_of(name))
-    found = await (await desk.store()).slots.of(
+    found = await admin.schedules.aslots(
         name_of(name), start=at(which.start, "from"), before=until, limit=which.limit
     )
     last = found[-1].slot_at.astimezone(UTC).isoformat() if found else ""
@@ -145,97 +142,89 @@ async def slots(desk: AtDesk, name: InPath, which: Annotated[Slots, Query()]) ->
 
 
 @routes.get("/{name}/versions", **answers(shapes.Versions))
-async def versions(desk: AtDesk, name: InPath) -> Response:
+async def versions(admin: AnAdmin, name: InPath) -> Response:
     """Who changed what, and when; oldest first."""
-    found = await (await desk.queries()).versions(name_of(name))
+    found = await admin.schedules.aversions(name_of(name))
     return json({"items": [step_view(each) for each in steps(found)]})
 
 
 @routes.get("/{name}/next", **answers(shapes.Fires))
 async def fires(
-    desk: AtDesk, name: InPath, count: Annotated[int, Query(ge=1, le=MOST_FIRES)] = 5
+    admin: AnAdmin, name: InPath, count: Annotated[int, Query(ge=1, le=MOST_FIRES)] = 5
 ) -> Response:
     """When it fires next; null when this version cannot read its trigger."""
-    found = await (await desk.queries()).schedule(name_of(name), slots=0, fires=count)
+    found = await admin.schedules.aget(name_of(name), slots=0, fires=count)
     return json({"fires": moments_view(found.fires)})
 
 
 @routes.get("/{name}/why", **answers(shapes.SlotAnswer))
 async def why(
-    desk: AtDesk, name: InPath, when: Annotated[Moment | None, Query(alias="at")] = None
+    admin: AnAdmin, name: InPath, when: Annotated[Moment | None, Query(alias="at")] = None
 ) -> Response:
     """Why it did, or did not do, something at a moment; without one, the last and the next slot."""
-    asked, schedule = Why(await desk.store(), desk.clock), name_of(name)
-    moment = at(when, "at")
-    if moment is not None:
-        slot = answer_view(await asked.slot(schedule, moment))
-        return json({"schedule": schedule, "at": slot, "last": None, "next": None})
-    both = await asked.schedule(schedule)
+    schedule = name_of(name)
+    found = await admin.schedules.awhy(schedule, at(when, "at"))
+    if isinstance(found, Answer):
+        return json({"schedule": schedule, "at": answer_view(found), "last": None, "next": None})
     return json(
-        {"schedule": schedule, "at": None, "last": answer_view(both.last), "next": answer_view(both.next)}
+        {"schedule": schedule, "at": None, "last": answer_view(found.last), "next": answer_view(found.next)}
     )
 
 
-@routes.post("/{name}/pause", role=AccessRole.OPERATOR, act="schedules.pause", **answers(shapes.ScheduleDone))
-async def pause(request: Request, desk: AtDesk, name: InPath, body: Note | None = None) -> Response:
+@routes.post(
+    "/{name}/pause", role=AccessRole.OPERATOR, order=Schedules.apause, **answers(shapes.ScheduleDone)
+)
+async def pause(admin: AnAdmin, name: InPath, body: Note | None = None) -> Response:
     """Skip its slots from now on, until it is resumed."""
     note = None if body is None else body.note
-    return _one(await (await _commands(desk)).pause([name_of(name)], author=_by(request), note=note))
+    return _one(await admin.schedules.apause(name_of(name), note=note))
 
 
 @routes.post(
-    "/{name}/resume", role=AccessRole.OPERATOR, act="schedules.resume", **answers(shapes.ScheduleDone)
+    "/{name}/resume", role=AccessRole.OPERATOR, order=Schedules.aresume, **answers(shapes.ScheduleDone)
 )
-async def resume(request: Request, desk: AtDesk, name: InPath) -> Response:
+async def resume(admin: AnAdmin, name: InPath) -> Response:
     """End its pause; the slots of the pause are not caught up."""
-    return _one(await (await _commands(desk)).resume([name_of(name)], author=_by(request)))
+    return _one(await admin.schedules.aresume(name_of(name)))
 
 
-@routes.post("/{name}/skip", role=AccessRole.OPERATOR, act="schedules.skip", **answers(shapes.Skipping))
-async def skip(request: Request, desk: AtDesk, name: InPath, body: Skip | None = None) -> Response:
+@routes.post("/{name}/skip", role=AccessRole.OPERATOR, order=Schedules.askip, **answers(shapes.Skipping))
+async def skip(admin: AnAdmin, name: InPath, body: Skip | None = None) -> Response:
     """Skip its next slots."""
     count = 1 if body is None else body.count
-    done = await (await _commands(desk)).skip(name_of(name), count, author=_by(request))
+    done = await admin.schedules.askip(name_of(name), count)
     return json({"name": done.name, "added": done.added, "skips": done.skips})
 
 
 @routes.post(
     "/{name}/trigger",
     role=AccessRole.OPERATOR,
-    act="schedules.trigger",
+    order=Schedules.atrigger,
     **answers(shapes.Triggered, status=201),
 )
-async def trigger(desk: AtDesk, name: InPath) -> Response:
+async def trigger(admin: AnAdmin, name: InPath) -> Response:
     """Make a job of it now, besides its slots, even if it is paused."""
-    done = await (await _commands(desk)).trigger(name_of(name))
+    done = await admin.schedules.atrigger(name_of(name))
     return json({"name": done.name, "job_id": done.job_id, "task": done.task, "queue": done.queue}, 201)
 
 
 @routes.post(
-    "/{name}/hand-back", role=AccessRole.OPERATOR, act="schedules.hand_back", **answers(shapes.ScheduleDone)
+    "/{name}/hand-back", role=AccessRole.OPERATOR, order=Schedules.arevert, **answers(shapes.ScheduleDone)
 )
-async def hand_back(request: Request, desk: AtDesk, name: InPath, body: Note | None = None) -> Response:
+async def hand_back(admin: AnAdmin, name: InPath, body: Note | None = None) -> Response:
     """Let code have what somebody edited: what an app declares counts again."""
     note = None if body is None else body.note
-    return _one(await (await _commands(desk)).hand_back([name_of(name)], author=_by(request), note=note))
+    return _one(await admin.schedules.arevert(name_of(name), note=note))
 
 
-@routes.delete("/{name}", role=AccessRole.ADMIN, act="schedules.delete", **answers(shapes.ScheduleDone))
-async def delete(request: Request, desk: AtDesk, name: InPath) -> Response:
+@routes.delete("/{name}", role=AccessRole.ADMIN, order=Schedules.adelete, **answers(shapes.ScheduleDone))
+async def delete(admin: AnAdmin, name: InPath) -> Response:
     """Take it away; its ledger, its versions and the jobs it made stay."""
-    return _one(await (await _commands(desk)).delete([name_of(name)], author=_by(request)))
+    return _one(await admin.schedules.adelete(name_of(name)))
 
 
 def _last(row: ScheduleRow) -> View | None:
     return None if row.last is None else slot_view(row.last)
-
-
-async def _commands(desk: Desk) -> ScheduleCommands:
-    return ScheduleCommands(await desk.store(), desk.clock)
-
-
-def _by(request: Request) -> str:
-    return actor_of(request).name
 
 
 def _many(done: list[ScheduleDone]) -> Response:

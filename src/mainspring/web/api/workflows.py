@@ -10,17 +10,16 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.jobs import EnqueueRequest
+from mainspring.admin.workflows import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.workflow import Definition, WorkflowState
-from mainspring.ops.enqueuing import Enqueuing, Wish
 from mainspring.ops.views import handle_view
 from mainspring.ops.workflows.graph import drawn, edges
-from mainspring.ops.workflows.orders import WorkflowCommands, WorkflowDone, WorkflowEffect
-from mainspring.ops.workflows.queries import ITEMS, PAGE, WorkflowQueries
+from mainspring.ops.workflows.queries import ITEMS, PAGE
 from mainspring.ops.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once
@@ -40,7 +39,7 @@ from mainspring.web.api.values import (
     name_of,
 )
 from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk
 from mainspring.web.problems import Problem
 from mainspring.web.routes import Routes
 from mainspring.web.wire.strict import ApiRoute
@@ -107,11 +106,11 @@ class Fork(Note):
 
 
 @routes.get("/workflows", **answers_page(WorkflowRow))
-async def list_workflows(desk: AtDesk, which: Annotated[Which, Query()]) -> Response:
+async def list_workflows(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """Newest first."""
     question = ("workflows", which.name, which.state)
     before = position(which.cursor, *question)
-    found = await (await _queries(desk)).workflows(
+    found = await admin.workflows.afind(
         name=which.name,
         state=which.state,
         before=before if isinstance(before, int) else None,
@@ -124,27 +123,30 @@ async def list_workflows(desk: AtDesk, which: Annotated[Which, Query()]) -> Resp
 @routes.post(
     "/workflows",
     role=AccessRole.OPERATOR,
-    act="workflows.start",
+    order=Workflows.astart,
     **answers(shapes.JobHandle, status=201, also=200),
 )
-async def start(request: Request, desk: AtDesk, body: Start, once: Once = None) -> Response:
+async def start(request: Request, admin: AnAdmin, body: Start, once: Once = None) -> Response:
     """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
     given = body.model_dump(exclude={"name", "params", "run_at"})
-    wish = Wish(task=f"{PREFIX}{body.name}", kwargs=body.params, run_at=at(body.run_at, "run_at"), **given)
-    enqueuing = Enqueuing(await desk.store(), desk.clock, desk.app.registry)
-    [handle], _ = await enqueuing.enqueue([wish], request=await request_key(request, once))
+    wanted = EnqueueRequest(
+        task=f"{PREFIX}{body.name}", kwargs=body.params, run_at=at(body.run_at, "run_at"), **given
+    )
+    handle, _ = await admin.workflows.astart(wanted, request=await request_key(request, once))
     return json(handle_view(handle), 201 if handle.created else 200)
 
 
 @routes.get("/workflows/{workflow_id}", **answers(Workflow))
-async def show(desk: AtDesk, workflow_id: Id, items: Annotated[int, Query(ge=0, le=500)] = ITEMS) -> Response:
+async def show(
+    admin: AnAdmin, workflow_id: Id, items: Annotated[int, Query(ge=0, le=500)] = ITEMS
+) -> Response:
     """One workflow: its graph, its timeline, and what was done to it."""
-    return json(workflow_json(await (await _queries(desk)).workflow(workflow_id, items=items)))
+    return json(workflow_json(await admin.workflows.aget(workflow_id, items=items)))
 
 
 @routes.get("/workflows/{workflow_id}/steps/{step}", **answers(StepView))
 async def show_step(
-    desk: AtDesk,
+    admin: AnAdmin,
     workflow_id: Id,
     step: InPath,
     item: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
@@ -152,27 +154,25 @@ async def show_step(
     limit: Limit = PAGE,
 ) -> Response:
     """One step, or one item of a map: its runs, errors, inputs and output."""
-    queries = await _queries(desk)
-    found = await queries.step(workflow_id, name_of(step), item=item, first=first, most=limit)
+    found = await admin.workflows.astep(workflow_id, name_of(step), item=item, first=first, most=limit)
     return json(plain(found))
 
 
 @routes.get("/workflows/{workflow_id}/graph", **answers(shapes.Graph))
-async def graph(desk: AtDesk, workflow_id: Id) -> Response:
+async def graph(admin: AnAdmin, workflow_id: Id) -> Response:
     """Its graph, with the states of its steps."""
-    queries = await _queries(desk)
-    view = await queries.workflow(workflow_id, items=0)
+    view = await admin.workflows.aget(workflow_id, items=0)
     states = {each.name: each.state for each in view.nodes}
-    return json(_graph(await queries.definition(workflow_id), states))
+    return json(_graph(await admin.workflows.adefinition(workflow_id), states))
 
 
 @routes.get("/workflow-graphs/{name}", **answers(shapes.Graph))
-async def declared_graph(desk: AtDesk, name: InPath) -> Response:
+async def declared_graph(desk: AtDesk, admin: AnAdmin, name: InPath) -> Response:
     """The graph of a workflow as the app declares it, or as the newest one of that name follows it."""
     task = desk.app.registry.tasks.get(f"{PREFIX}{name_of(name)}")
     if isinstance(task, WorkflowTask):
         return json(_graph(task.definition, None))
-    found = await (await _queries(desk)).newest(name_of(name))
+    found = await admin.workflows.anewest(name_of(name))
     if found is None:
         raise NotFound("workflow", name_of(name))
     return json(_graph(found, None))
@@ -181,62 +181,62 @@ async def declared_graph(desk: AtDesk, name: InPath) -> Response:
 @routes.post(
     "/workflows/{workflow_id}/cancel",
     role=AccessRole.OPERATOR,
-    act="workflows.cancel",
+    order=Workflows.acancel,
     **answers(WorkflowDone),
 )
-async def cancel(request: Request, desk: AtDesk, workflow_id: Id, body: Cancel | None = None) -> Response:
+async def cancel(admin: AnAdmin, workflow_id: Id, body: Cancel | None = None) -> Response:
     """Take its steps away; what is to run always or to undo them still runs."""
-    orders = await _commands(request, desk, body)
-    return _told(await orders.cancel(workflow_id, now=body is not None and body.now))
+    now = body is not None and body.now
+    return _told(await admin.workflows.acancel(workflow_id, now=now, note=_note(body)))
 
 
 @routes.post(
-    "/workflows/{workflow_id}/pause", role=AccessRole.OPERATOR, act="workflows.pause", **answers(WorkflowDone)
+    "/workflows/{workflow_id}/pause",
+    role=AccessRole.OPERATOR,
+    order=Workflows.apause,
+    **answers(WorkflowDone),
 )
-async def pause(request: Request, desk: AtDesk, workflow_id: Id, body: Note | None = None) -> Response:
+async def pause(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> Response:
     """Release no further step; what is in the queue runs."""
-    return _told(await (await _commands(request, desk, body)).pause(workflow_id))
+    return _told(await admin.workflows.apause(workflow_id, note=_note(body)))
 
 
 @routes.post(
     "/workflows/{workflow_id}/resume",
     role=AccessRole.OPERATOR,
-    act="workflows.resume",
+    order=Workflows.aresume,
     **answers(WorkflowDone),
 )
-async def resume(request: Request, desk: AtDesk, workflow_id: Id, body: Note | None = None) -> Response:
+async def resume(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> Response:
     """Go on."""
-    return _told(await (await _commands(request, desk, body)).resume(workflow_id))
+    return _told(await admin.workflows.aresume(workflow_id, note=_note(body)))
 
 
 @routes.post(
-    "/workflows/{workflow_id}/retry", role=AccessRole.OPERATOR, act="workflows.retry", **answers(WorkflowDone)
+    "/workflows/{workflow_id}/retry",
+    role=AccessRole.OPERATOR,
+    order=Workflows.aretry,
+    **answers(WorkflowDone),
 )
-async def retry(request: Request, desk: AtDesk, workflow_id: Id, body: Retry | None = None) -> Response:
+async def retry(admin: AnAdmin, workflow_id: Id, body: Retry | None = None) -> Response:
     """Run failed steps again, and what came after them; what succeeded is kept."""
-    orders = await _commands(request, desk, body)
-    return _told(await orders.retry(workflow_id, () if body is None else body.steps))
+    steps = () if body is None else body.steps
+    return _told(await admin.workflows.aretry(workflow_id, steps, note=_note(body)))
 
 
 @routes.post(
     "/workflows/{workflow_id}/fork",
     role=AccessRole.OPERATOR,
-    act="workflows.fork",
+    order=Workflows.afork,
     **answers(WorkflowDone, status=201),
 )
-async def fork(request: Request, desk: AtDesk, workflow_id: Id, body: Fork) -> Response:
+async def fork(admin: AnAdmin, workflow_id: Id, body: Fork) -> Response:
     """Start a new workflow that has the results of the steps before one, and runs the rest again."""
-    orders = await _commands(request, desk, body)
-    return json(plain(await orders.fork(workflow_id, body.step)), 201)
+    return json(plain(await admin.workflows.afork(workflow_id, body.step, note=body.note)), 201)
 
 
-async def _queries(desk: Desk) -> WorkflowQueries:
-    return WorkflowQueries(await desk.store(), desk.clock)
-
-
-async def _commands(request: Request, desk: Desk, body: Note | None) -> WorkflowCommands:
-    note = None if body is None else body.note
-    return WorkflowCommands(await desk.store(), desk.clock, author=actor_of(request).name, note=note)
+def _note(body: Note | None) -> str | None:
+    return None if body is None else body.note
 
 
 def _told(done: WorkflowDone) -> Response:

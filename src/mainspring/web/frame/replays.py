@@ -6,14 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mainspring.clock import Clock
+from mainspring.admin import Admin
+from mainspring.admin.dead_letters import PAGE, ReplayedPage
 from mainspring.errors import MainspringError
 from mainspring.model.history import DeadFilter
-from mainspring.ops.replaying import PAGE, Replay
-from mainspring.store.ports import Store
 from mainspring.web.frame.kept import Kept, Stage
-
-MOST_COUNTED = 1_000_000
 
 
 @dataclass(slots=True)
@@ -42,13 +39,13 @@ class Replays:
         self._page = page
         self._kept: Kept[Progress] = Kept("replay")
 
-    async def start(self, store: Store, clock: Clock, which: DeadFilter, *, title: str, author: str) -> int:
+    async def start(self, admin: Admin, which: DeadFilter, *, title: str) -> int:
         """Begin one; what it goes through is counted first."""
-        replay = Replay(store, clock, which)
-        total = await replay.count(MOST_COUNTED)
-        progress = Progress(self._kept.number(), title, author, clock.now(), total)
+        total = await admin.dead_letters.acount(which)
+        author, now = admin.context.actor.name, admin.context.clock.now()
+        progress = Progress(self._kept.number(), title, author, now, total)
         progress.task = asyncio.create_task(
-            _run(replay, self._page, progress), name=f"mainspring-replay-{progress.id}"
+            _run(admin, which, self._page, progress), name=f"mainspring-replay-{progress.id}"
         )
         return self._kept.keep(progress).id
 
@@ -65,17 +62,16 @@ class Replays:
         return [*self._kept.all()][::-1]
 
 
-async def _run(replay: Replay, page: int, progress: Progress) -> None:
+async def _run(admin: Admin, which: DeadFilter, page: int, progress: Progress) -> None:
+    def on_page(done: ReplayedPage) -> bool:
+        progress.looked_at += done.looked_at
+        progress.replayed += len(done.job_ids)
+        progress.left += done.left
+        return progress.stopping  # between two pages, never within one: what is shown is what happened
+
     try:
-        async for done in replay.pages(page=page):
-            progress.looked_at += done.looked_at
-            progress.replayed += len(done.job_ids)
-            progress.left += done.left
-            if progress.stopping:
-                # Between two pages, never within one: what is told here is what happened.
-                progress.stage = Stage.CANCELLED
-                return
-        progress.stage = Stage.DONE
+        await admin.dead_letters.areplay_all(which, page=page, on_page=on_page)
+        progress.stage = Stage.CANCELLED if progress.stopping else Stage.DONE
     except MainspringError as error:
         # Nobody waits for this: its page says it.
         progress.stage, progress.error = Stage.FAILED, str(error)

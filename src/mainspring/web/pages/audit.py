@@ -8,12 +8,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.audit_log import Act, act_view
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
-from mainspring.ops.access.acts import Acts, Told, act_view
 from mainspring.ops.proof.auditing import Auditor, Report
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.errands import Errand, errands_of
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, text, whole
@@ -53,33 +52,37 @@ async def proofs_part(request: Request) -> Response:
     return page(request, "parts/proofs.html", **_proofs(request))
 
 
-@routes.post("/audit/-/verify", role=AccessRole.ADMIN, act="acts.verify")
-async def verify(request: Request, desk: AtDesk) -> Response:
+@routes.post("/audit/-/verify", role=AccessRole.ADMIN, order="acts.verify")
+async def verify(request: Request, admin: AnAdmin) -> Response:
     """Walk the whole chain."""
-    store, clock = await desk.store(), desk.clock
 
     async def work(errand: Errand) -> object:
-        return await Acts(store, clock).verify()
+        return await admin.audit_log.averify()
 
-    errands_of(request).start(CHAIN, work, author=actor_of(request).name, now=clock.now())
+    async with admin.context.recorded("acts.verify"):
+        now, author = admin.context.clock.now(), admin.context.actor.name
+        errands_of(request).start(CHAIN, work, author=author, now=now)
     return done(request, "/audit", "The chain of acts is being checked.", kind="info")
 
 
-@ledger.post("/audit/-/prove", role=AccessRole.ADMIN, act="ledger.prove")
-async def prove(request: Request, desk: AtDesk) -> Response:
+@ledger.post("/audit/-/prove", role=AccessRole.ADMIN, order="ledger.prove")
+async def prove(request: Request, desk: AtDesk, admin: AnAdmin) -> Response:
     """Compute anew every slot that should have happened, and compare."""
     store, clock, keep = await desk.store(), desk.clock, desk.app.settings.retention.history
 
     async def work(errand: Errand) -> object:
         return await Auditor(store, clock, keep=keep).audit(told=errand.told)
 
-    errands_of(request).start(LEDGER, work, author=actor_of(request).name, now=clock.now())
+    async with admin.context.recorded("ledger.prove"):
+        errands_of(request).start(LEDGER, work, author=admin.context.actor.name, now=clock.now())
     return done(request, "/audit", "Every slot is being computed anew.", kind="info")
 
 
-@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.ADMIN, act="ledger.cancel")
-async def cancel(request: Request, errand_id: int) -> Response:
-    if errands_of(request).cancel(errand_id):
+@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.ADMIN, order="ledger.cancel")
+async def cancel(request: Request, admin: AnAdmin, errand_id: int) -> Response:
+    async with admin.context.recorded("ledger.cancel", object=errand_id):
+        stopped = errands_of(request).cancel(errand_id)
+    if stopped:
         return done(request, "/audit", "Stopped.")
     return done(request, "/audit", "It had ended already.", kind="warn")
 
@@ -105,8 +108,7 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
     said = asked(request)
     which: Filter = {"act": text(said, "act"), "actor": text(said, "actor"), "target": text(said, "target")}
     before = whole(said, "before", least=1, most=LARGEST_ID)
-    log = Acts(await desk.store(), desk.clock)
-    found = await log.find(AuditFilter(**which, before=before, limit=PAGE + 1))
+    found = await desk.questions.audit_log.afind(AuditFilter(**which, before=before, limit=PAGE + 1))
     shown = found[:PAGE]
     older = address("/audit", **which, before=shown[-1].entry.id) if len(found) > PAGE else None
     return {
@@ -119,8 +121,8 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
     }
 
 
-def _details(told: Told) -> str:
+def _details(act: Act) -> str:
     """What was asked for and what came of it, on one line; nothing where nothing was said."""
-    view = act_view(told)
+    view = act_view(act)
     said = {name: view[name] for name in ("details", "result") if view[name]}
     return msgspec.json.encode(said).decode() if said else ""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin import Admin
+from mainspring.admin.backfills import MOST_AT_ONCE, BackfillPlan, Backfills
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.model.backfill import Reprocess
-from mainspring.ops.schedules.backfill import MOST_AT_ONCE, BackfillPlan, Backfills
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.model.backfill import Backfill, Reprocess
+from mainspring.web.desk import AnAdmin
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, form_of, when, whole
 from mainspring.web.frame.rendering import page
@@ -26,11 +26,11 @@ _MOST = 2**53
 
 
 @routes.get("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR)
-async def plan(request: Request, desk: AtDesk, name: str) -> Response:
+async def plan(request: Request, admin: AnAdmin, name: str) -> Response:
     """Which slots would be run, and why or why not; nothing is written."""
     said = asked(request)
     try:
-        planned, error = await _plan(desk, name, said), None
+        planned, error = await _plan(admin, name, said), None
     except InvalidArgument as refused:
         planned, error = None, refused
     status = 200 if error is None else 422
@@ -39,37 +39,39 @@ async def plan(request: Request, desk: AtDesk, name: str) -> Response:
     )
 
 
-@routes.post("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR, act="backfills.start")
-async def start(request: Request, desk: AtDesk, name: str) -> Response:
-    planned = await _plan(desk, name, await form_of(request))
-    return await _begin(request, desk, planned, none="No slot of that time is to be run.")
+@routes.post("/schedules/{name:path}/-/backfill", role=AccessRole.OPERATOR, order=Backfills.astart)
+async def start(request: Request, admin: AnAdmin, name: str) -> Response:
+    planned = await _plan(admin, name, await form_of(request))
+    return await _begin(request, admin.backfills.astart, planned, none="No slot of that time is to be run.")
 
 
-@routes.post("/schedules/{name:path}/-/go-on", role=AccessRole.OPERATOR, act="backfills.go_on")
-async def go_on(request: Request, desk: AtDesk, name: str) -> Response:
-    planned = await (await _backfills(desk)).plan_left_out(name)
-    return await _begin(request, desk, planned, none="There is nothing that is not run already.")
+@routes.post("/schedules/{name:path}/-/go-on", role=AccessRole.OPERATOR, order=Backfills.ago_on)
+async def go_on(request: Request, admin: AnAdmin, name: str) -> Response:
+    planned = await admin.backfills.aplan_left_out(name)
+    return await _begin(
+        request, admin.backfills.ago_on, planned, none="There is nothing that is not run already."
+    )
 
 
 @routes.post(
     "/schedules/{name:path}/-/backfills/{backfill_id:int}/cancel",
     role=AccessRole.OPERATOR,
-    act="backfills.cancel",
+    order=Backfills.acancel,
 )
-async def cancel(request: Request, desk: AtDesk, name: str, backfill_id: int) -> Response:
+async def cancel(request: Request, admin: AnAdmin, name: str, backfill_id: int) -> Response:
     if not 0 <= backfill_id < _MOST:
         raise InvalidArgument("backfill", backfill_id, "the id of a backfill")
-    if await (await _backfills(desk)).cancel(backfill_id, author=actor_of(request).name):
+    if await admin.backfills.acancel(backfill_id):
         return done(request, path_of(name), f"Backfill {backfill_id} makes no more jobs.")
     return done(request, path_of(name), f"Backfill {backfill_id} had ended already.", kind="warn")
 
 
-async def _plan(desk: Desk, name: str, said: Mapping[str, str]) -> BackfillPlan:
+async def _plan(admin: Admin, name: str, said: Mapping[str, str]) -> BackfillPlan:
     begin, end = when(said, "from"), when(said, "to")
     if begin is None or end is None:
         field = "from" if begin is None else "to"
         raise InvalidArgument(field, said.get(field, ""), "a moment, in UTC where it has no offset")
-    return await (await _backfills(desk)).plan(
+    return await admin.backfills.aplan(
         name,
         start=begin,
         end=end,
@@ -86,14 +88,16 @@ def _reprocess(value: str) -> Reprocess:
         raise InvalidArgument("reprocess", value, f"one of {', '.join(Reprocess)}") from None
 
 
-async def _begin(request: Request, desk: Desk, planned: BackfillPlan, *, none: str) -> Response:
+async def _begin(
+    request: Request,
+    start: Callable[[BackfillPlan], Awaitable[Backfill]],
+    planned: BackfillPlan,
+    *,
+    none: str,
+) -> Response:
     back = path_of(planned.schedule)
     if not planned.to_run:
         return done(request, back, none, kind="info")
-    begun = await (await _backfills(desk)).start(planned, author=actor_of(request).name)
+    begun = await start(planned)
     slots = "slot" if begun.slots == 1 else "slots"
     return done(request, back, f"Backfill {begun.id} runs {begun.slots:,} {slots}.")
-
-
-async def _backfills(desk: Desk) -> Backfills:
-    return Backfills(await desk.store(), desk.clock)

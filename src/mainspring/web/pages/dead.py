@@ -10,14 +10,14 @@ from pydantic import BeforeValidator, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.dead_letters import DeadLetters
+from mainspring.admin.jobs import Effect
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Reason
 from mainspring.model.value import Value
-from mainspring.ops.commands import Effect
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page
 from mainspring.web.frame.replays import Replays
@@ -46,7 +46,7 @@ class Which(Value, frozen=True, kw_only=True):
         """For the store; NotFound when the letter that is named has gone."""
         if self.like is None:
             return self.said
-        letter = await (await desk.queries()).dead_letter(self.like)
+        letter = await desk.questions.dead_letters.aget(self.like)
         last = letter.errors[-1] if letter.errors else None
         line = None if last is None else last.message.partition("\n")[0][:LINE] or None
         error = None if last is None else last.type or None
@@ -120,10 +120,11 @@ async def letters(request: Request, desk: AtDesk, which: Asked, before: Whole = 
     return page(request, "letters.html", **await _letters(desk, which, before))
 
 
-@routes.post("/dead/replay", role=AccessRole.OPERATOR, act="dead.replay")
+@routes.post("/dead/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay)
 async def replay(
     request: Request,
     desk: AtDesk,
+    admin: AnAdmin,
     which: Formed,
     replays: TheReplays,
     ids: Annotated[list[Sent] | None, Form()] = None,
@@ -132,7 +133,7 @@ async def replay(
     """Those that are named, at once; or all of a kind, in the background."""
     if ids:
         _few(ids)
-        answers = await (await desk.commands()).replay(ids)
+        answers = await admin.dead_letters.areplay(ids)
         back = sum(each.effect is Effect.REPLAYED for each in answers)
         said = f"{plural(back, 'job')} went back into the queue."
         refused = [f"job {each.job_id} {each.why}" for each in answers if each.effect is Effect.NONE]
@@ -145,9 +146,7 @@ async def replay(
         )
     _chosen(which, everything)
     wanted = await which.filter(desk)
-    started = await replays.start(
-        await desk.store(), desk.clock, wanted, title=_title(wanted), author=actor_of(request).name
-    )
+    started = await replays.start(admin, wanted, title=_title(wanted))
     return done(request, f"/dead/replays/{started}", "The replay has begun.", kind="info")
 
 
@@ -161,16 +160,18 @@ async def replaying_part(request: Request, replays: TheReplays, replay_id: int) 
     return page(request, "parts/replay.html", replay=replays.one(replay_id))
 
 
-@routes.post("/dead/replays/{replay_id}/cancel", role=AccessRole.OPERATOR, act="dead.cancel_replay")
-async def cancel_replay(request: Request, replays: TheReplays, replay_id: int) -> Response:
-    replays.cancel(replay_id)
+@routes.post("/dead/replays/{replay_id}/cancel", role=AccessRole.OPERATOR, order="dead.cancel_replay")
+async def cancel_replay(request: Request, admin: AnAdmin, replays: TheReplays, replay_id: int) -> Response:
+    async with admin.context.recorded("dead.cancel_replay", object=replay_id):
+        replays.cancel(replay_id)
     return done(request, f"/dead/replays/{replay_id}", "The replay stops.", kind="info")
 
 
-@routes.post("/dead/purge", role=AccessRole.ADMIN, act="dead.purge")
+@routes.post("/dead/purge", role=AccessRole.ADMIN, order=DeadLetters.apurge)
 async def purge(
     request: Request,
     desk: AtDesk,
+    admin: AnAdmin,
     which: Formed,
     typed: Annotated[str, Form()],
     ids: Annotated[list[Sent] | None, Form()] = None,
@@ -183,13 +184,12 @@ async def purge(
         _few(ids)
     else:
         _chosen(which, everything)
-    gone = await (await desk.commands()).purge(ids or await which.filter(desk))
+    gone = await admin.dead_letters.apurge(ids or await which.filter(desk))
     return done(request, "/dead", f"{plural(gone, 'dead letter')} deleted for good.")
 
 
 async def _groups(desk: Desk, which: Which) -> dict[str, Any]:
-    queries = await desk.queries()
-    found = await queries.dead_groups(await which.filter(desk))
+    found = await desk.questions.dead_letters.agroups(await which.filter(desk))
     return {
         "groups": [
             (each, each.line, address("/dead/letters", like=each.newest_id)) for each in found[:GROUPS]

@@ -9,16 +9,15 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.dead_letters import Arguments, DeadLetters
 from mainspring.declare.jsontext import read_json
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.access import AccessRole
 from mainspring.model.history import DeadJob
-from mainspring.ops.dead_editing import Arguments, Editing
 from mainspring.ops.restoring import restored
 from mainspring.ops.views import call_view
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page
 from mainspring.web.frame.shapes import json_text
@@ -42,7 +41,7 @@ class Line(NamedTuple):
 
 @routes.get("/dead/{job_id}/edit", role=AccessRole.OPERATOR)
 async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
-    letter = await (await desk.queries()).dead_letter(job_id)
+    letter = await desk.questions.dead_letters.aget(job_id)
     had = call_view(letter.payload)
     shown = Payloads(desk).call(letter.payload)
     return page(
@@ -58,17 +57,18 @@ async def edit(request: Request, desk: AtDesk, job_id: JobId) -> Response:
     )
 
 
-@routes.post("/dead/{job_id}/edit", role=AccessRole.OPERATOR, act="dead.edit")
+@routes.post("/dead/{job_id}/edit", role=AccessRole.OPERATOR, order=DeadLetters.aedit)
 async def write(
     request: Request,
     desk: AtDesk,
+    admin: AnAdmin,
     job_id: JobId,
     args: Annotated[str, Form()] = "[]",
     kwargs: Annotated[str, Form()] = "{}",
     step: Annotated[str, Form()] = "look",
 ) -> Response:
     """First the difference is shown; with `step` write or replay it is written."""
-    letter = await (await desk.queries()).dead_letter(job_id)
+    letter = await desk.questions.dead_letters.aget(job_id)
     task = _task(desk, letter)
 
     def change(found: DeadJob, had: Arguments) -> Arguments:
@@ -96,11 +96,10 @@ async def write(
         return page(request, "edit.html", status=422, **values, wrong=wrong, lines=())
     if step not in ("write", "replay"):
         return page(request, "edit.html", **values, wrong=None, lines=_difference(desk, letter, now))
-    editing = Editing(await desk.store(), desk.clock, author=actor_of(request).name)
-    _, changed = await editing.edit(job_id, change)
+    _, changed = await admin.dead_letters.aedit(job_id, change)
     said = "Its arguments were changed" if changed else "Its arguments were these already"
     if step == "replay":
-        await (await desk.commands()).replay([job_id])
+        await admin.dead_letters.areplay(job_id)
         said += ", and it went back into its queue"
     return done(request, f"/jobs/{job_id}", f"{said}.")
 

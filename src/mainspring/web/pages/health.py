@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from mainspring.model.access import AccessRole
 from mainspring.ops.health.sheet import health_sheet
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.errands import Errand, errands_of
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page
@@ -31,15 +30,16 @@ async def part(request: Request, desk: AtDesk) -> Response:
     return page(request, "parts/health.html", **await _values(request, desk))
 
 
-@routes.post("/health/-/check", role=AccessRole.OPERATOR, act="health.check")
-async def check(request: Request, desk: AtDesk) -> Response:
+@routes.post("/health/-/check", role=AccessRole.OPERATOR, order="health.check")
+async def check(request: Request, desk: AtDesk, admin: AnAdmin) -> Response:
     """Have SQLite read its whole file."""
     store = await desk.store()
 
     async def work(errand: Errand) -> object:
         return await store.health.damage()
 
-    errands_of(request).start(FILE, work, author=actor_of(request).name, now=desk.clock.now())
+    async with admin.context.recorded("health.check"):
+        errands_of(request).start(FILE, work, author=admin.context.actor.name, now=desk.clock.now())
     return done(request, "/health", "The file is being read.", kind="info")
 
 

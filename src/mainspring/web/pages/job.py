@@ -8,13 +8,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.jobs import Done, Effect, JobHistory, Jobs
 from mainspring.model.access import AccessRole
 from mainspring.model.job import Job, JobState
-from mainspring.ops.commands import Done, Effect
-from mainspring.ops.queries import JobHistory
-from mainspring.ops.why.asking import Why
 from mainspring.store.ports import Store
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame import timeline
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page
@@ -36,15 +34,15 @@ async def job_part(request: Request, desk: AtDesk, job_id: JobId) -> Response:
     return page(request, "parts/job.html", **await _one(desk, job_id))
 
 
-@routes.post("/jobs/{job_id}/cancel", role=AccessRole.OPERATOR, act="jobs.cancel")
-async def cancel(request: Request, desk: AtDesk, job_id: JobId) -> Response:
-    [answer] = await (await desk.commands()).cancel([job_id])
+@routes.post("/jobs/{job_id}/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel)
+async def cancel(request: Request, admin: AnAdmin, job_id: JobId) -> Response:
+    [answer] = await admin.jobs.acancel(job_id)
     return _done(request, answer, "was cancelled")
 
 
-@routes.post("/jobs/{job_id}/retry", role=AccessRole.OPERATOR, act="jobs.retry")
-async def retry(request: Request, desk: AtDesk, job_id: JobId) -> Response:
-    [answer] = await (await desk.commands()).retry([job_id])
+@routes.post("/jobs/{job_id}/retry", role=AccessRole.OPERATOR, order=Jobs.aretry)
+async def retry(request: Request, admin: AnAdmin, job_id: JobId) -> Response:
+    [answer] = await admin.jobs.aretry(job_id)
     again = "is due now" if answer.effect is Effect.HASTENED else "is back in its queue"
     return _done(request, answer, again)
 
@@ -57,18 +55,18 @@ def _done(request: Request, answer: Done, words: str) -> Response:
 
 
 async def _one(desk: Desk, job_id: int) -> dict[str, Any]:
-    store, queries, shown = await desk.store(), await desk.queries(), Payloads(desk)
-    history = await queries.job(job_id)
+    store, admin, shown = await desk.store(), desk.questions, Payloads(desk)
+    history = await admin.jobs.aget(job_id)
     now = await store.now(at=desk.clock.stamp())
     running = await store.jobs.standings([job_id], at=desk.clock.stamp())
     since = running[job_id].claimed_at if job_id in running else None
-    members = {each.id: each for each in await queries.members()}
-    answer = await Why(store, desk.clock).job(job_id)
+    members = {each.id: each for each in await admin.processes.aall()}
+    answer = await admin.jobs.awhy(job_id)
     return {
         **_record(history, shown, now, since),
         "logs": [
             (each, None if each.log is None else shown.text(each.log))
-            for each in reversed(await queries.logs(job_id))
+            for each in reversed(await admin.jobs.alogs(job_id))
         ],
         "schedule": await _schedule(store, history.job),
         "why": shown.text(answer.sentence),

@@ -38,7 +38,7 @@ async def _list(desk: Desk, wanted: Wanted) -> dict[str, Any]:
     states = [("Live", None), *((each.value.capitalize(), each.value) for each in JobState)]
     return {
         "jobs": [(each, shown.failure(each.errors[-1] if each.errors else None)) for each in found.jobs],
-        "hints": await (await desk.queries()).hints(found.jobs),
+        "hints": await desk.questions.jobs.ahints(found.jobs),
         "partial": found.partial,
         "wanted": wanted,
         "part_url": wanted.address("/jobs/part", state=wanted.state, before=wanted.before),

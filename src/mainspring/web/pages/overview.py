@@ -38,8 +38,8 @@ async def overview_part(request: Request, desk: AtDesk) -> Response:
 async def _now(desk: Desk) -> dict[str, Any]:
     store = await desk.store()
     found = await troubles(store, desk.app.settings.alerts, desk.clock)
-    queues = await (await desk.queues()).all(about=True)
-    members = await (await desk.queries()).members()
+    queues = await desk.questions.queues.aall(about=True)
+    members = await desk.questions.processes.aall()
     series = await Stats(store, desk.clock).series()
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],

@@ -8,10 +8,10 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.queues import Queues
 from mainspring.model.access import AccessRole
 from mainspring.ops.limits import gate_in_words, gate_name
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page
 from mainspring.web.pages.queries import Text
@@ -32,28 +32,27 @@ async def queues_part(request: Request, desk: AtDesk, limit: Text = None) -> Res
     return page(request, "parts/queues.html", **await _all(desk, limit))
 
 
-@routes.post("/queues/pause", role=AccessRole.OPERATOR, act="queues.pause")
+@routes.post("/queues/pause", role=AccessRole.OPERATOR, order=Queues.apause)
 async def pause(
-    request: Request, desk: AtDesk, name: Annotated[str, Form()], note: Annotated[Text, Form()] = None
+    request: Request, admin: AnAdmin, name: Annotated[str, Form()], note: Annotated[Text, Form()] = None
 ) -> Response:
     one_line = None if note is None else " ".join(note.split())
-    paused = await (await desk.queues()).pause(name, author=actor_of(request).name, note=one_line)
+    paused = await admin.queues.apause(name, note=one_line)
     said = "is paused: nothing more is claimed from it" if paused else "was paused already"
     return done(request, "/queues", f"Queue {name} {said}.", kind="good" if paused else "warn")
 
 
-@routes.post("/queues/resume", role=AccessRole.OPERATOR, act="queues.resume")
-async def resume(request: Request, desk: AtDesk, name: Annotated[str, Form()]) -> Response:
-    resumed = await (await desk.queues()).resume(name)
+@routes.post("/queues/resume", role=AccessRole.OPERATOR, order=Queues.aresume)
+async def resume(request: Request, admin: AnAdmin, name: Annotated[str, Form()]) -> Response:
+    resumed = await admin.queues.aresume(name)
     said = "goes on" if resumed else "was not paused"
     return done(request, "/queues", f"Queue {name} {said}.", kind="good" if resumed else "warn")
 
 
 async def _all(desk: Desk, limit: str | None) -> dict[str, Any]:
-    store = await desk.store()
-    gates = await store.limits.keys(name=limit, limit=LIMITS + 1, holders=HOLDERS)
+    gates = await desk.questions.limits.afind(name=limit, limit=LIMITS + 1, holders=HOLDERS)
     return {
-        "queues": await (await desk.queues()).all(about=True),
+        "queues": await desk.questions.queues.aall(about=True),
         "gates": [(each, gate_name(each.gate), gate_in_words(each.gate)) for each in gates[:LIMITS]],
         "more": len(gates) > LIMITS,
         "limit": limit,

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
-from mainspring.ops.schedules.sheet import ScheduleSheets
 from mainspring.ops.schedules.slot_strip import legend
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, when
@@ -38,7 +37,7 @@ async def part(request: Request, desk: AtDesk, name: str) -> Response:
 async def why(request: Request, desk: AtDesk, name: str) -> Response:
     """What became of a slot, or what kept a job from being made at a moment."""
     at = when(asked(request), "at")
-    answer = None if at is None else await _sheets(desk, await desk.store()).why(name, at)
+    answer = None if at is None else await desk.questions.schedules.awhy(name, at)
     return page(request, "parts/why.html", name=name, answer=answer, at=at)
 
 
@@ -47,13 +46,13 @@ async def show(request: Request, desk: AtDesk, name: str) -> Response:
     """The whole page."""
     values = await _values(request, desk, name)
     at = when(asked(request), "at")
-    answer = None if at is None else await _sheets(desk, await desk.store()).why(name, at)
+    answer = None if at is None else await desk.questions.schedules.awhy(name, at)
     return page(request, "schedule.html", answer=answer, at=at, **values)
 
 
 async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
     before = when(asked(request), "before")
-    sheet = await _sheets(desk, await desk.store()).sheet(name, before=before)
+    sheet = await desk.questions.schedules.asheet(name, before=before)
     return {
         "name": name,
         "sheet": sheet,
@@ -64,10 +63,6 @@ async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
         "declared": name in desk.app.registry.schedules,
         "yesterday": sheet.now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY,
     }
-
-
-def _sheets(desk: Desk, store: Any) -> ScheduleSheets:
-    return ScheduleSheets(store, desk.clock)
 
 
 def _topic(name: str) -> str:

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin import Admin
+from mainspring.admin.schedules import Schedules
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Schedule
 from mainspring.ops.schedules.draft import Draft
 from mainspring.ops.schedules.edited import Written
-from mainspring.ops.schedules.editing import ScheduleEditor
 from mainspring.ops.schedules.form import FIELDS, field_of, form_of, options_from
 from mainspring.ops.schedules.triggers import calendars_of
 from mainspring.trigger.codec import decode
-from mainspring.web.access.identity import actor_of
-from mainspring.web.desk import AtDesk, Desk
+from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, text, whole
 from mainspring.web.frame.forms import form_of as sent
@@ -40,12 +40,12 @@ async def edit(request: Request, desk: AtDesk, name: str) -> Response:
 
 
 @routes.get("/schedules/{name:path}/-/preview", role=AccessRole.OPERATOR)
-async def preview(request: Request, desk: AtDesk, name: str) -> Response:
+async def preview(request: Request, desk: AtDesk, admin: AnAdmin, name: str) -> Response:
     """What the schedule would do if the form were sent; nothing is written."""
     stored = await _stored(desk, name)
     said = asked(request)
     try:
-        written, error = await _written(desk, stored, said, author="", dry_run=True), None
+        written, error = await _written(admin, stored, said, dry_run=True), None
     except InvalidArgument as refused:
         written, error = None, refused
     wrong = None if error is None else field_of(error, said)
@@ -60,12 +60,12 @@ async def preview(request: Request, desk: AtDesk, name: str) -> Response:
     )
 
 
-@routes.post("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR, act="schedules.edit")
-async def save(request: Request, desk: AtDesk, name: str) -> Response:
+@routes.post("/schedules/{name:path}/-/edit", role=AccessRole.OPERATOR, order=Schedules.aedit)
+async def save(request: Request, desk: AtDesk, admin: AnAdmin, name: str) -> Response:
     stored = await _stored(desk, name)
     said = await sent(request)
     try:
-        written = await _written(desk, stored, said, author=actor_of(request).name, dry_run=False)
+        written = await _written(admin, stored, said, dry_run=False)
     except InvalidArgument as refused:
         return await _form(request, desk, stored, said, refused)
     if not written.differences:
@@ -90,19 +90,13 @@ async def _stored(desk: Desk, name: str) -> _Stored:
     return _Stored(schedule, draft, form_of(draft, redaction_of(desk)))
 
 
-async def _written(
-    desk: Desk, stored: _Stored, said: Mapping[str, str], *, author: str, dry_run: bool
-) -> Written:
-    registry = desk.app.registry
-    # A dashboard that knows no task at all was started without the app's code: nothing can be checked.
-    editor = ScheduleEditor(await desk.store(), desk.clock, registry if registry.tasks else None)
-    return await editor.edit(
+async def _written(admin: Admin, stored: _Stored, said: Mapping[str, str], *, dry_run: bool) -> Written:
+    return await admin.schedules.aedit(
         stored.schedule.name,
-        options_from(said, stored.form, stored.draft),
-        author=author,
         note=text(said, "note"),
         expected_version=None if dry_run else whole(said, "version", least=1, most=_MOST),
         dry_run=dry_run,
+        **options_from(said, stored.form, stored.draft),
     )
 
 

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.pages import Only, ScheduleFilter
-from mainspring.ops.schedules.listing import ScheduleLists
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, text
 from mainspring.web.frame.kept_map import kept_map
@@ -27,13 +26,13 @@ async def schedules(request: Request, desk: AtDesk) -> Response:
     values = await _list(request, desk)
     if values["filtered"] or values["which"].after:
         return page(request, "schedules.html", summary=None, map=None, **values)
-    summary = await (await _lists(desk)).summary()
+    summary = await desk.questions.schedules.asummary()
     return page(request, "schedules.html", summary=summary, map=kept_map(request).look(), **values)
 
 
 @routes.get("/schedules/-/summary")
 async def summary(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/schedules_summary.html", summary=await (await _lists(desk)).summary())
+    return page(request, "parts/schedules_summary.html", summary=await desk.questions.schedules.asummary())
 
 
 @routes.get("/schedules/-/list")
@@ -46,14 +45,10 @@ async def heat(request: Request) -> Response:
     return page(request, "parts/heat.html", map=kept_map(request).look())
 
 
-async def _lists(desk: Desk) -> ScheduleLists:
-    return ScheduleLists(await desk.store(), desk.clock)
-
-
 async def _list(request: Request, desk: Desk) -> dict[str, Any]:
     said = asked(request)
     which = ScheduleFilter(text=text(said, "q"), only=_only(said), after=text(said, "after"), limit=PAGE)
-    found = await (await _lists(desk)).page(which)
+    found = await desk.questions.schedules.alisted(which)
     kept = {name: value for name, value in (("q", which.text), ("only", which.only)) if value}
     query = urlencode({**kept, **({"after": which.after} if which.after else {})})
     return {

@@ -31,7 +31,7 @@ async def workers_part(request: Request, desk: AtDesk) -> Response:
 
 async def _all(desk: Desk) -> dict[str, Any]:
     store = await desk.store()
-    members = await (await desk.queries()).members()
+    members = await desk.questions.processes.aall()
     hands: dict[int, list[RunningJob]] = defaultdict(list)
     for job in await store.jobs.running(limit=RUNNING):
         hands[job.worker_id].append(job)

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from mainspring.errors import InvalidArgument
 from mainspring.ops.workflows.gantt import gantt
 from mainspring.ops.workflows.picture import picture
-from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.ops.workflows.views import StepView
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, text, whole
@@ -53,7 +52,7 @@ async def step(request: Request, desk: AtDesk, workflow_id: int) -> Response:
 
 
 async def _values(desk: Desk, workflow_id: int) -> dict[str, Any]:
-    view = await WorkflowQueries(await desk.store(), desk.clock).workflow(valid_id(workflow_id))
+    view = await desk.questions.workflows.aget(valid_id(workflow_id))
     drawn = picture(view)
     return {
         "view": view,
@@ -72,5 +71,5 @@ async def _step(request: Request, desk: Desk, workflow_id: int) -> StepView | No
         return None
     item = whole(said, "item", least=0, most=_MOST_ITEMS)
     first = whole(said, "first", least=0, most=_MOST_ITEMS) or 0
-    queries = WorkflowQueries(await desk.store(), desk.clock)
-    return await queries.step(valid_id(workflow_id), name, item=item, first=first, most=ITEMS)
+    workflows = desk.questions.workflows
+    return await workflows.astep(valid_id(workflow_id), name, item=item, first=first, most=ITEMS)

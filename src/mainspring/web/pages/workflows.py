@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflows.queries import WorkflowQueries
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, text, whole
 from mainspring.web.frame.rendering import page
@@ -36,8 +35,7 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
     said = asked(request)
     name, state = text(said, "name"), _state(said)
     before = whole(said, "before", least=1, most=LARGEST_ID)
-    queries = WorkflowQueries(await desk.store(), desk.clock)
-    found = await queries.workflows(name=name, state=state, before=before, limit=PAGE + 1)
+    found = await desk.questions.workflows.afind(name=name, state=state, before=before, limit=PAGE + 1)
     kept = {key: value for key, value in (("name", name), ("state", state)) if value}
     asked_for = {**kept, **({"before": before} if before else {})}
     more = len(found) > PAGE

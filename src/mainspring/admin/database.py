@@ -1,0 +1,91 @@
+"""The database: its schema and its id; and the schema as SQL text, for migrations with another tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from mainspring.admin.order import Noun, blocking, order
+from mainspring.errors import UsageError
+from mainspring.store import statements
+from mainspring.store.migrations import migrations
+
+_DIALECTS: Mapping[str, statements.Dialect] = {"sqlite": "sqlite", "postgresql": "postgres"}
+_NAMED = 5
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z]+)")
+
+
+class Database(Noun):
+    """The schema and the id of one database."""
+
+    async def amigrate(self) -> list[str]:
+        """Bring the schema up to this version; answer what was applied. Before the first migration there is
+        no audit log: what was applied is put on record afterwards."""
+        applied = await (await self._context.unprepared()).migrate()
+        if applied:
+            async with self._context.recorded("db.migrate") as ending:
+                ending.details = {"applied": applied}
+        return applied
+
+    async def averify(self) -> None:
+        """Raise SchemaMismatch unless the schema is exactly this version's."""
+        await (await self._store()).verify()
+
+    async def aidentity(self) -> str:
+        """The random id that the database got with its schema."""
+        return await (await self._store()).identity()
+
+    @order("db.new_id", about=lambda **_: "", result=lambda ids: {"was": ids[0], "id": ids[1]})
+    async def arenew_identity(self, *, force: bool = False, note: str | None = None) -> tuple[str, str]:
+        """Give the database a new id; answer the old one and the new one. Refused while processes are alive,
+        unless forced: they have learnt the old one. The note is for the audit log."""
+        store, digits = await self._store(), self._context.entropy.secret().hex()
+        new = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
+        old = await store.change_identity(new, force=force, at=self._stamp)
+        if old is None:
+            alive = [each.name for each in await store.processes.all(at=self._stamp) if each.alive]
+            named = ", ".join(alive[:_NAMED]) + (", …" if len(alive) > _NAMED else "")
+            raise UsageError(
+                f"nothing was changed: processes of this database are alive ({named}) and keep the id that "
+                "they have learnt. Stop them first, or use --force and start them anew at once. A fresh "
+                "clone still has its original's processes on record, for half a minute"
+            )
+        return old, new
+
+    migrate = blocking(amigrate)
+    verify = blocking(averify)
+    identity = blocking(aidentity)
+    renew_identity = blocking(arenew_identity)
+
+
+def steps(dialect: str) -> list[dict[str, object]]:
+    """Every migration of the dialect, oldest first."""
+    return [
+        {"version": step.version, "name": step.name, "checksum": step.checksum, "sql": step.sql}
+        for step in migrations(f"mainspring.store.{_DIALECTS[dialect]}")
+    ]
+
+
+def script(dialect: str) -> str:
+    """One transaction that makes the schema from nothing, and records it, so that `verify` agrees."""
+    return "\n".join(["BEGIN;", *_statements(dialect), "COMMIT;", ""])
+
+
+def _statements(dialect: str) -> Iterator[str]:
+    named = statements.load(_DIALECTS[dialect])
+    yield f"{named['begin_migrations']};"
+    for step in migrations(f"mainspring.store.{_DIALECTS[dialect]}"):
+        yield f"\n-- {step.name}\n{step.sql.rstrip()}\n"
+        facts = {
+            "version": str(step.version),
+            "name": f"'{step.name}'",
+            "checksum": f"'{step.checksum}'",
+            "now": f"({_filled(named['now'], {'at': 'NULL'})})",
+        }
+        yield f"{_filled(named['record_migration'], facts)};"
+    if "add_partitions" in named:
+        yield f"{_filled(named['add_partitions'], {'at': 'NULL'})};"
+
+
+def _filled(statement: str, literals: Mapping[str, str]) -> str:
+    return _PARAMETER.sub(lambda parameter: literals[parameter[1]], statement)

@@ -1,0 +1,40 @@
+"""Processes that work on the database, and leases of names."""
+
+from __future__ import annotations
+
+from mainspring.admin.order import Noun, blocking
+from mainspring.model.fleet import MemberInfo
+from mainspring.model.lease import LeaseInfo
+from mainspring.ops.views import View, iso
+
+
+class Processes(Noun):
+    """Workers, schedulers and servers on record."""
+
+    async def aall(self) -> list[MemberInfo]:
+        """Every process on record, alive or not."""
+        return await (await self._store()).processes.all(at=self._stamp)
+
+    all = blocking(aall)
+
+
+class Leases(Noun):
+    """Names that were leased with `app.lease`."""
+
+    async def aall(self) -> list[LeaseInfo]:
+        """Every name that was ever leased, by name, held or not."""
+        return await (await self._store()).leases.all(at=self._stamp)
+
+    all = blocking(aall)
+
+
+def lease_view(lease: LeaseInfo) -> View:
+    """One lease, for JSON."""
+    return {
+        "name": lease.name,
+        "token": lease.token,
+        "holder": lease.holder,
+        "acquired_at": iso(lease.acquired_at),
+        "expires_at": iso(lease.expires_at),
+        "held": lease.held,
+    }

@@ -1,0 +1,135 @@
+"""Queues and limits: what waits where and why; pause, resume and drain queues."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from mainspring.admin.order import Noun, blocking, order
+from mainspring.declare.names import valid_name
+from mainspring.duration import Duration, duration
+from mainspring.model.fleet import Role
+from mainspring.model.history import QueueDepth
+from mainspring.model.limit import GateInfo
+from mainspring.model.queue import QueuePause
+from mainspring.model.value import Value
+from mainspring.ops.views import View, iso
+from mainspring.store.ports import Stamp, Store
+from mainspring.waiting import pause as wait
+
+LOOK_EVERY = timedelta(milliseconds=200)
+HOLDERS = 20
+
+
+class QueueInfo(Value, frozen=True, kw_only=True):
+    """One queue as it stands."""
+
+    name: str
+    ready: int = 0
+    delayed: int = 0
+    running: int = 0
+    oldest_ready_at: datetime | None = None
+    workers: int = 0
+    """Live workers that serve it."""
+    pause: QueuePause | None = None
+    about: bool = False
+    """Too many to be counted: ready and delayed are estimates."""
+
+
+class Queues(Noun):
+    """Queues of one store."""
+
+    async def aall(self, *, about: bool = False) -> list[QueueInfo]:
+        """Every queue that has a job, a worker or a pause, by name; with `about`, long queues are
+        estimated."""
+        return await every_queue(await self._store(), about=about, at=self._stamp)
+
+    async def adepth(self, *, about: bool = False) -> list[QueueDepth]:
+        """Live jobs by queue and task; with `about`, long queues are estimated."""
+        return await (await self._store()).queues.depth(at=self._stamp, about=about)
+
+    async def arunning(self, name: str) -> int:
+        """How many of its jobs run now."""
+        return sum(each.running for each in await self.adepth() if each.queue == name)
+
+    @order("queues.pause", result=lambda changed: {"changed": changed})
+    async def apause(self, name: str, *, note: str | None = None) -> bool:
+        """Claim nothing more from it; running jobs go on. False when it was paused already."""
+        valid_name(name, "queue")
+        return await (await self._store()).queues.pause(name, author=self._author, note=note, at=self._stamp)
+
+    @order("queues.resume", result=lambda changed: {"changed": changed})
+    async def aresume(self, name: str) -> bool:
+        """Claim from it again; False when it was not paused."""
+        valid_name(name, "queue")
+        return await (await self._store()).queues.resume(name)
+
+    @order("queues.drain", result=lambda left: {"running": left})
+    async def adrain(self, name: str, *, within: Duration, note: str | None = None) -> int:
+        """Pause it and wait until none of its jobs runs; answer how many still run when the time is over."""
+        valid_name(name, "queue")
+        longest, store = duration(within, "within", least=timedelta()), await self._store()
+        await store.queues.pause(name, author=self._author, note=note, at=self._stamp)
+        until = self._clock.monotonic() + longest.total_seconds()
+        while (left := await self.arunning(name)) and self._clock.monotonic() < until:
+            await wait(LOOK_EVERY)
+        return left
+
+    all = blocking(aall)
+    depth = blocking(adepth)
+    running = blocking(arunning)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    drain = blocking(adrain)
+
+
+class Limits(Noun):
+    """Limits that jobs wait for."""
+
+    async def afind(
+        self, *, name: str | None = None, key: str | None = None, limit: int = 100, holders: int = HOLDERS
+    ) -> list[GateInfo]:
+        """By name and key, each with the first jobs that hold its places."""
+        return await (await self._store()).limits.keys(name=name, key=key, limit=limit, holders=holders)
+
+    find = blocking(afind)
+
+
+async def every_queue(store: Store, *, about: bool, at: Stamp) -> list[QueueInfo]:
+    """Every queue that has a job, a worker or a pause, by name; with `about`, long queues are estimated."""
+    depths: dict[str, list[QueueDepth]] = defaultdict(list)
+    for depth in await store.queues.depth(at=at, about=about):
+        depths[depth.queue].append(depth)
+    members = await store.processes.all(at=at)
+    workers = [each for each in members if each.alive and each.role is Role.WORKER]
+    pauses = {each.queue: each for each in await store.queues.pauses()}
+    names = {*depths, *pauses, *(queue for worker in workers for queue in worker.queues)}
+    return [
+        QueueInfo(
+            name=name,
+            ready=sum(each.ready for each in depths[name]),
+            delayed=sum(each.delayed for each in depths[name]),
+            running=sum(each.running for each in depths[name]),
+            oldest_ready_at=min(filter(None, (each.oldest_ready_at for each in depths[name])), default=None),
+            workers=sum(name in worker.queues for worker in workers),
+            pause=pauses.get(name),
+            about=any(each.about for each in depths[name]),
+        )
+        for name in sorted(names)
+    ]
+
+
+def queue_view(queue: QueueInfo) -> View:
+    """One queue, for JSON."""
+    return {
+        "name": queue.name,
+        "ready": queue.ready,
+        "delayed": queue.delayed,
+        "running": queue.running,
+        "oldest_ready_at": iso(queue.oldest_ready_at),
+        "workers": queue.workers,
+        **({"about": True} if queue.about else {}),
+        "paused_at": None if queue.pause is None else iso(queue.pause.paused_at),
+        "paused_by": None if queue.pause is None else queue.pause.paused_by,
+        "pause_note": None if queue.pause is None else queue.pause.note,
+    }
