@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.pages.fill import RARE_TASK, Size
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
+from mainspring.admin.health.stats import Stats
 from mainspring.model.history import DeadFilter, JobFilter
 from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.health.stats import Stats
 from mainspring.store.ports import Store
 
 Read = Callable[[], Awaitable[object]]

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from mainspring import forks
+from mainspring.admin.schedules.declared import write_declared
 from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
@@ -30,7 +31,6 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import Actor
 from mainspring.model.job import NewJob
-from mainspring.ops.schedules.declared import write_declared
 from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.ports import Store
@@ -40,14 +40,14 @@ from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetr
 from mainspring.tracing import Tracer, the_tracer, traced
 
 if TYPE_CHECKING:
-    from mainspring.admin import Admin
+    from mainspring.admin.admin import Admin
     from mainspring.admin.backfills import Backfills
     from mainspring.admin.dead_letters import DeadLetters
     from mainspring.admin.jobs import Jobs
     from mainspring.admin.processes import Processes
     from mainspring.admin.queues import Limits, Queues
-    from mainspring.admin.schedules import Schedules
-    from mainspring.admin.workflows import Workflows
+    from mainspring.admin.schedules.orders import Schedules
+    from mainspring.admin.workflows.orders import Workflows
     from mainspring.engine.lease import Leasing
     from mainspring.engine.waiter import Waiter
 
@@ -277,10 +277,11 @@ class Mainspring:
         """Questions and orders about everything in the store: `app.admin("ada").jobs.cancel(42)`. Orders are
         in the audit log under the name of the actor, which without one is the user this program runs as."""
         with forks.rest.awaited():
-            from mainspring.admin import Admin, AdminContext  # not before it is needed
             from mainspring.admin.access import valid_actor_name
             from mainspring.admin.actor import local_actor
-            from mainspring.ops.access.redact import Redaction
+            from mainspring.admin.admin import Admin  # not before it is needed
+            from mainspring.admin.order import AdminContext
+            from mainspring.admin.redact import Redaction
 
         if not isinstance(actor, Actor):
             actor = local_actor(None if actor is None else valid_actor_name(actor), via="python")

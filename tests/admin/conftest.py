@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import Desk
 from tests.support.management import admin_of

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from mainspring.admin.backfills import BackfillPlan
+from mainspring.admin.slot_verification.audit import Kind
+from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.why.answer import Because
+from mainspring.admin.why.asking import Why
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.backfill import BackfillState, Reprocess
 from mainspring.model.schedule import Disposition, Misfire, Overlap, Skipped
 from mainspring.model.settlement import Verdict
-from mainspring.ops.proof.audit import Kind
-from mainspring.ops.proof.auditing import Auditor
-from mainspring.ops.why.answer import Because
-from mainspring.ops.why.asking import Why
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START
 from mainspring.trigger.cron import Cron

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.events import Events, sent_view
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.job import JobState

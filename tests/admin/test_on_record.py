@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin import Admin
 from mainspring.admin.access import Credentials
+from mainspring.admin.admin import Admin
 from mainspring.admin.audit_log import Act
 from mainspring.admin.backfills import BackfillPlan
 from mainspring.admin.dead_letters import changed
 from mainspring.admin.jobs import EnqueueRequest
+from mainspring.admin.schedules.backfill_plan import PlannedSlot
 from mainspring.errors import InvalidArgument, NotFound, StoreError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditFilter
 from mainspring.model.backfill import BackfillSlot, Reprocess
 from mainspring.model.history import DeadFilter
-from mainspring.ops.schedules.backfill_plan import PlannedSlot
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import DAY, HOUR
 from tests.support.door import PAIR, make_app, open_alert, seed

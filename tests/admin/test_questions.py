@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from mainspring.admin import Admin
+from mainspring.admin import views
+from mainspring.admin.admin import Admin
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.model.job import Claim
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Verdict
-from mainspring.ops import views
 from mainspring.testing.clock import START
 from tests.support.desk import DAY, MINUTE, SECOND, Desk
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring, Retry
-from mainspring.admin.schedules import ScheduleEffect, Schedules
+from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, written_view
+from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
+from mainspring.admin.schedules.plan import Action, plan
+from mainspring.admin.schedules.versions import step_in_words, steps
 from mainspring.calendars import Calendar, from_dates
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UnknownTask
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.schedule import Change
-from mainspring.ops.schedules.edited import NO_BUSINESS_DAY, Written, written_view
-from mainspring.ops.schedules.plan import Action, plan
-from mainspring.ops.schedules.versions import step_in_words, steps
 from tests.support.desk import HOUR, Desk
 from tests.support.management import admin_of
 

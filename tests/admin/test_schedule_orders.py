@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.admin.schedules import ScheduleEffect, Schedules
+from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
+from mainspring.admin.schedules.versions import step_in_words, step_view, steps
 from mainspring.errors import NotFound
-from mainspring.ops.schedules.versions import step_in_words, step_view, steps
 from mainspring.trigger.interval import Every
 from tests.support.desk import HOUR, MINUTE, Desk
 from tests.support.management import admin_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
+from mainspring.admin.health.finding import Level
+from mainspring.admin.health.sheet import health_sheet
 from mainspring.errors import NotFound
 from mainspring.model.job import JobState
 from mainspring.model.pages import ScheduleFilter
 from mainspring.model.settlement import Verdict
-from mainspring.ops.health.finding import Level
-from mainspring.ops.health.sheet import health_sheet
 from mainspring.trigger.cron import Cron
 from tests.support.desk import DAY, HOUR, MINUTE, Desk
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.order import Noun
 from mainspring.errors import InvalidArgument, NotFound, UsageError
 from mainspring.testing.clock import ManualClock

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import ReplayedPage
 from mainspring.admin.jobs import Effect
-from mainspring.admin.workflows import WorkflowDone, WorkflowEffect, Workflows
+from mainspring.admin.views import iso
+from mainspring.admin.why.answer import Because
+from mainspring.admin.why.asking import Why
+from mainspring.admin.workflows.diagram import dot, mermaid
+from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
+from mainspring.admin.workflows.views import StepView, WorkflowView, plain, workflow_json
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import Condition, Constant, Kind, NewWorkflow, Param, Result, When
-from mainspring.ops.views import iso
-from mainspring.ops.why.answer import Because
-from mainspring.ops.why.asking import Why
-from mainspring.ops.workflows.diagram import dot, mermaid
-from mainspring.ops.workflows.graph import drawn, edges
-from mainspring.ops.workflows.views import StepView, WorkflowView, plain, workflow_json
 from tests.support.desk import HOUR, SECOND, Desk
 from tests.support.flows import Story, definition
 from tests.support.management import admin_of

@@ -20,6 +20,7 @@ from typing import Any
 import click
 import pytest
 
+from mainspring.admin.health.doctor import Check, Level, examine
 from mainspring.cli.author import login_name
 from mainspring.cli.main import cli
 from mainspring.cli.options import Whole
@@ -27,7 +28,6 @@ from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
 from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
-from mainspring.ops.health.doctor import Check, Level, examine
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.budget import within_cpu, within_memory

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mainspring.admin.workflows.views import Attempt, Bar
 from mainspring.cli.bars import Scale
 from mainspring.cli.lanes import MOST_LANES, draw, in_order
 from mainspring.cli.signs import LETTERS, LINES
-from mainspring.ops.workflows.views import Attempt, Bar
 from mainspring.testing.clock import START
 
 SECOND = timedelta(seconds=1)

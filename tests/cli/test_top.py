@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from textual.widgets import DataTable, Static
 
+from mainspring.admin.health.top import Frame, look
 from mainspring.app import Mainspring
 from mainspring.cli.top import _watch
 from mainspring.cli.top_orders import Order
@@ -28,7 +29,6 @@ from mainspring.model.job import JobState
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Verdict
 from mainspring.model.trouble import Rule
-from mainspring.ops.health.top import Frame, look
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk

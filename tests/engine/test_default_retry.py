@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from mainspring import Mainspring, Retry
+from mainspring.admin.views import dead_view
 from mainspring.declare.payload import encode
 from mainspring.duration import duration
 from mainspring.model.job import NewJob
-from mainspring.ops.views import dead_view
 from mainspring.testing import Harness
 
 DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)

@@ -15,12 +15,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from mainspring.admin.records import in_force
+from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.clock import SystemClock
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.history import JobFilter
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
-from mainspring.ops.proof.auditing import Auditor
-from mainspring.ops.records import in_force
 from mainspring.store.opener import open_store
 from mainspring.store.ports import Store
 from mainspring.telemetry import Telemetry

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from mainspring import Mainspring
+from mainspring.admin.slot_verification.audit import Kind
+from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, JobState
 from mainspring.model.schedule import Misfire, Overlap, Schedule, Skipped, Slot
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.ops.proof.audit import Kind
-from mainspring.ops.proof.auditing import Auditor
 from mainspring.testing.clock import START, ManualClock
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.misfire import CATCH_UP_PAUSE, LATE

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
+from mainspring.admin.slot_verification.audit import Kind
+from mainspring.admin.slot_verification.auditing import Auditor, Report
 from mainspring.calendars import from_dates
 from mainspring.declare.payload import decode
 from mainspring.engine.scheduler import CATCH_UP_PAUSE
@@ -23,8 +25,6 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, JobState
 from mainspring.model.schedule import Disposition, Skipped, Slot
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.ops.proof.audit import Kind
-from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.base import Trigger
 from tests.simulation.hosts import Died, Host

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from mainspring.admin.slot_verification.audit import Kind
+from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.calendars import from_dates
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.model.settlement import Verdict
-from mainspring.ops.proof.audit import Kind
-from mainspring.ops.proof.auditing import Auditor
 from mainspring.store import declaring
 from mainspring.telemetry import Telemetry
 from mainspring.trigger.base import Trigger

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from mainspring.admin import Admin, AdminContext
+from mainspring.admin.admin import Admin
+from mainspring.admin.order import AdminContext
+from mainspring.admin.redact import Redaction
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import Settings, load
 from mainspring.declare.registry import Registry
 from mainspring.entropy import SeededEntropy
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.redact import Redaction
 from mainspring.store.ports import Store
 
 

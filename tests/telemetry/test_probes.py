@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mainspring.admin.health.status import look, troubles
 from mainspring.clock import SystemClock
 from mainspring.config import MetricsConfig, Settings
 from mainspring.engine.loop import Cycle
@@ -21,7 +22,6 @@ from mainspring.model.job import NewJob
 from mainspring.monitor.health import alive, ready
 from mainspring.monitor.server import LARGEST_HEAD, Page, ProbeServer, listen
 from mainspring.monitor.survey import Survey
-from mainspring.ops.health.status import look, troubles
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty, until

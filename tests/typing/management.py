@@ -5,21 +5,21 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, assert_type
 
-from mainspring.admin import Admin
 from mainspring.admin.access import Shown
+from mainspring.admin.admin import Admin
 from mainspring.admin.audit_log import Act
 from mainspring.admin.backfills import BackfillPlan
 from mainspring.admin.dead_letters import Replayed, changed
 from mainspring.admin.jobs import Done, EnqueueRequest, JobHistory
 from mainspring.admin.queues import QueueInfo
-from mainspring.admin.schedules import ScheduleDone
-from mainspring.admin.workflows import WorkflowDone
+from mainspring.admin.schedules.edited import Written
+from mainspring.admin.schedules.orders import ScheduleDone
+from mainspring.admin.workflows.orders import WorkflowDone
 from mainspring.app import Mainspring
 from mainspring.declare.handle import JobHandle
 from mainspring.model.backfill import Backfill
 from mainspring.model.history import DeadFilter, DeadJob
 from mainspring.model.schedule import Schedule
-from mainspring.ops.schedules.edited import Written
 
 
 def blocking(app: Mainspring, plan: BackfillPlan) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from mainspring.admin.simulation.heat_map import LEVELS, heat_map, level, steps
+from mainspring.admin.simulation.nights import nights, zones_of
 from mainspring.model.schedule import NewSchedule
-from mainspring.ops.simulation.heat_map import LEVELS, heat_map, level, steps
-from mainspring.ops.simulation.nights import nights, zones_of
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.bounded import Bounded
 from mainspring.trigger.cron import Cron

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mainspring.admin.schedules.policy_words import policies
 from mainspring.model.schedule import Misfire, Overlap, Schedule
-from mainspring.ops.schedules.policy_words import policies
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
 

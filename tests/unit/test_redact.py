@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.ops.access.redact import CUT, DETAILS, HIDDEN, Redaction
+from mainspring.admin.redact import CUT, DETAILS, HIDDEN, Redaction
 
 CANARY = "c4n4ry-S3cr3t"
 

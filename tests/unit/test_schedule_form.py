@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from mainspring.admin.redact import HIDDEN, Redaction
+from mainspring.admin.schedules.draft import Draft
+from mainspring.admin.schedules.form import field_of, form_of, options_from
 from mainspring.declare.payload import encode
 from mainspring.declare.policies import PolicyOptions
 from mainspring.errors import InvalidArgument
-from mainspring.ops.access.redact import HIDDEN, Redaction
-from mainspring.ops.schedules.draft import Draft
-from mainspring.ops.schedules.form import field_of, form_of, options_from
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every
 

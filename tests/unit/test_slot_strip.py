@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from mainspring.admin.schedules.slot_strip import legend, strip
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Disposition, Skipped, Slot
-from mainspring.ops.schedules.slot_strip import legend, strip
 
 AT = datetime(2030, 1, 1, 9, tzinfo=UTC)
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)

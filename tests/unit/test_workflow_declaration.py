@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mainspring import Context, Mainspring, Retry, Step, Unique, Workflow
+from mainspring.admin.deploy_check import Comparison, Source, Trouble
 from mainspring.declare.endings import Begin
 from mainspring.declare.limits import Limit
 from mainspring.declare.payload import decode
@@ -25,7 +26,6 @@ from mainspring.model.workflow import (
     Result,
     When,
 )
-from mainspring.ops.check import Comparison, Source, Trouble
 from mainspring.testing import Harness
 
 

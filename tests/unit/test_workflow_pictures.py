@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from mainspring.admin.workflows.gantt import WHOLE, gantt
+from mainspring.admin.workflows.graph import Edge
+from mainspring.admin.workflows.picture import DRAWN, picture
+from mainspring.admin.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
 from mainspring.model.workflow import Cause, Kind, When, WorkflowState
-from mainspring.ops.workflows.gantt import WHOLE, gantt
-from mainspring.ops.workflows.graph import Edge
-from mainspring.ops.workflows.picture import DRAWN, picture
-from mainspring.ops.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.audit_log import Act
 from mainspring.app import Mainspring
 from mainspring.entropy import SeededEntropy

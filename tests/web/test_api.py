@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
+from mainspring.admin.schedules.options import OPTIONS
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member, Role
-from mainspring.ops.schedules.options import OPTIONS
 from mainspring.web.api.schedule_edits import Changes
 from tests.support.door import LEASE, House
 

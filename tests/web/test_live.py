@@ -14,9 +14,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from mainspring.admin.views import View
 from mainspring.errors import StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.views import View
 from mainspring.web import live
 from mainspring.web.api.stream import _Listening
 from mainspring.web.desk import Desk

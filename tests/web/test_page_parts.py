@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from mainspring.admin.redact import Redaction
+from mainspring.admin.restoring import restored
 from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
-from mainspring.ops.access.redact import Redaction
-from mainspring.ops.restoring import restored
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from mainspring.web.frame.charts import charts

@@ -19,6 +19,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from mainspring.admin.access import Credentials
+from mainspring.admin.health.top import frame_view, look
 from mainspring.declare.names import is_name
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind
@@ -30,7 +31,6 @@ from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.trouble import Rule, Severity, Trouble
 from mainspring.model.workflow import NewWorkflow
-from mainspring.ops.health.top import frame_view, look
 from mainspring.web.live import Live
 from mainspring.web.privacy import EXEMPT
 from mainspring.web.topics import _WHOLE, topic_of

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AccessConfig
 from mainspring.duration import Duration, duration
@@ -15,7 +16,6 @@ from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument, MoreThanOwn, NotFound
 from mainspring.model.access import NOUNS, AccessRole, Actor, NewSession, NewToken, Session, Token
 from mainspring.model.value import Value
-from mainspring.ops.views import View, iso
 from mainspring.store.ports import Store
 
 PREFIX = "ms_"

@@ -13,8 +13,8 @@ from mainspring.admin.jobs import Jobs
 from mainspring.admin.order import AdminContext
 from mainspring.admin.processes import Leases, Processes
 from mainspring.admin.queues import Limits, Queues
-from mainspring.admin.schedules import Schedules
-from mainspring.admin.workflows import Workflows
+from mainspring.admin.schedules.orders import Schedules
+from mainspring.admin.workflows.orders import Workflows
 
 
 class Admin:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import timedelta
 
 from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
 from mainspring.config.alerts import RULES
@@ -17,7 +18,6 @@ from mainspring.model.alert import Alert, AlertFilter, Note, NoteKind
 from mainspring.model.message import Message, MessagePart
 from mainspring.model.trouble import Rule, Severity
 from mainspring.model.value import Value
-from mainspring.ops.views import View, iso
 from mainspring.targets.notify import Notifier, notifiers
 
 UNDELIVERED = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from mainspring.admin.order import Noun, blocking
+from mainspring.admin.views import View, iso
 from mainspring.errors import InvalidArgument
 from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase
 from mainspring.model.value import Value
-from mainspring.ops.views import View, iso
 from mainspring.store.audit_log import START, digest_of
 
 IN_DOUBT = "in doubt"

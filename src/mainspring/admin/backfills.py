@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.schedules.backfill_plan import PlannedSlot, judge, left_out, slots_between
+from mainspring.admin.schedules.triggers import calendars_of
+from mainspring.admin.slot_verification.ledger import ledger
+from mainspring.admin.views import View, iso
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.backfill import Backfill, BackfillState, NewBackfill, Reprocess
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Overlap, ScheduleVersion
 from mainspring.model.value import Value
-from mainspring.ops.proof.ledger import ledger
-from mainspring.ops.schedules.backfill_plan import PlannedSlot, judge, left_out, slots_between
-from mainspring.ops.schedules.triggers import calendars_of
-from mainspring.ops.views import View, iso
 from mainspring.store.ports import Stamp, Store
 
 MOST_AT_ONCE = 1000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.views import View
 from mainspring.declare.events import new_event
 from mainspring.errors import NotFound
 from mainspring.model.event import EVERYBODY, Event
 from mainspring.model.value import Value
-from mainspring.ops.views import View
 
 
 class Sent(Value, frozen=True, kw_only=True):

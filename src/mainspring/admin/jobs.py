@@ -8,6 +8,11 @@ from enum import StrEnum
 from typing import Any, NoReturn, Protocol
 
 from mainspring.admin.order import AdminContext, Noun, blocking, one_or_more, order
+from mainspring.admin.views import View, iso, job_view, period_view, progress_view, run_view
+from mainspring.admin.why.answer import Answer
+from mainspring.admin.why.asking import Why
+from mainspring.admin.why.obstacle import hint
+from mainspring.admin.workflow_of_job import StepOf, retry_words, step_of
 from mainspring.clock import Clock
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.registry import Registry
@@ -24,11 +29,6 @@ from mainspring.model.schedule import Period
 from mainspring.model.unique import Inserted
 from mainspring.model.value import Value
 from mainspring.model.workflow import Workflow
-from mainspring.ops.belonging import StepOf, retry_words, step_of
-from mainspring.ops.views import View, iso, job_view, period_view, progress_view, run_view
-from mainspring.ops.why.answer import Answer
-from mainspring.ops.why.asking import Why
-from mainspring.ops.why.obstacle import hint
 from mainspring.store.periods import slot_period
 from mainspring.store.ports import Stamp, Store
 from mainspring.tracing import traced

@@ -20,6 +20,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
+from mainspring.admin.redact import CUT, DEEPEST, MOST_NODES, Redaction
+from mainspring.admin.views import iso
 from mainspring.clock import Clock
 from mainspring.config import Settings
 from mainspring.declare.registry import Registry
@@ -28,8 +30,6 @@ from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageError
 from mainspring.model.access import Actor
 from mainspring.model.audit_log import AuditEntry, AuditPhase, NewAuditEntry
-from mainspring.ops.access.redact import CUT, DEEPEST, MOST_NODES, Redaction
-from mainspring.ops.views import iso
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.ports import Stamp, Store
 from mainspring.tracing import Tracer

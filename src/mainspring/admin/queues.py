@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 
 from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.views import View, iso
 from mainspring.declare.names import valid_name
 from mainspring.duration import Duration, duration
 from mainspring.model.fleet import Role
@@ -13,7 +14,6 @@ from mainspring.model.history import QueueDepth
 from mainspring.model.limit import GateInfo
 from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
-from mainspring.ops.views import View, iso
 from mainspring.store.ports import Stamp, Store
 from mainspring.waiting import pause as wait
 

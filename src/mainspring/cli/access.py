@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.cli.author import author_option
 from mainspring.cli.options import LARGEST_ID, Whole, length, store_options
 from mainspring.cli.options import name as a_name

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
+from mainspring.admin.slot_verification.audit import Finding
+from mainspring.admin.slot_verification.auditing import Auditor, Report, report_view
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_admin
-from mainspring.ops.proof.audit import Finding
-from mainspring.ops.proof.auditing import Auditor, Report, report_view
 
 
 @click.command()

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.backfills import (
     MOST_AT_ONCE,
     BackfillPlan,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from mainspring.admin.workflows.views import Attempt, Bar
 from mainspring.cli.signs import Signs
-from mainspring.ops.workflows.views import Attempt, Bar
 
 _DONE = ("succeeded", "running", "snoozed", "released")
 """Ends of a run that are no failure."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from mainspring.admin.schedules import ScheduleDone, ScheduleEffect, schedule_done_view
+from mainspring.admin.schedules.orders import ScheduleDone, ScheduleEffect, schedule_done_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, printable, say

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 import msgspec
 
+from mainspring.admin.views import dead_group_view, dead_view
 from mainspring.cli.author import author_option
 from mainspring.cli.dead_edit import edit
 from mainspring.cli.dead_filter import dead_filter, selection
@@ -17,7 +18,6 @@ from mainspring.cli.options import JOB_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
-from mainspring.ops.views import dead_group_view, dead_view
 
 limit_option = click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.admin.dead_letters import Arguments
+from mainspring.admin.views import dead_view
 from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.author import author_option
 from mainspring.cli.jobs import show_job
@@ -13,7 +14,6 @@ from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
 from mainspring.declare.signature import TextKind
 from mainspring.model.history import DeadJob
-from mainspring.ops.views import dead_view
 
 
 @click.command()

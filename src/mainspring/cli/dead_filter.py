@@ -7,10 +7,10 @@ from functools import wraps
 
 import click
 
+from mainspring.admin.views import iso
 from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, moment
 from mainspring.model.history import DeadFilter
 from mainspring.model.settlement import Reason
-from mainspring.ops.views import iso
 
 _WHICH = "which ones? Give their ids (7 9), or --all, or a filter such as --task NAME; not two of these."
 

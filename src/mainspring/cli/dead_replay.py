@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Replayed, ReplayedPage
+from mainspring.admin.workflow_of_job import retry_words
 from mainspring.cli.author import author_option
 from mainspring.cli.dead_filter import selection, words
 from mainspring.cli.jobs import report
@@ -19,7 +20,6 @@ from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.history import DeadFilter
-from mainspring.ops.belonging import retry_words
 
 _NAMED = 10
 _SECONDS = {"s": 1, "m": 60, "h": 3600}

@@ -15,9 +15,9 @@ from mainspring.cli.session import Access
 @click.pass_context
 def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
-    from mainspring.ops.health.doctor import examine, unreachable
-    from mainspring.ops.health.finding import Level
-    from mainspring.ops.views import check_view
+    from mainspring.admin.health.doctor import examine, unreachable
+    from mainspring.admin.health.finding import Level
+    from mainspring.admin.views import check_view
 
     checks = access.read(examine, verify=False)
     if as_json:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from mainspring.admin.schedules.draft import draft_view
+from mainspring.admin.schedules.edited import Written, written_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.schedule_options import CLEARABLE, said, schedule_options
 from mainspring.cli.session import Access
-from mainspring.ops.schedules.draft import draft_view
-from mainspring.ops.schedules.edited import Written, written_view
 
 _CALL = {"task", "args", "kwargs"}
 note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the history.")

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 import click
 
 from mainspring.admin.jobs import EnqueueRequest, job_of
+from mainspring.admin.views import handle_view
 from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.author import author_option
 from mainspring.cli.options import APP_VARIABLE, Whole, length, moment, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access, refuse_memory, with_admin
-from mainspring.ops.views import handle_view
 
 
 @click.command()

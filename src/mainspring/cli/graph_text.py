@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
+from mainspring.admin.workflows.graph import DrawnNode
+from mainspring.admin.workflows.views import NodeView
 from mainspring.cli.lanes import draw, in_order
 from mainspring.cli.output import line, printable
 from mainspring.cli.signs import Signs, signs
 from mainspring.cli.step_notes import plan
 from mainspring.model.workflow import Kind
-from mainspring.ops.workflows.graph import DrawnNode
-from mainspring.ops.workflows.views import NodeView
 
 Facts = Mapping[str, tuple[object, ...]]
 """Of each node, what stands in its columns."""

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.jobs import Done, Effect, JobHistory, done_view, job_detail, log_view
+from mainspring.admin.views import View, job_view, member_id
+from mainspring.admin.words import combined
 from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, store_options
@@ -17,8 +19,6 @@ from mainspring.model.history import JobFilter, Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.report import Progress
 from mainspring.model.schedule import Period
-from mainspring.ops.views import View, job_view, member_id
-from mainspring.ops.words import combined
 
 LARGEST_PAGE = 1000
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TextIO
 
+from mainspring.admin.redact import Redaction
 from mainspring.cli.output import printable
 from mainspring.config import Settings
 from mainspring.engine.fields import NAMES, RunFields
-from mainspring.ops.access.redact import Redaction
 
 Redact = Callable[[str], str]
 

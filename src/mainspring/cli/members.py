@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from mainspring.admin.views import member_id, member_view
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, table, when
 from mainspring.cli.session import Access
-from mainspring.ops.views import member_id, member_view
 
 
 @click.group()

@@ -6,12 +6,12 @@ from collections import Counter
 
 import click
 
+from mainspring.admin.schedules.plan import Action, Planned, planned_view
+from mainspring.admin.words import moment
 from mainspring.cli.author import author_option
 from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, printable, say, table
 from mainspring.cli.session import Access, with_admin
-from mainspring.ops.schedules.plan import Action, Planned, planned_view
-from mainspring.ops.words import moment
 
 MOST_SHOWN = 100
 """Lines of a table: an app may declare a hundred thousand schedules."""

@@ -7,6 +7,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from mainspring.admin.schedules.versions import Step, step_in_words, step_view, steps
+from mainspring.admin.views import moments_view, schedule_view, slot_view, trigger_view
+from mainspring.admin.words import in_words, ledger_reason
 from mainspring.cli.backfill import go_on
 from mainspring.cli.control import delete, hand_back, pause, resume, skip, trigger
 from mainspring.cli.editing import create, edit
@@ -16,9 +19,6 @@ from mainspring.cli.plan import apply_command, plan_command
 from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
-from mainspring.ops.schedules.versions import Step, step_in_words, step_view, steps
-from mainspring.ops.views import moments_view, schedule_view, slot_view, trigger_view
-from mainspring.ops.words import in_words, ledger_reason
 from mainspring.trigger.zones import zone
 
 MOST_FIRES = 1000

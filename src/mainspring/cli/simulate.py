@@ -7,16 +7,10 @@ from datetime import datetime, timedelta
 
 import click
 
-from mainspring.admin import Admin
-from mainspring.app import Mainspring
-from mainspring.calendars import decode_calendar
-from mainspring.cli.options import Whole, length, moment, store_options
-from mainspring.cli.output import document, say, table, when
-from mainspring.cli.session import Access, with_admin
-from mainspring.errors import NotFound
-from mainspring.ops.simulation.load import Load, load, spread_in
-from mainspring.ops.simulation.simulate import Horizon, Outage, Planned, Simulation, simulate
-from mainspring.ops.simulation.views import (
+from mainspring.admin.admin import Admin
+from mainspring.admin.simulation.load import Load, load, spread_in
+from mainspring.admin.simulation.simulate import Horizon, Outage, Planned, Simulation, simulate
+from mainspring.admin.simulation.views import (
     counted,
     load_lines,
     load_view,
@@ -24,6 +18,12 @@ from mainspring.ops.simulation.views import (
     outcome_in_words,
     simulation_view,
 )
+from mainspring.app import Mainspring
+from mainspring.calendars import decode_calendar
+from mainspring.cli.options import Whole, length, moment, store_options
+from mainspring.cli.output import document, say, table, when
+from mainspring.cli.session import Access, with_admin
+from mainspring.errors import NotFound
 from mainspring.trigger.codec import Calendars
 
 MOST_SLOTS = 1_000_000

@@ -15,7 +15,7 @@ from mainspring.model.fleet import Role
 from mainspring.store.ports import Store
 
 if TYPE_CHECKING:
-    from mainspring.ops.health.status import Status
+    from mainspring.admin.health.status import Status
 
 
 @click.command()
@@ -27,7 +27,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
 
     Exit code 3 means that the database cannot be reached, 1 with --exit-code that something is wrong.
     """
-    from mainspring.ops.health.status import age, look, short, status_view, troubles
+    from mainspring.admin.health.status import age, look, short, status_view, troubles
 
     async def asked(store: Store, clock: Clock) -> Status:
         return await look(store, clock, access.loaded.settings.alerts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mainspring.admin.words import length
+from mainspring.admin.workflows.graph import DrawnNode
+from mainspring.admin.workflows.views import NodeView
 from mainspring.model.workflow import Cause, Kind, When
-from mainspring.ops.words import length
-from mainspring.ops.workflows.graph import DrawnNode
-from mainspring.ops.workflows.views import NodeView
 
 _SECOND = timedelta(seconds=1)
 _WHEN = {When.SUCCESS: None, When.FAILURE: "runs on failure", When.ALWAYS: "always runs"}

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import click
 
+from mainspring.admin.health.top import Frame, frame_view, look
+from mainspring.admin.redact import Redaction
 from mainspring.app import Mainspring
 from mainspring.cli.author import author_option
 from mainspring.cli.options import length, store_options
@@ -16,8 +18,6 @@ from mainspring.cli.session import Access, admin_of, naming_the_database, refuse
 from mainspring.cli.top_orders import Order
 from mainspring.cli.top_panes import plain
 from mainspring.errors import UsageError
-from mainspring.ops.access.redact import Redaction
-from mainspring.ops.health.top import Frame, frame_view, look
 from mainspring.store.ports import Store
 
 _FASTEST, _SLOWEST = timedelta(milliseconds=200), timedelta(hours=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.jobs import Done, Effect
-from mainspring.admin.schedules import ScheduleEffect
+from mainspring.admin.schedules.orders import ScheduleEffect
 from mainspring.cli.top_panes import Line
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from mainspring.admin.health.top import DEAD_COUNTED, Failing, Frame, worker_name
+from mainspring.admin.words import length
 from mainspring.cli.output import printable
 from mainspring.model.value import Value
-from mainspring.ops.health.top import DEAD_COUNTED, Failing, Frame, worker_name
-from mainspring.ops.words import length
 
 _WIDEST = 28
 _ERROR = 200

@@ -11,13 +11,13 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
+from mainspring.admin.health.top import Frame
 from mainspring.cli.output import printable
 from mainspring.cli.top_dialogs import Confirm, Help
 from mainspring.cli.top_orders import Order, order
 from mainspring.cli.top_panes import Line, Pane, headline, panes
 from mainspring.clock import Clock
 from mainspring.errors import MainspringError
-from mainspring.ops.health.top import Frame
 
 Table = DataTable[Text]
 _MOST_WRONG = 3

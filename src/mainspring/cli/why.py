@@ -6,11 +6,11 @@ from datetime import datetime
 
 import click
 
+from mainspring.admin.views import answer_view
+from mainspring.admin.why.asking import Why
 from mainspring.cli.options import JOB_ID, moment, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
-from mainspring.ops.views import answer_view
-from mainspring.ops.why.asking import Why
 
 
 @click.group()

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from mainspring.admin.workflows import WorkflowDone, WorkflowEffect, Workflows
+from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
+from mainspring.admin.workflows.views import plain
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import WORKFLOW_ID, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflows.views import plain
 
 id_argument = click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
 note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import click
 
-from mainspring.admin.workflows import Workflows
+from mainspring.admin.workflows.diagram import dot, mermaid
+from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.orders import Workflows
+from mainspring.admin.workflows.views import plain
 from mainspring.cli.graph_text import show_graph
 from mainspring.cli.options import LARGEST_ID, store_options
 from mainspring.cli.output import document
@@ -13,9 +16,6 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.workflow import Definition
-from mainspring.ops.workflows.diagram import dot, mermaid
-from mainspring.ops.workflows.graph import drawn, edges
-from mainspring.ops.workflows.views import plain
 
 States = dict[str, str] | None
 

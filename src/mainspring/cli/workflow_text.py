@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 import click
 
+from mainspring.admin.workflows.views import Attempt, NodeView, StepView, WorkflowRow, WorkflowView
 from mainspring.cli.bars import Scale, ran
 from mainspring.cli.graph_text import draw_graph, draw_undos
 from mainspring.cli.output import block, fields, line, printable, table, when, width
 from mainspring.cli.signs import signs
 from mainspring.cli.step_notes import note, took
 from mainspring.model.workflow import Cause, Kind, Stopping, WorkflowState
-from mainspring.ops.workflows.views import Attempt, NodeView, StepView, WorkflowRow, WorkflowView
 
 _WIDEST_BAR, _NARROWEST_BAR = 60, 24
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
+from mainspring.admin.workflows.queries import ITEMS, PAGE
+from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
 from mainspring.cli.jobs import LARGEST_PAGE
 from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, store_options
 from mainspring.cli.options import name as a_name
@@ -17,8 +19,6 @@ from mainspring.cli.workflow_control import cancel, fork, pause, resume, retry
 from mainspring.cli.workflow_graph import graph
 from mainspring.cli.workflow_text import show_step, show_workflow, state_in_words
 from mainspring.model.workflow import WorkflowState
-from mainspring.ops.workflows.queries import ITEMS, PAGE
-from mainspring.ops.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
 
 
 @click.group()

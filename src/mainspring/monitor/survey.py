@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+from mainspring.admin.health.status import Status, look, troubles
 from mainspring.clock import Clock
 from mainspring.config import Settings
 from mainspring.errors import StoreError
 from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Trouble
-from mainspring.ops.health.status import Status, look, troubles
 from mainspring.store.ports import Store
 
 WITHIN = timedelta(seconds=10)

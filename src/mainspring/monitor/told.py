@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mainspring.admin.health.status import Status, age
 from mainspring.model.fleet import Role
 from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Rule
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Names, Spread, TaskCell
 from mainspring.monitor.survey import Survey
-from mainspring.ops.health.status import Status, age
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family

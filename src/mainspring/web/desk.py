@@ -7,14 +7,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from mainspring.admin import Admin, AdminContext
 from mainspring.admin.access import Credentials
-from mainspring.admin.order import Recorder
+from mainspring.admin.admin import Admin
+from mainspring.admin.order import AdminContext, Recorder
+from mainspring.admin.redact import Redaction
 from mainspring.app import Mainspring
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
-from mainspring.ops.access.redact import Redaction
 from mainspring.store.around import timed
 from mainspring.store.ports import Store
 from mainspring.telemetry import StoreRecovered, StoreTrouble

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from mainspring.admin.redact import HIDDEN, NAMES, Redaction
 from mainspring.declare.names import is_name
-from mainspring.ops.access.redact import HIDDEN, NAMES, Redaction
 from mainspring.web.desk import Desk, redaction
 
 EXEMPT: Mapping[str, str] = {

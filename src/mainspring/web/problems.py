@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from mainspring.admin.redact import HIDDEN, Redaction
 from mainspring.errors import (
     AnswerLost,
     DuplicateJob,
@@ -27,7 +28,6 @@ from mainspring.errors import (
     shown,
 )
 from mainspring.model.access import AccessRole
-from mainspring.ops.access.redact import HIDDEN, Redaction
 from mainspring.web.desk import desk_of
 from mainspring.web.privacy import redaction_of
 

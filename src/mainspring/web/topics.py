@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from mainspring.admin.jobs import job_detail
 from mainspring.admin.processes import lease_view
 from mainspring.admin.queues import queue_view
+from mainspring.admin.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
+from mainspring.admin.workflows.views import workflow_json
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
 from mainspring.model.value import Value
-from mainspring.ops.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
-from mainspring.ops.workflows.views import workflow_json
 from mainspring.trigger.misfire import LATE
 from mainspring.web.desk import Desk
 

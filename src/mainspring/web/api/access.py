@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from mainspring.admin.access import Sessions, Tokens, session_view, token_view
 from mainspring.admin.audit_log import act_view, verified_view
+from mainspring.admin.views import iso
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
-from mainspring.ops.views import iso
 from mainspring.web.access.identity import actor_of
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, answers_page, json, page

@@ -18,13 +18,13 @@ from mainspring.admin.backfills import (
     backfill_view,
     planned_slot_view,
 )
+from mainspring.admin.simulation.load import load, spread_in
+from mainspring.admin.simulation.simulate import Horizon, Planned, simulate
+from mainspring.admin.simulation.views import load_view, notes, simulation_view
 from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.backfill import Backfill, Reprocess
-from mainspring.ops.simulation.load import load, spread_in
-from mainspring.ops.simulation.simulate import Horizon, Planned, simulate
-from mainspring.ops.simulation.views import load_view, notes, simulation_view
 from mainspring.trigger.codec import Calendars
 from mainspring.trigger.moment import moment
 from mainspring.web.api import schedule_shapes as shapes

@@ -8,12 +8,12 @@ from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.admin.events import Events, sent_view
+from mainspring.admin.limits import gate_view
 from mainspring.admin.processes import lease_view
 from mainspring.admin.queues import Queues, queue_view
+from mainspring.admin.views import member_view
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole
-from mainspring.ops.limits import gate_view
-from mainspring.ops.views import member_view
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import AnId, Body, InPath, Limit, Line, Name, Params, Text, name_of

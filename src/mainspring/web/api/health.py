@@ -10,10 +10,10 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from mainspring.ops.health.doctor import examine
-from mainspring.ops.health.finding import Level
-from mainspring.ops.proof.auditing import Auditor, report_view
-from mainspring.ops.views import check_view, iso
+from mainspring.admin.health.doctor import examine
+from mainspring.admin.health.finding import Level
+from mainspring.admin.slot_verification.auditing import Auditor, report_view
+from mainspring.admin.views import check_view, iso
 from mainspring.version import __version__
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, json

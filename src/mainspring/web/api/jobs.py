@@ -20,11 +20,11 @@ from mainspring.admin.jobs import (
     job_detail,
     log_view,
 )
+from mainspring.admin.views import View, answer_view, failure_view, handle_view, job_view, run_view
 from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
 from mainspring.model.access import AccessRole
 from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.ops.views import View, answer_view, failure_view, handle_view, job_view, run_view
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.requests import request_key

@@ -8,14 +8,14 @@ from fastapi import Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from mainspring.admin.schedules import Schedules
+from mainspring.admin.schedules.edited import written_view
+from mainspring.admin.schedules.options import read
+from mainspring.admin.schedules.orders import Schedules
+from mainspring.admin.schedules.plan import planned_view
+from mainspring.admin.views import iso
 from mainspring.declare.edit import changed_when
 from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
-from mainspring.ops.schedules.edited import written_view
-from mainspring.ops.schedules.options import read
-from mainspring.ops.schedules.plan import planned_view
-from mainspring.ops.views import iso
 from mainspring.trigger.preview import fires
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
+from mainspring.admin.health.stats import Stats, series_view, stat_view
 from mainspring.model.stats import By
-from mainspring.ops.health.stats import Stats, series_view, stat_view
 from mainspring.web.api import shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import LengthText, Moment, Name, Params, at, length

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from starlette.requests import Request
 
+from mainspring.admin.schedules.triggers import calendars_of
+from mainspring.admin.simulation.heat_map import HeatMap, heat_map
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
-from mainspring.ops.schedules.triggers import calendars_of
-from mainspring.ops.simulation.heat_map import HeatMap, heat_map
 from mainspring.web.desk import desk_of
 
 DAYS = 14

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import PAGE, ReplayedPage
 from mainspring.errors import MainspringError
 from mainspring.model.history import DeadFilter

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.audit_log import Act, act_view
+from mainspring.admin.slot_verification.auditing import Auditor, Report
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
-from mainspring.ops.proof.auditing import Auditor, Report
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.errands import Errand, errands_of
 from mainspring.web.frame.flash import done

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin import Admin
+from mainspring.admin.admin import Admin
 from mainspring.admin.backfills import MOST_AT_ONCE, BackfillPlan, Backfills
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole

@@ -7,8 +7,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.health.sheet import health_sheet
 from mainspring.model.access import AccessRole
-from mainspring.ops.health.sheet import health_sheet
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.errands import Errand, errands_of
 from mainspring.web.frame.flash import done

@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.health.stats import LAST, Stats, series_view
+from mainspring.admin.health.troubles import troubles
 from mainspring.declare.names import is_name
 from mainspring.lifecycle.troubles import OTHERS
 from mainspring.model.trouble import Rule, Trouble
-from mainspring.ops.health.stats import LAST, Stats, series_view
-from mainspring.ops.health.troubles import troubles
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.charts import charts
 from mainspring.web.frame.rendering import page

@@ -8,9 +8,9 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.limits import gate_in_words, gate_name
 from mainspring.admin.queues import Queues
 from mainspring.model.access import AccessRole
-from mainspring.ops.limits import gate_in_words, gate_name
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.schedules import ScheduleDone, ScheduleEffect, Schedules
+from mainspring.admin.schedules.orders import ScheduleDone, ScheduleEffect, Schedules
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
 from mainspring.web.desk import AnAdmin

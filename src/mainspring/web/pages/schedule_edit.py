@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin import Admin
-from mainspring.admin.schedules import Schedules
+from mainspring.admin.admin import Admin
+from mainspring.admin.schedules.draft import Draft
+from mainspring.admin.schedules.edited import Written
+from mainspring.admin.schedules.form import FIELDS, field_of, form_of, options_from
+from mainspring.admin.schedules.orders import Schedules
+from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Schedule
-from mainspring.ops.schedules.draft import Draft
-from mainspring.ops.schedules.edited import Written
-from mainspring.ops.schedules.form import FIELDS, field_of, form_of, options_from
-from mainspring.ops.schedules.triggers import calendars_of
 from mainspring.trigger.codec import decode
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done

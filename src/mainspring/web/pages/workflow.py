@@ -7,10 +7,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.admin.workflows.gantt import gantt
+from mainspring.admin.workflows.picture import picture
+from mainspring.admin.workflows.views import StepView
 from mainspring.errors import InvalidArgument
-from mainspring.ops.workflows.gantt import gantt
-from mainspring.ops.workflows.picture import picture
-from mainspring.ops.workflows.views import StepView
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, text, whole
 from mainspring.web.frame.rendering import page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.workflows import WorkflowDone, WorkflowEffect, Workflows
+from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
 from mainspring.web.desk import AnAdmin

@@ -1,0 +1,134 @@
+"""Whether calls that are on record would still bind to an app's tasks: pure, one call at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+
+from mainspring.admin.views import View
+from mainspring.declare.fit import Fit
+from mainspring.declare.payload import decode
+from mainspring.declare.task import Task
+from mainspring.errors import InvalidArgument, shown
+from mainspring.model.value import Value
+
+EXAMPLES = 3
+LARGEST = 200
+"""Problems told apart: what is in payloads must not decide how much is kept in mind."""
+
+
+class Source(StrEnum):
+    """Where a call is on record."""
+
+    JOB = "job"
+    DEAD = "dead"
+    SCHEDULE = "schedule"
+
+
+class Trouble(StrEnum):
+    """What is wrong with a call."""
+
+    TASK = "task"
+    """No task of that name is declared."""
+    PAYLOAD = "payload"
+    """What is stored cannot be read."""
+    ARGUMENTS = "arguments"
+    """The function takes other parameters."""
+    VALUE = "value"
+    """A value does not fit its parameter's annotation."""
+    OTHER = "other"
+    """One of so many that they are not told apart."""
+
+
+class Problem(Value, frozen=True, kw_only=True):
+    """One thing that is wrong with a number of calls of one task."""
+
+    task: str
+    trouble: Trouble
+    sentence: str
+    jobs: int
+    dead: int
+    schedules: int
+    examples: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Calls in all."""
+        return self.jobs + self.dead + self.schedules
+
+
+class Comparison:
+    """Takes calls one after the other; keeps counts and a few examples, never the calls."""
+
+    def __init__(self, tasks: Mapping[str, Task[..., object]]) -> None:
+        self._tasks = tasks
+        self._fits = {name: Fit(task) for name, task in tasks.items()}
+        self._found: dict[tuple[str, Trouble, str], tuple[Counter[Source], list[str]]] = {}
+        self.checked: Counter[Source] = Counter()
+
+    def look(self, source: Source, name: object, task: str, payload: bytes) -> None:
+        """Look at one call; `name` is what people call the job or schedule it comes from."""
+        self.checked[source] += 1
+        if problem := self._problem(task, payload):
+            trouble, sentence = problem
+            key = (task, trouble, sentence)
+            if key not in self._found and len(self._found) >= LARGEST:
+                key = ("-", Trouble.OTHER, "other problems, too many to be told apart")
+            counts, examples = self._found.setdefault(key, (Counter(), []))
+            counts[source] += 1
+            if len(examples) < EXAMPLES:
+                examples.append(f"{source} {name}")
+
+    def problems(self) -> list[Problem]:
+        """What was found, by task, the most frequent first."""
+        found = [
+            Problem(
+                task=task,
+                trouble=trouble,
+                sentence=sentence,
+                jobs=counts[Source.JOB],
+                dead=counts[Source.DEAD],
+                schedules=counts[Source.SCHEDULE],
+                examples=tuple(examples),
+            )
+            for (task, trouble, sentence), (counts, examples) in self._found.items()
+        ]
+        return sorted(found, key=lambda each: (each.task, -each.count, each.sentence))
+
+    def _problem(self, name: str, payload: bytes) -> tuple[Trouble, str] | None:
+        task = self._tasks.get(name)
+        if task is None:
+            return Trouble.TASK, "no task of that name is declared"
+        try:
+            args, kwargs = decode(payload)
+        except InvalidArgument:
+            return Trouble.PAYLOAD, "its payload cannot be read"
+        try:
+            task.check(args, kwargs)
+        except InvalidArgument as error:
+            return Trouble.ARGUMENTS, _sentence(error, name)
+        if misfit := self._fits[name].misfit(args, kwargs):
+            return Trouble.VALUE, misfit
+        return None
+
+
+def problem_view(problem: Problem) -> View:
+    """One problem, for JSON."""
+    return {
+        "task": problem.task,
+        "trouble": problem.trouble.value,
+        "problem": problem.sentence,
+        "jobs": problem.jobs,
+        "dead": problem.dead,
+        "schedules": problem.schedules,
+        "examples": list(problem.examples),
+    }
+
+
+def _sentence(error: InvalidArgument, task: str) -> str:
+    """What is wrong, without a value of the call: calls with the same problem have other values. Of the
+    task as a whole, what was given is a number of arguments or a parameter's name."""
+    if error.field == task:
+        return f"expected {error.expected}, got {shown(error.got)}"
+    return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"

@@ -1,0 +1,200 @@
+"""Is everything as it should be? A list of checks, each with a sentence."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from mainspring.admin.health.finding import Check, Level, fail, ok, warn
+from mainspring.admin.health.tables import findings
+from mainspring.clock import Clock
+from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
+from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.health import StoreHealth
+from mainspring.model.history import DeadFilter, QueueDepth
+from mainspring.store.ports import Store
+from mainspring.trigger.misfire import LATE
+from mainspring.trigger.zones import tzdata_version
+from mainspring.version import __version__
+
+SKEW = timedelta(seconds=2)
+WAITED_LONG = timedelta(minutes=1)
+DEAD_COUNTED = 1000
+SHOWN = 5
+
+
+async def examine(store: Store, clock: Clock) -> list[Check]:
+    """Every check that can be made; those behind one that failed outright are left out."""
+    checks = [ok("python", f"Python {platform.python_version()}, mainspring {__version__}"), _zones()]
+    reached = await _reached(store, clock)
+    checks += reached
+    if reached[0].level is Level.FAIL:
+        return checks
+    schema = await _schema(store)
+    checks.append(schema)
+    if schema.level is Level.FAIL:
+        return checks
+    now = await store.now(at=clock.stamp())
+    members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
+    depth = await store.queues.depth(at=clock.stamp(), about=True)
+    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
+    health = await store.health.look()
+    return [
+        *checks,
+        *_fleet(members),
+        *_skews(members),
+        *_unserved(members, depth),
+        _schedules(members, counts.total),
+        await _lag(store, clock),
+        _waiting(depth, now),
+        await _dead_letters(store),
+        *findings(health, now),
+        _unreadable(health),
+        await _alerts(store),
+    ]
+
+
+def unreachable(checks: Sequence[Check]) -> bool:
+    """Whether the database did not answer."""
+    return any(each.name == "database" and each.level is Level.FAIL for each in checks)
+
+
+async def _reached(store: Store, clock: Clock) -> list[Check]:
+    try:
+        await store.now(at=clock.stamp())  # opens the connection, which is not the distance
+        asked, before = clock.now(), clock.monotonic()
+        theirs = await store.now(at=clock.stamp())
+        took = timedelta(seconds=clock.monotonic() - before)
+        facts = await store.health.facts()
+    except (StoreUnavailable, AnswerLost) as error:
+        return [fail("database", str(error))]
+    engine, version = facts.pop("engine"), facts.pop("version")
+    about = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in _OWN_CHECK)
+    milliseconds = took / timedelta(milliseconds=1)
+    return [
+        ok("database", f"{engine} {version} answers in {milliseconds:.1f} ms; {about}"),
+        _clocks(theirs - (asked + took / 2), took),
+        *(check(facts[name]) for name, check in _OWN_CHECK.items() if name in facts),
+    ]
+
+
+def _clocks(skew: timedelta, took: timedelta) -> Check:
+    seconds = skew.total_seconds()
+    if abs(skew) > SKEW + took:
+        return warn(
+            "clock", f"the database's clock is {seconds:+.1f} s from this machine's; its clock decides"
+        )
+    return ok("clock", f"the database's clock is {seconds:+.3f} s from this machine's")
+
+
+def _fsync(value: str) -> Check:
+    if value == "on":
+        return ok("durability", "fsync is on")
+    return warn("durability", f"fsync is {value}: if the server's machine crashes, stored jobs are lost")
+
+
+def _wal_reset(value: str) -> Check:
+    return ok("wal reset", f"SQLite's WAL-reset bug: {value}")
+
+
+_OWN_CHECK: dict[str, Callable[[str], Check]] = {"fsync": _fsync, "wal_reset_bug": _wal_reset}
+
+
+async def _schema(store: Store) -> Check:
+    try:
+        await store.verify()
+    except SchemaMismatch as error:
+        return fail("schema", str(error))
+    return ok("schema", f"the schema is this version's; the database's id is {await store.identity()}")
+
+
+def _zones() -> Check:
+    version = tzdata_version()
+    if version[:1].isdigit():
+        return ok("time zones", f"tz data {version}")
+    return warn("time zones", "the tz data does not say its version; install the tzdata package")
+
+
+def _fleet(members: Sequence[MemberInfo]) -> list[Check]:
+    workers = sum(each.role is Role.WORKER for each in members)
+    counted = f"live workers: {workers}, live schedulers: {len(members) - workers}"
+    checks = [ok("fleet", counted) if members else warn("fleet", "no live worker or scheduler")]
+    for what, values in (
+        ("mainspring", {each.version for each in members}),
+        ("tz data", {each.tzdata for each in members}),
+    ):
+        if len(values) > 1:
+            checks.append(warn("fleet", f"live processes differ in {what}: {', '.join(sorted(values))}"))
+    return checks
+
+
+def _skews(members: Sequence[MemberInfo]) -> list[Check]:
+    return [
+        warn("clock", f"{each.name}: its clock is {each.skew.total_seconds():+.1f} s from the database's")
+        for each in members
+        if each.skew is not None and abs(each.skew) > SKEW
+    ]
+
+
+def _unserved(members: Sequence[MemberInfo], depth: Sequence[QueueDepth]) -> list[Check]:
+    checks = []
+    for each in depth:
+        serving = [member for member in members if each.queue in member.queues]
+        waiting = f"{each.task}: {'about ' if each.about else ''}{each.ready} ready in queue {each.queue}"
+        if each.ready and not serving:
+            checks.append(fail("queues", f"{waiting}, which no live worker serves"))
+        elif each.ready and not any(each.task in member.tasks for member in serving):
+            checks.append(fail("queues", f"{waiting}, where no live worker knows the task"))
+    return checks or [ok("queues", "every ready job has a live worker that serves it")]
+
+
+def _schedules(members: Sequence[MemberInfo], count: int) -> Check:
+    if count and not any(each.role is Role.SCHEDULER for each in members):
+        return fail("schedules", f"schedules on record: {count}, and no live scheduler: nothing fires")
+    return ok("schedules", f"schedules on record: {count}")
+
+
+async def _lag(store: Store, clock: Clock) -> Check:
+    now, due = await store.slots.due_specs(limit=1, at=clock.stamp())
+    lag = now - due[0].next_at if due else timedelta()
+    if lag <= LATE:
+        return ok("lag", "no slot is overdue")
+    return warn("lag", f"the oldest slot that nobody has fired is {lag.total_seconds():.0f} s overdue")
+
+
+def _waiting(depth: Sequence[QueueDepth], now: datetime) -> Check:
+    oldest = min((each.oldest_ready_at for each in depth if each.oldest_ready_at), default=None)
+    if oldest is None:
+        return ok("waiting", "no job waits for a worker")
+    waited = now - oldest
+    sentence = f"the oldest ready job has waited {waited.total_seconds():.0f} s"
+    return warn("waiting", sentence) if waited > WAITED_LONG else ok("waiting", sentence)
+
+
+async def _dead_letters(store: Store) -> Check:
+    count = len(await store.dead_letters.find(DeadFilter(limit=DEAD_COUNTED)))
+    if count == 0:
+        return ok("dead letters", "none")
+    least = "at least " if count == DEAD_COUNTED else ""
+    return warn("dead letters", f"{least}{count}; see `mainspring dead list`")
+
+
+def _unreadable(health: StoreHealth) -> Check:
+    rows = health.unreadable
+    if not rows:
+        return ok("rows", "none had to be set aside")
+    named = ", ".join(f"{row.key} of {row.table}" for row in rows[:SHOWN])
+    more = ", …" if len(rows) > SHOWN else ""
+    return warn("rows", f"could not be read and were moved into unreadable_rows: {named}{more}")
+
+
+async def _alerts(store: Store) -> Check:
+    standing = [each for each in await store.alerts.standing() if each.opened_at is not None]
+    undelivered = await store.alerts.undelivered_notes(limit=DEAD_COUNTED)
+    if undelivered:
+        last = undelivered[0]
+        return warn("alerts", f"{last.shown} did not take what it was sent: {last.problem}")
+    if standing:
+        return warn("alerts", f"{len(standing)} open; see `mainspring alerts list`")
+    return ok("alerts", "none is open")

@@ -1,0 +1,90 @@
+"""How the whole stands, in one bounded look at the store; and what is wrong with it, as alerts judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from mainspring.admin.health.troubles import facts as looked_at
+from mainspring.admin.health.troubles import trouble_view
+from mainspring.admin.queues import QueueInfo, every_queue, queue_view
+from mainspring.admin.views import View, iso
+from mainspring.clock import Clock
+from mainspring.config import AlertsConfig
+from mainspring.duration import written
+from mainspring.lifecycle.troubles import troubles as judged
+from mainspring.model.fleet import Role
+from mainspring.model.history import DeadFilter
+from mainspring.model.trouble import Facts, Severity, Trouble
+from mainspring.model.value import Value
+from mainspring.store.ports import Store
+
+COUNTED = 1000
+"""Dead letters are counted up to here."""
+
+
+class Status(Value, frozen=True, kw_only=True):
+    """One look."""
+
+    facts: Facts
+    queues: tuple[QueueInfo, ...]
+    dead: int
+    """Dead letters; counted up to a bound."""
+
+    @property
+    def at(self) -> datetime:
+        """By the store's clock."""
+        return self.facts.now
+
+    @property
+    def lag(self) -> timedelta:
+        """How late the earliest slot is that nobody has decided about."""
+        behind = self.facts.behind_since
+        return timedelta() if behind is None else max(self.at - behind, timedelta())
+
+    def alive(self, role: Role) -> int:
+        """Live processes."""
+        return sum(each.alive and each.role is role for each in self.facts.members)
+
+
+async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
+    """Ask the store; where queues are too long to be counted, it estimates."""
+    return Status(
+        facts=await looked_at(store, config, clock),
+        queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
+        dead=await store.dead_letters.count(DeadFilter(limit=COUNTED)),
+    )
+
+
+def troubles(status: Status, config: AlertsConfig) -> list[Trouble]:
+    """What is wrong, the worst first. What somebody brought about knowingly is a notice, and no trouble."""
+    return [each for each in judged(status.facts, config) if each.severity is not Severity.NOTICE]
+
+
+def age(queue: QueueInfo, now: datetime) -> timedelta:
+    """How long the oldest ready job has waited."""
+    return timedelta() if queue.oldest_ready_at is None else max(now - queue.oldest_ready_at, timedelta())
+
+
+def short(length: timedelta) -> str:
+    """A length of time, to the second."""
+    return written(timedelta(seconds=int(length.total_seconds())))
+
+
+def status_view(status: Status, found: Sequence[Trouble]) -> View:
+    """The whole, for JSON."""
+    return {
+        "at": iso(status.at),
+        "ok": not found,
+        "troubles": [trouble_view(each) for each in found],
+        "workers": status.alive(Role.WORKER),
+        "schedulers": status.alive(Role.SCHEDULER),
+        "lag_seconds": status.lag.total_seconds(),
+        "overdue": [each.schedule for each in status.facts.overdue],
+        "dead": status.dead,
+        "dead_lately": status.facts.grown,
+        "queues": [
+            {**queue_view(queue), "oldest_ready_seconds": age(queue, status.at).total_seconds()}
+            for queue in status.queues
+        ],
+    }

@@ -1,0 +1,172 @@
+"""One look at everything: queues, what runs, what comes next and what failed, read in one bounded pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from mainspring.admin.health.troubles import facts, trouble_view
+from mainspring.admin.queues import QueueInfo, every_queue, queue_view
+from mainspring.admin.redact import Redaction
+from mainspring.admin.views import View, iso, member_id
+from mainspring.clock import Clock
+from mainspring.config import AlertsConfig
+from mainspring.lifecycle.troubles import troubles as judged
+from mainspring.model.fleet import Role
+from mainspring.model.glance import ComingFire, FailedRun, RunningJob
+from mainspring.model.history import DeadFilter, DeadJob
+from mainspring.model.job import JobState
+from mainspring.model.settlement import Verdict
+from mainspring.model.trouble import Trouble
+from mainspring.model.value import Value
+from mainspring.store.ports import Store
+
+ROWS = 100
+"""At most so many of each kind."""
+AMONG = 1000
+"""Failures are looked for among so many runs."""
+DEAD_COUNTED = 1000
+
+
+class Failing(Value, frozen=True, kw_only=True):
+    """A run that failed, and where its job stands by now."""
+
+    run: FailedRun
+    now: JobState | None
+    """None when nobody knows the job any more."""
+
+
+class Frame(Value, frozen=True, kw_only=True):
+    """Everything that is seen at once."""
+
+    at: datetime
+    """By the store's clock."""
+    lag: timedelta
+    """How long the oldest slot that nobody has fired is overdue."""
+    workers: int
+    schedulers: int
+    dead: int
+    """Dead letters, counted up to DEAD_COUNTED."""
+    wrong: tuple[Trouble, ...]
+    """The worst first."""
+    queues: tuple[QueueInfo, ...]
+    running: tuple[RunningJob, ...]
+    """Held longest first."""
+    names: Mapping[int, str]
+    """Of the workers, by id."""
+    coming: tuple[ComingFire, ...]
+    failures: tuple[Failing, ...]
+    """Latest first."""
+
+
+async def look(
+    store: Store,
+    clock: Clock,
+    *,
+    alerts: AlertsConfig | None = None,
+    rows: int = ROWS,
+    redaction: Redaction | None = None,
+) -> Frame:
+    """Read one frame, without secrets. It costs what is shown, not what the tables hold."""
+    config = alerts or AlertsConfig()
+    seen = await facts(store, config, clock)
+    alive = [each for each in seen.members if each.alive]
+    schedulers = sum(each.role is Role.SCHEDULER for each in alive)
+    frame = Frame(
+        at=seen.now,
+        lag=timedelta() if seen.behind_since is None else max(seen.now - seen.behind_since, timedelta()),
+        workers=len(alive) - schedulers,
+        schedulers=schedulers,
+        dead=await store.dead_letters.count(DeadFilter(limit=DEAD_COUNTED)),
+        wrong=tuple(judged(seen, config)),
+        queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
+        running=tuple(await store.jobs.running(limit=rows)),
+        names={each.id: each.name for each in seen.members},
+        coming=tuple(await store.slots.coming(limit=rows)),
+        failures=await _failures(store, clock, rows),
+    )
+    return (redaction or Redaction()).within(frame)
+
+
+async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
+    """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
+    runs = await store.runs.failed(among=AMONG, limit=rows)
+    told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
+    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
+    found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
+    states = (
+        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
+    )
+    return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
+
+
+def _last_run(letter: DeadJob) -> FailedRun:
+    last = letter.errors[-1] if letter.errors else None
+    return FailedRun(
+        job_id=letter.id,
+        fence=letter.fence,
+        task=letter.task,
+        queue=letter.queue,
+        attempt=max(letter.failures, 1),
+        verdict=Verdict.DEAD,
+        finished_at=letter.died_at,
+        error="" if last is None else last.type,
+        message=letter.reason if last is None else last.message,
+    )
+
+
+def worker_name(frame: Frame, job: RunningJob) -> str:
+    """What people call the process that holds it."""
+    return frame.names.get(job.worker_id) or f"{job.worker_id:x}"
+
+
+def frame_view(frame: Frame) -> View:
+    """One frame, for JSON."""
+    return {
+        "at": iso(frame.at),
+        "lag_seconds": frame.lag.total_seconds(),
+        "workers": frame.workers,
+        "schedulers": frame.schedulers,
+        "dead": frame.dead,
+        "wrong": [trouble_view(each) for each in frame.wrong],
+        "queues": [queue_view(each) for each in frame.queues],
+        "running": [
+            {
+                "id": each.id,
+                "task": each.task,
+                "queue": each.queue,
+                "attempt": each.attempt,
+                "max_attempts": each.max_attempts,
+                "worker_id": member_id(each.worker_id),
+                "worker": worker_name(frame, each),
+                "claimed_at": iso(each.claimed_at),
+                "fraction": each.fraction,
+                "note": each.note or None,
+            }
+            for each in frame.running
+        ],
+        "coming": [
+            {
+                "schedule": each.schedule,
+                "task": each.task,
+                "queue": each.queue,
+                "slot_at": iso(each.slot_at),
+                "paused": each.paused,
+            }
+            for each in frame.coming
+        ],
+        "failures": [
+            {
+                "job_id": each.run.job_id,
+                "task": each.run.task,
+                "queue": each.run.queue,
+                "attempt": each.run.attempt,
+                "verdict": each.run.verdict.value,
+                "finished_at": iso(each.run.finished_at),
+                "state": each.now,
+                "error": each.run.error or None,
+                "message": each.run.message,
+            }
+            for each in frame.failures
+        ],
+    }

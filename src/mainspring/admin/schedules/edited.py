@@ -1,0 +1,61 @@
+"""What became of a schedule that somebody made or changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mainspring.admin.schedules.draft import Draft, draft_view
+from mainspring.admin.schedules.versions import Difference
+from mainspring.admin.views import View, iso
+from mainspring.trigger.preview import Fire, fires
+from mainspring.trigger.rolled import is_skipped
+
+FIRES_SHOWN = 3
+NO_BUSINESS_DAY = "skipped: no business day"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A schedule as it now stands, or would if it were no dry run."""
+
+    name: str
+    created: bool
+    dry_run: bool
+    draft: Draft
+    version: int
+    fires: tuple[Fire, ...]
+    differences: tuple[Difference, ...] = ()
+    """Of a change: what is not as it was. None means that nothing was written."""
+    paused: bool = False
+
+    @property
+    def effect(self) -> str:
+        """In one word."""
+        return "created" if self.created else "changed" if self.differences else "none"
+
+
+def upcoming(draft: Draft, now: datetime) -> tuple[Fire, ...]:
+    """Its next slots, in UTC and in its own zone, with what is odd about them."""
+    return tuple(
+        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
+        for fire in fires(draft.trigger, now, FIRES_SHOWN, draft.tz())
+    )
+
+
+def written_view(written: Written) -> View:
+    """All of it, for JSON."""
+    return {
+        "name": written.name,
+        "effect": written.effect,
+        "dry_run": written.dry_run,
+        "version": written.version,
+        "paused": written.paused,
+        "differences": [
+            {"field": each.field, "was": each.was, "now": each.now} for each in written.differences
+        ],
+        "schedule": draft_view(written.draft),
+        "fires": [
+            {"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in written.fires
+        ],
+    }

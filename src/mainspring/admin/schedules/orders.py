@@ -1,0 +1,482 @@
+"""Schedules: made, changed, paused and deleted at run time; and what an app declares, compared and
+written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from mainspring.admin.order import Noun, blocking, one_or_more, order
+from mainspring.admin.schedules.declared import write_declared
+from mainspring.admin.schedules.draft import Draft, changes
+from mainspring.admin.schedules.edited import Written, upcoming
+from mainspring.admin.schedules.listing import ScheduleList, ScheduleSummary, listed, summary
+from mainspring.admin.schedules.options import Wishes, read
+from mainspring.admin.schedules.plan import Action, Planned, plan
+from mainspring.admin.schedules.schedule_task import Callee
+from mainspring.admin.schedules.sheet import ScheduleSheet, sheet
+from mainspring.admin.schedules.triggers import calendars_of, readable
+from mainspring.admin.views import View
+from mainspring.admin.why.answer import Answer
+from mainspring.admin.why.asking import LastAndNext, Why
+from mainspring.calendars import Calendar, decode_calendar
+from mainspring.declare import payload
+from mainspring.declare.edit import Said, changed_policies, changed_when, options_of
+from mainspring.declare.names import looked_for, valid_name
+from mainspring.declare.policies import PolicyOptions
+from mainspring.declare.registry import Registry
+from mainspring.declare.schedule import attempts_of_slots
+from mainspring.declare.when import When
+from mainspring.errors import InvalidArgument, NotFound, Outdated, UsageError
+from mainspring.model.limit import Gate
+from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage
+from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
+from mainspring.model.value import Value
+from mainspring.store.ports import Store
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.codec import decode
+from mainspring.trigger.misfire import LATE
+
+BY_CODE = "code"
+_CALL = ("task", "args", "kwargs")
+_PLACE = ("queue", "priority", "attempts")
+LAST_SLOTS, NEXT_FIRES = 10, 5
+MOST_DELETED = 500
+"""Schedules deleted in one transaction."""
+EVERY = ScheduleFilter()
+
+
+class ScheduleEffect(StrEnum):
+    """What an order did to one schedule."""
+
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    HANDED_BACK = "handed_back"
+    DELETED = "deleted"
+    NONE = "none"
+
+
+class ScheduleDone(Value, frozen=True, kw_only=True):
+    """One schedule's answer to an order; `schedule` is what it was before."""
+
+    name: str
+    effect: ScheduleEffect
+    schedule: Schedule
+    why: str = ""
+    """What was already so, when nothing was done."""
+
+
+class Triggered(Value, frozen=True, kw_only=True):
+    """A job that was asked for out of turn."""
+
+    name: str
+    job_id: int
+    task: str
+    queue: str
+
+
+class Skipping(Value, frozen=True, kw_only=True):
+    """How many slots were asked to be skipped now, and how many are to be in all."""
+
+    name: str
+    added: int
+    skips: int
+
+
+class ScheduleHistory(Value, frozen=True, kw_only=True):
+    """A schedule, its newest slots first, and the next instants it names."""
+
+    schedule: Schedule
+    slots: tuple[Slot, ...]
+    fires: tuple[datetime, ...] | None
+    """None when this version cannot read the trigger."""
+
+
+def effects(done: Sequence[ScheduleDone]) -> dict[str, list[str]]:
+    """Which schedules met with which effect, for the audit log."""
+    return {
+        str(effect): names
+        for effect in ScheduleEffect
+        if (names := [each.name for each in done if each.effect is effect])
+    }
+
+
+def _written(answer: Written) -> object:
+    return {"effect": answer.effect, "version": answer.version}
+
+
+class Schedules(Noun):
+    """Schedules of one store. Options of `create` and `edit` have the names that `app.schedule` gives
+    them, and besides there is `attempts`. A task and a calendar are given by name, and an instant as a
+    datetime or in ISO 8601. None asks for an option's default. Where an app declares tasks, the task must
+    be one of them, the arguments must fit it, and its queue, priority and attempts are the defaults."""
+
+    async def aget(self, name: str, *, slots: int = LAST_SLOTS, fires: int = NEXT_FIRES) -> ScheduleHistory:
+        """One schedule with its last slots and its next fires."""
+        store = await self._store()
+        schedule = await store.schedules.get(name)
+        if schedule is None:
+            raise NotFound("schedule", name)
+        now = await store.now(at=self._stamp)
+        trigger = readable(schedule.trigger, await calendars_of(store, [schedule.trigger]))
+        return ScheduleHistory(
+            schedule=schedule,
+            slots=tuple(await store.slots.of(name, limit=slots)) if slots else (),
+            fires=next_fires(trigger, now, fires),
+        )
+
+    async def aall(self) -> list[Schedule]:
+        """Every schedule, by name."""
+        return await (await self._store()).schedules.all()
+
+    async def apage(self, which: ScheduleFilter = EVERY) -> SchedulePage:
+        """One page of schedules, by name, each with its newest slot."""
+        return await (await self._store()).schedules.page(which, at=self._stamp)
+
+    async def acounts(self) -> ScheduleCounts:
+        """How many schedules there are, are paused, are late."""
+        return await (await self._store()).schedules.counts(late=LATE, at=self._stamp)
+
+    async def asummary(self) -> ScheduleSummary:
+        """The counts, and the first schedules that are overdue."""
+        return await summary(await self._store(), self._clock)
+
+    async def alisted(self, which: ScheduleFilter = EVERY) -> ScheduleList:
+        """One page, as a list shows it."""
+        return await listed(await self._store(), self._clock, which)
+
+    async def asheet(self, name: str, *, before: datetime | None = None) -> ScheduleSheet:
+        """Everything about one schedule, with a page of its slots: the newest, or those before a moment."""
+        return await sheet(await self._store(), self._clock, name, before=before)
+
+    async def aslots(
+        self,
+        name: str,
+        *,
+        start: datetime | None = None,
+        before: datetime | None = None,
+        limit: int = LAST_SLOTS,
+    ) -> list[Slot]:
+        """The ledger of one schedule, newest slot first: slots from `start` on and before `before`; of a
+        schedule that was deleted too."""
+        await self.aversions(name)
+        return await (await self._store()).slots.of(name, start=start, before=before, limit=limit)
+
+    async def aversions(self, name: str) -> list[ScheduleVersion]:
+        """Every version of a schedule, oldest first; of one that was deleted too."""
+        store = await self._store()
+        versions = await store.schedules.versions(name)
+        if not versions and await store.schedules.get(name) is None:
+            raise NotFound("schedule", name)
+        return versions
+
+    async def awhy(self, name: str, at: datetime | None = None) -> Answer | LastAndNext:
+        """Why a schedule did, or did not do, something at a moment; without one, the last and the next
+        slot."""
+        why = Why(await self._store(), self._clock)
+        if at is None:
+            return await why.schedule(name)
+        if at.tzinfo is None:
+            raise InvalidArgument("at", at, "a moment with its offset")
+        return await why.slot(name, at)
+
+    @order("schedules.create", result=_written)
+    async def acreate(
+        self, name: str, /, *, note: str | None = None, dry_run: bool = False, **options: object
+    ) -> Written:
+        """Make a schedule that belongs to the actor and not to code; a name that is taken is refused."""
+        valid_name(name, "schedule.name")
+        wishes, store = read(options), await self._store()
+        if await store.schedules.get(name) is not None:
+            raise _taken(name)
+        draft = await _drafted(store, self._registry, name, wishes)
+        now = await store.now(at=self._stamp)
+        if not dry_run:
+            try:
+                await self._put(draft, now, note, None)
+            except Outdated:
+                raise _taken(name) from None
+        return Written(
+            name=name, created=True, dry_run=dry_run, draft=draft, version=1, fires=upcoming(draft, now)
+        )
+
+    @order("schedules.edit", result=_written)
+    async def aedit(
+        self,
+        name: str,
+        /,
+        *,
+        note: str | None = None,
+        expected_version: int | None = None,
+        dry_run: bool = False,
+        **options: object,
+    ) -> Written:
+        """Change the options that are given, and no others. Raises Outdated where the schedule was changed
+        since it was read, here or by a caller who read `expected_version`."""
+        store = await self._store()
+        stored = await store.schedules.get(name)
+        if stored is None:
+            raise NotFound("schedule", name)
+        if expected_version not in (None, stored.version):
+            raise Outdated(
+                "schedule", name, f"it is at version {stored.version}, and not at {expected_version}"
+            )
+        before = Draft.of(stored, decode(stored.trigger, await calendars_of(store, [stored.trigger])))
+        after = await _changed(store, self._registry, before, read(options))
+        found = changes(before, after)
+        now = await store.now(at=self._stamp)
+        if found and not dry_run:
+            await self._put(after, now, note, stored)
+        return Written(
+            name=name,
+            created=False,
+            dry_run=dry_run,
+            draft=after,
+            differences=found,
+            version=stored.version + (1 if found else 0),
+            paused=stored.paused_at is not None,
+            fires=upcoming(after, now),
+        )
+
+    @order("schedules.pause", result=effects)
+    async def apause(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
+        """Skip their slots from now on; one that is paused keeps its first author and note."""
+        store = await self._store()
+        found = await _found(store, one_or_more(names))
+        paused = await store.schedules.pause(list(found), author=self._author, note=note, at=self._stamp)
+        return _answers(found, paused, ScheduleEffect.PAUSED, _paused_already)
+
+    @order("schedules.resume", result=effects)
+    async def aresume(self, names: str | Sequence[str]) -> list[ScheduleDone]:
+        """End their pause; the slots of the pause are not caught up."""
+        store = await self._store()
+        found = await _found(store, one_or_more(names))
+        resumed = await store.schedules.resume(list(found), author=self._author, at=self._stamp)
+        return _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused")
+
+    @order("schedules.hand_back", result=effects)
+    async def arevert(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
+        """Let code have schedules that were edited: the next declaration of them counts. A schedule that no
+        app declares goes on as it is, but is code's to remove."""
+        store = await self._store()
+        found = await _found(store, one_or_more(names))
+        handed = await store.schedules.revert(list(found), author=self._author, note=note, at=self._stamp)
+        return _answers(found, handed, ScheduleEffect.HANDED_BACK, lambda _: "is code's already")
+
+    @order("schedules.delete", result=effects)
+    async def adelete(self, names: str | Sequence[str]) -> list[ScheduleDone]:
+        """Delete them; their ledger, their versions and the jobs they made stay."""
+        store = await self._store()
+        found = await _found(store, one_or_more(names))
+        deleted = await store.schedules.delete(list(found), author=self._author, at=self._stamp)
+        return _answers(found, deleted, ScheduleEffect.DELETED, lambda _: "was deleted meanwhile")
+
+    @order("schedules.trigger", result=lambda done: {"job": done.job_id})
+    async def atrigger(self, name: str) -> Triggered:
+        """Make a job of it now, besides its slots and whatever its policies say."""
+        store = await self._store()
+        [schedule] = (await _found(store, [name])).values()
+        job_id = await store.schedules.trigger(name, at=self._stamp)
+        if job_id is None:
+            raise NotFound("schedule", name)
+        return Triggered(name=name, job_id=job_id, task=schedule.task, queue=schedule.queue)
+
+    @order("schedules.skip", result=lambda done: {"skips": done.skips})
+    async def askip(self, name: str, count: int = 1) -> Skipping:
+        """Have its next slots skipped, on top of those that are to be already."""
+        store = await self._store()
+        await store.schedules.skip(looked_for(name, "name"), count=count, author=self._author, at=self._stamp)
+        [schedule] = (await _found(store, [name])).values()
+        return Skipping(name=name, added=count, skips=schedule.skips)
+
+    async def aplan(self) -> list[Planned]:
+        """What the schedules that the app declares would change; nothing is written."""
+        store, declared = await self._store(), self._declared
+        return plan(declared, await store.schedules.all(), await store.now(at=self._stamp))
+
+    @order(
+        "schedules.apply",
+        result=lambda found: {"changed": sum(each.action is not Action.SAME for each in found)},
+    )
+    async def aapply(self, *, prune: bool = False) -> list[Planned]:
+        """Write the schedules that the app declares; what was edited at run time stays. With `prune`, also
+        delete those that code declared once and does not any more."""
+        store, found = await self._store(), await self.aplan()
+        await write_declared(store, self._clock, self._context.registry or Registry())
+        doomed = [each.name for each in found if each.action is Action.REMOVE]
+        if prune:
+            for start in range(0, len(doomed), MOST_DELETED):
+                page = doomed[start : start + MOST_DELETED]
+                await store.schedules.delete(page, author=BY_CODE, at=self._stamp)
+        return found
+
+    @property
+    def _registry(self) -> Registry | None:
+        """An app that declares no task knows nothing of tasks: schedules are then written as they come."""
+        registry = self._context.registry
+        return registry if registry is not None and registry.tasks else None
+
+    @property
+    def _declared(self) -> Mapping[str, Any]:
+        if self._context.registry is None:
+            raise UsageError("no app was named, so nothing is known of what it declares")
+        return self._context.registry.schedules
+
+    async def _put(self, draft: Draft, now: datetime, note: str | None, expected: Schedule | None) -> None:
+        await (await self._store()).schedules.put(
+            [msgspec.structs.replace(draft.new_schedule(now), gates=_gates(self._registry, draft))],
+            author=self._author,
+            note=note,
+            expected={draft.name: expected},
+            at=self._stamp,
+        )
+
+    get = blocking(aget)
+    all = blocking(aall)
+    page = blocking(apage)
+    counts = blocking(acounts)
+    summary = blocking(asummary)
+    listed = blocking(alisted)
+    sheet = blocking(asheet)
+    slots = blocking(aslots)
+    versions = blocking(aversions)
+    why = blocking(awhy)
+    create = blocking(acreate)
+    edit = blocking(aedit)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    revert = blocking(arevert)
+    delete = blocking(adelete)
+    trigger = blocking(atrigger)
+    skip = blocking(askip)
+    plan = blocking(aplan)
+    apply = blocking(aapply)
+
+
+async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
+    found: dict[str, Schedule] = {}
+    for name in dict.fromkeys(looked_for(each, "name") for each in names):
+        schedule = await store.schedules.get(name)
+        if schedule is None:
+            raise NotFound("schedule", name)
+        found[name] = schedule
+    return found
+
+
+async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:
+    task = Callee.named(wishes.call.get("task"), registry)
+    given = {each: value for each, value in wishes.policies.items() if value is not None}
+    trigger = changed_when(When(), await _with_calendar(store, wishes.when)).trigger(name)
+    task = _fitted(task, trigger)
+    return Draft(
+        name=name,
+        task=task.name,
+        trigger=trigger,
+        policies=PolicyOptions(**given).policies(name),
+        payload=task.payload(wishes.call.get("args") or [], wishes.call.get("kwargs") or {}),
+        **_place(task, dict.fromkeys(_PLACE) | dict(wishes.call)),
+    )
+
+
+async def _changed(store: Store, registry: Registry | None, before: Draft, wishes: Wishes) -> Draft:
+    after = replace(before, policies=changed_policies(before.name, before.policies, wishes.policies))
+    if wishes.when:
+        when = changed_when(options_of(before.trigger), await _with_calendar(store, wishes.when))
+        after = replace(after, trigger=when.trigger(before.name))
+    if not wishes.call:
+        return after
+    if not any(each in wishes.call for each in _CALL):
+        # Its code is asked for only where somebody wants a default of it.
+        known = None if None not in wishes.call.values() else registry
+        task = _fitted(Callee.named(before.task, known), after.trigger)
+        return replace(after, **_place(task, wishes.call))
+    task = _fitted(Callee.named(wishes.call.get("task", before.task), registry), after.trigger)
+    return replace(
+        after,
+        task=task.name,
+        payload=_payload(task, before.payload, wishes.call),
+        **_place(task, wishes.call),
+    )
+
+
+def _gates(registry: Registry | None, draft: Draft) -> tuple[Gate, ...] | None:
+    """The limits its jobs must pass, where the task is known; else those on record stay."""
+    if registry is None or draft.task not in registry.tasks:
+        return None
+    return registry.tasks[draft.task].gates(draft.queue, *payload.decode(draft.payload))
+
+
+async def _with_calendar(store: Store, said: Said) -> Said:
+    name = said.get("calendar")
+    return said if name is None else {**said, "calendar": await _newest_calendar(store, name)}
+
+
+async def _newest_calendar(store: Store, name: object) -> Calendar:
+    stored = await store.calendars.all()
+    versions = [each for each in stored if each.name == name]
+    if not versions:
+        known = ", ".join(sorted({each.name for each in stored}))
+        expected = f"a calendar on record ({known})" if known else "none, for no calendar is on record"
+        raise InvalidArgument("calendar", name, expected)
+    return decode_calendar(max(versions, key=lambda each: each.version).definition)
+
+
+def _payload(task: Callee, stored: bytes, said: Said) -> bytes:
+    args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
+    return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
+
+
+def _fitted(task: Callee, trigger: Trigger) -> Callee:
+    return replace(task, attempts=attempts_of_slots(task.attempts, task.retry, trigger))
+
+
+def _place(task: Callee, said: Said) -> dict[str, Any]:
+    return {each: task.option(each, said[each]) for each in _PLACE if each in said}
+
+
+def _taken(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        "schedule.name", name, "a name no other schedule has; edit changes one that is there"
+    )
+
+
+def _answers(
+    found: dict[str, Schedule],
+    changed: Sequence[str],
+    effect: ScheduleEffect,
+    already: Callable[[Schedule], str],
+) -> list[ScheduleDone]:
+    return [
+        ScheduleDone(name=name, effect=effect, schedule=schedule)
+        if name in changed
+        else ScheduleDone(name=name, effect=ScheduleEffect.NONE, schedule=schedule, why=already(schedule))
+        for name, schedule in found.items()
+    ]
+
+
+def _paused_already(schedule: Schedule) -> str:
+    # Read before the order was given: somebody may have paused it in between.
+    return f"is paused already, by {schedule.paused_by}" if schedule.paused_by else "is paused already"
+
+
+def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:
+    """The next instants a trigger names, fewer when it ends; None when it could not be read."""
+    if trigger is None:
+        return None
+    found: list[datetime] = []
+    moment: datetime | None = after
+    while moment is not None and len(found) < count:
+        moment = trigger.next_after(moment)
+        if moment is not None:
+            found.append(moment)
+    return tuple(found)
+
+
+def schedule_done_view(done: ScheduleDone) -> View:
+    """One schedule's answer to an order, for JSON."""
+    return {"name": done.name, "effect": done.effect.value, "why": done.why}

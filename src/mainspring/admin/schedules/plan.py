@@ -1,0 +1,89 @@
+"""What an app's schedules would change in the store: added, changed, kept as edited, no longer declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from mainspring.admin.schedules.versions import Difference, differences
+from mainspring.admin.views import View, iso
+from mainspring.declare.schedule import ScheduleDeclaration
+from mainspring.model.schedule import NewSchedule, Schedule
+from mainspring.model.value import Value
+
+FIRES_SHOWN = 3
+
+
+class Action(StrEnum):
+    """What would become of a schedule."""
+
+    ADD = "add"
+    CHANGE = "change"
+    KEEP = "keep"
+    """Somebody edited it at run time: what code says is left aside."""
+    REMOVE = "remove"
+    """Code declared it once and does not any more: gone with --prune, else it goes on."""
+    SAME = "same"
+
+
+class Planned(Value, frozen=True, kw_only=True):
+    """One schedule of a plan."""
+
+    name: str
+    action: Action
+    differences: tuple[Difference, ...] = ()
+    next_fires: tuple[datetime, ...] = ()
+
+
+def plan(
+    declared: Mapping[str, ScheduleDeclaration], stored: Sequence[Schedule], now: datetime
+) -> list[Planned]:
+    """Everything that is declared or that code owns in the store, by name. What somebody made or
+    edited by hand, and the app does not declare, is none of its business."""
+    known = {schedule.name: schedule for schedule in stored}
+    found = [_declared(each, known.get(name), now) for name, each in declared.items()]
+    found += [
+        Planned(name=schedule.name, action=Action.REMOVE)
+        for schedule in stored
+        if schedule.name not in declared and not schedule.edited
+    ]
+    return sorted(found, key=lambda each: each.name)
+
+
+def planned_view(planned: Planned) -> View:
+    """One line of a plan, for JSON."""
+    return {
+        "name": planned.name,
+        "action": planned.action.value,
+        "differences": [
+            {"field": each.field, "was": each.was, "now": each.now} for each in planned.differences
+        ],
+        "next_fires": [iso(each) for each in planned.next_fires],
+    }
+
+
+def _declared(declaration: ScheduleDeclaration, stored: Schedule | None, now: datetime) -> Planned:
+    fires = tuple(_fires(declaration, now))
+    if stored is None:
+        return Planned(name=declaration.name, action=Action.ADD, next_fires=fires)
+    found = differences(stored, _as_stored(declaration.new_schedule(now), stored))
+    action = Action.SAME if not found else Action.KEEP if stored.edited else Action.CHANGE
+    return Planned(name=declaration.name, action=action, differences=found, next_fires=fires)
+
+
+def _as_stored(new: NewSchedule, stored: Schedule) -> Schedule:
+    """The stored schedule with what code says in its place."""
+    said = {field: getattr(new, field) for field in new.__struct_fields__ if hasattr(stored, field)}
+    return msgspec.structs.replace(stored, **said)
+
+
+def _fires(declaration: ScheduleDeclaration, now: datetime) -> list[datetime]:
+    found: list[datetime] = []
+    slot = declaration.trigger.next_after(now)
+    while slot is not None and len(found) < FIRES_SHOWN:
+        found.append(slot)
+        slot = declaration.trigger.next_after(slot)
+    return found

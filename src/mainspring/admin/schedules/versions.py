@@ -1,0 +1,96 @@
+"""What changed from one version of a schedule to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from mainspring.admin.views import View, iso, schedule_view
+from mainspring.admin.words import in_words
+from mainspring.model.schedule import Change, Schedule, ScheduleVersion
+from mainspring.model.value import Value
+
+COMPARED = (
+    "task",
+    "trigger",
+    "args",
+    "kwargs",
+    "payload",
+    "queue",
+    "priority",
+    "max_attempts",
+    "misfire",
+    "catch_up",
+    "overlap",
+    "overlap_limit",
+    "offset",
+    "jitter",
+    "max_fires",
+    "expires",
+    "expect_start_within",
+    "expect_finish_by",
+)
+
+
+class Difference(Value, frozen=True, kw_only=True):
+    """One field that is not what it was."""
+
+    field: str
+    was: object
+    now: object
+
+
+class Step(Value, frozen=True, kw_only=True):
+    """A version, and how it differs from the one before it."""
+
+    version: ScheduleVersion
+    differences: tuple[Difference, ...] = ()
+
+
+def steps(versions: Sequence[ScheduleVersion]) -> list[Step]:
+    """Each version with its differences, oldest first; a creation differs from nothing."""
+    if not versions:
+        return []
+    return [
+        Step(version=versions[0]),
+        *(
+            Step(version=after)
+            if after.change is Change.CREATED
+            else Step(version=after, differences=differences(before.schedule, after.schedule))
+            for before, after in pairwise(versions)
+        ),
+    ]
+
+
+def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
+    """The fields that somebody sets and that are not the same."""
+    old, new = schedule_view(before), schedule_view(after)
+    old["trigger"], new["trigger"] = in_words(before.trigger), in_words(after.trigger)
+    if old["trigger"] == new["trigger"]:  # few words may hide what they do not say, such as a gap's policy
+        old["trigger"], new["trigger"] = before.trigger, after.trigger
+    return tuple(
+        Difference(field=name, was=old.get(name), now=new.get(name))
+        for name in COMPARED
+        if old.get(name) != new.get(name)
+    )
+
+
+def step_in_words(step: Step) -> str:
+    """The kind of change, and what it changed."""
+    changed = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in step.differences)
+    words = step.version.change.words
+    return f"{words}: {changed}" if changed else words
+
+
+def step_view(step: Step) -> View:
+    """One version, for JSON."""
+    version = step.version
+    return {
+        "version": version.version,
+        "changed_at": iso(version.changed_at),
+        "author": version.author,
+        "change": version.change.value,
+        "differences": [{"field": each.field, "was": each.was, "now": each.now} for each in step.differences],
+        "note": version.note,
+        "schedule": schedule_view(version.schedule),
+    }

@@ -1,0 +1,181 @@
+"""The load of the coming days as a calendar: an hour a cell, its busiest minutes, and the odd nights."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from msgspec.structs import replace
+
+from mainspring.admin.schedules.triggers import readable
+from mainspring.admin.simulation.load import MINUTE, Hour, Peak, load, spread_in
+from mainspring.admin.simulation.nights import Night, nights, zones_of
+from mainspring.admin.simulation.simulate import Horizon, Planned
+from mainspring.model.value import Value
+from mainspring.trigger.codec import Calendars
+
+LEVELS = 5
+"""Shades of a cell that is not empty."""
+PEAKS = 6
+NAMED = 4
+"""Schedules of a busy minute that are told by name."""
+_HOUR = timedelta(hours=1)
+WINDOW = timedelta(minutes=15)
+
+
+class Cell(Value, frozen=True, kw_only=True):
+    """One hour of one day, in UTC."""
+
+    at: datetime
+    jobs: int
+    busiest: int
+    level: int
+    """0 when it is empty, else up to LEVELS."""
+    nights: tuple[Night, ...] = ()
+    past: bool = False
+    """It is over."""
+
+    @property
+    def sentence(self) -> str:
+        """For who points at it, and for who cannot see it."""
+        jobs = f"{self.jobs:,} job{'' if self.jobs == 1 else 's'}"
+        most = f", at most {self.busiest:,} in a minute" if self.jobs else ""
+        odd = "".join(f"; {each.sentence}" for each in self.nights)
+        return f"{self.at:%a %d %b %H:00}Z: {jobs}{most}{odd}"
+
+
+class HeatDay(Value, frozen=True, kw_only=True):
+    """One row of the map."""
+
+    day: date
+    jobs: int
+    cells: tuple[Cell, ...]
+
+
+class HerdPart(Value, frozen=True, kw_only=True):
+    """What one schedule adds to a busy minute."""
+
+    name: str
+    jobs: int
+
+
+class HerdView(Value, frozen=True, kw_only=True):
+    """A busy minute, and who makes it."""
+
+    minute: datetime
+    jobs: int
+    share: int
+    """Percent of the busiest minute."""
+    first: tuple[HerdPart, ...]
+    more: int
+
+
+class HeatMap(Value, frozen=True, kw_only=True):
+    """The whole map."""
+
+    start: datetime
+    days: tuple[HeatDay, ...]
+    total: int
+    most: int
+    """Jobs of the busiest hour."""
+    steps: tuple[int, ...]
+    """The most jobs of an hour of each level."""
+    herds: tuple[HerdView, ...]
+    nights: tuple[Night, ...]
+    schedules: int
+    unread: int
+    """Schedules whose trigger this version cannot read: they are not in it."""
+    window: timedelta
+    peak: int
+    spread_peak: int
+    """The busiest minute, and what it would be if every schedule had a place of its own in the window."""
+
+
+def heat_map(
+    schedules: Sequence[Planned],
+    now: datetime,
+    days: int,
+    calendars: Calendars | None = None,
+    *,
+    window: timedelta = WINDOW,
+) -> HeatMap:
+    """So many days of UTC, today's included, which is counted whole."""
+    known = {each: readable(each, calendars or {}) for each in {each.trigger for each in schedules}}
+    shown = [each for each in schedules if known[each.trigger] is not None]
+    # Whole days, for those are counted at once: what is past by now is there, and marked.
+    start = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    horizon = Horizon(start=start, end=start + timedelta(days=days))
+    busy = load(shown, horizon, calendars, peaks=PEAKS)
+    # To the minute is near enough, and lets thousands of schedules be counted as one.
+    places = {each.name: spread_in(each, window) // MINUTE * MINUTE for each in shown}
+    spread = load(shown, horizon, calendars, offset=lambda each: places[each.name], peaks=1, name=False)
+    zones = {tz for trigger in known.values() if trigger is not None for tz in zones_of(trigger)}
+    odd = nights(zones, start, horizon.end)
+    most = max((each.jobs for each in busy.hours), default=0)
+    shades = steps(most)
+    cells = _cells(busy.hours, odd, shades)
+    return HeatMap(
+        start=start,
+        days=tuple(_day(start + timedelta(days=number), cells, now) for number in range(days)),
+        total=busy.total,
+        most=most,
+        steps=shades,
+        herds=tuple(_herd(each, busy.peaks[0].jobs) for each in busy.peaks),
+        nights=odd,
+        schedules=len(shown),
+        unread=len(schedules) - len(shown),
+        window=window,
+        peak=busy.peaks[0].jobs if busy.peaks else 0,
+        spread_peak=spread.peaks[0].jobs if spread.peaks else 0,
+    )
+
+
+def steps(most: int) -> tuple[int, ...]:
+    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make
+    all else look pale; fewer where so few jobs are not told apart."""
+    found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
+    return tuple(sorted(found)) if most else ()
+
+
+def level(jobs: int, shades: Sequence[int]) -> int:
+    """The shade of an hour with so many jobs; the busiest hour has the darkest."""
+    return 0 if jobs <= 0 else LEVELS - len(shades) + 1 + bisect_left(shades, jobs)
+
+
+def _cells(hours: Sequence[Hour], odd: Sequence[Night], shades: Sequence[int]) -> dict[datetime, Cell]:
+    by_hour: dict[datetime, list[Night]] = {}
+    for each in odd:
+        by_hour.setdefault(each.at.replace(minute=0, second=0), []).append(each)
+    busy = {each.start: each for each in hours}
+    return {
+        at: Cell(
+            at=at,
+            jobs=busy[at].jobs if at in busy else 0,
+            busiest=busy[at].busiest if at in busy else 0,
+            level=level(busy[at].jobs, shades) if at in busy else 0,
+            nights=tuple(by_hour.get(at, ())),
+        )
+        for at in busy.keys() | by_hour.keys()
+    }
+
+
+def _day(midnight: datetime, cells: dict[datetime, Cell], now: datetime) -> HeatDay:
+    row = []
+    for number in range(24):
+        at = midnight + number * _HOUR
+        cell = cells.get(at) or Cell(at=at, jobs=0, busiest=0, level=0)
+        row.append(replace(cell, past=True) if at + _HOUR <= now else cell)
+    return HeatDay(day=midnight.date(), jobs=sum(each.jobs for each in row), cells=tuple(row))
+
+
+def _herd(peak: Peak, most: int) -> HerdView:
+    first = tuple(HerdPart(name=name, jobs=jobs) for name, jobs in peak.schedules[:NAMED])
+    return HerdView(
+        minute=peak.minute,
+        jobs=peak.jobs,
+        share=round(100 * peak.jobs / most),
+        first=first,
+        more=len(peak.schedules) - len(first),
+    )

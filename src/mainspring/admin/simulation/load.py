@@ -1,0 +1,256 @@
+"""How many jobs schedules would make in each minute, without a list of their slots.
+
+Jobs of a day are kept in one whole number, 32 bits for each minute: a trigger's whole day is added to it
+at once, and most days of a trigger are alike.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, timedelta
+
+from msgspec.structs import replace
+
+from mainspring.admin.simulation.days import DAY, Firsts, Stretch, daily_zone, stretches, within_bounds
+from mainspring.admin.simulation.simulate import INSTANT, Fate, Herd, Horizon, Life, Planned, herds, openings
+from mainspring.declare.policies import PolicyOptions
+from mainspring.model.value import Value
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.codec import Calendars, decode
+from mainspring.trigger.rolled import is_skipped
+
+MINUTE = timedelta(minutes=1)
+MINUTES = DAY // MINUTE
+LANE = 32
+
+Offset = Callable[[Planned], timedelta]
+"""How long after its slot a schedule's job is due."""
+_Parts = list[tuple[int, int]]
+"""Numbers to add, each to the day that is so many days on."""
+
+
+class Peak(Value, frozen=True, kw_only=True):
+    """A busy minute, and how many of its jobs each schedule makes there."""
+
+    minute: datetime
+    jobs: int
+    schedules: tuple[tuple[str, int], ...] = ()
+    """The biggest part first; jobs made up for after an outage are nobody's here."""
+
+
+class Hour(Value, frozen=True, kw_only=True):
+    """An hour in which there are jobs."""
+
+    start: datetime
+    jobs: int
+    busiest: int
+    """Jobs of its busiest minute."""
+
+
+class Load(Value, frozen=True, kw_only=True):
+    """Jobs by minute, summed up."""
+
+    total: int
+    busy_minutes: int
+    peaks: tuple[Peak, ...]
+    by_hour: tuple[int, ...]
+    """The busiest minute of each hour of the day, in UTC."""
+    hours: tuple[Hour, ...] = ()
+    """Those that are not empty, in order."""
+
+
+def own_offset(schedule: Planned) -> timedelta:
+    """The place the schedule has in its window."""
+    return schedule.offset
+
+
+def spread_in(schedule: Planned, window: timedelta) -> timedelta:
+    """The place it would have in a window, unless it has one."""
+    return schedule.offset or PolicyOptions(window=window).policies(schedule.name).offset
+
+
+def load(
+    schedules: Iterable[Planned],
+    horizon: Horizon,
+    calendars: Calendars | None = None,
+    *,
+    offset: Offset = own_offset,
+    peaks: int = 10,
+    name: bool = True,
+) -> Load:
+    """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped. Who makes the
+    peaks is looked up unless nobody wants their `name`."""
+    counting = Counting(horizon, offset)
+    groups = [(herd, decode(herd.trigger, calendars)) for herd in herds(schedules)]
+    for herd, trigger in groups:
+        counting.add(herd, trigger)
+    summed = counting.summed(peaks)
+    if not name:
+        return summed
+    named = tuple(_named(peak, groups, horizon, offset) for peak in summed.peaks)
+    return replace(summed, peaks=named)
+
+
+class Counting:
+    """Jobs by minute, as they are added up."""
+
+    def __init__(self, horizon: Horizon, offset: Offset = own_offset) -> None:
+        self._horizon, self._offset = horizon, offset
+        self._origin = horizon.start.replace(hour=0, minute=0, second=0, microsecond=0)
+        self._days: dict[int, int] = defaultdict(int)
+        self._single: Counter[int] = Counter()
+        self._stretches: dict[str, list[Stretch]] = {}
+        self._dates: dict[str, frozenset[date]] = {}
+
+    def add(self, herd: Herd, trigger: Trigger) -> None:
+        """Count the jobs of schedules that share a trigger."""
+        lives = [(each, Life(each)) for each in herd.schedules]
+        free = [each for each, life in lives if not life.paused and not life.counted]
+        for each, life in lives:
+            if life.counted and not life.paused:
+                self._walk(replace(herd, schedules=(each,)), trigger)
+        if free:
+            self._add_all(replace(herd, schedules=tuple(free)), trigger)
+
+    def _add_all(self, herd: Herd, trigger: Trigger) -> None:
+        tz = daily_zone(trigger)
+        if tz is None:
+            self._walk(herd, trigger)
+            return
+        if tz not in self._stretches:
+            self._stretches[tz] = stretches(tz, self._horizon)
+        offsets = self._offsets(herd)
+        known: dict[tuple[timedelta, int], _Parts] = {}
+        firsts = Firsts(trigger, self._horizon, self._dates)
+        for each in self._stretches[tz]:
+            if not each.plain or not within_bounds(trigger, each):
+                self._walk(herd, trigger, each)
+                continue
+            first = firsts.of(each)
+            if first is not None and not is_skipped(trigger, first):
+                self._add_day(each, first, trigger, offsets, known)
+
+    def _add_day(
+        self,
+        day: Stretch,
+        first: datetime,
+        trigger: Trigger,
+        offsets: Counter[timedelta],
+        known: dict[tuple[timedelta, int], _Parts],
+    ) -> None:
+        since, minute = divmod((day.start - self._origin) // MINUTE, MINUTES)
+        key = first - day.start, minute
+        if key not in known:
+            known[key] = _parts(_slots(trigger, first, day.end), day.start - minute * MINUTE, offsets)
+        for days_on, number in known[key]:
+            self._days[since + days_on] += number
+
+    def _walk(self, herd: Herd, trigger: Trigger, stretch: Stretch | None = None) -> None:
+        """Slot by slot, as schedulers would."""
+        horizon = self._horizon
+        if stretch is not None:
+            horizon = Horizon(
+                start=stretch.start, end=stretch.end, outages=horizon.outages, breaker=horizon.breaker
+            )
+        lives = [(each, Life(each)) for each in herd.schedules]
+        if not horizon.outages and not any(life.counted or life.paused for _, life in lives):
+            self._walk_alike(herd, trigger, horizon)
+            return
+        for opening, now in openings(herd, trigger, horizon):
+            for each, life in lives:
+                if life.decide(opening, now).fate is Fate.FIRED:
+                    due = max(opening.slot_at + self._offset(each), now)
+                    self._single[(due - self._origin) // MINUTE] += 1
+            if all(life.exhausted for _, life in lives):
+                return
+
+    def _walk_alike(self, herd: Herd, trigger: Trigger, horizon: Horizon) -> None:
+        """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
+        offsets = self._offsets(herd)
+        for opening, _ in openings(herd, trigger, horizon):
+            if opening.skip is None:
+                for offset, schedules in offsets.items():
+                    self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules
+
+    def _offsets(self, herd: Herd) -> Counter[timedelta]:
+        """How many of them have each place after a slot."""
+        offsets: Counter[timedelta] = Counter()
+        for each in herd.schedules:
+            offsets[self._offset(each)] += 1
+        return offsets
+
+    def summed(self, peaks: int) -> Load:
+        """Everything that was counted; the busiest minutes first, of equal ones the earliest."""
+        hours, total, busy = [0] * 24, 0, 0
+        each_hour: list[Hour] = []
+        best: list[tuple[int, int]] = []
+        for day, counts in self.days():
+            total += sum(counts)
+            busy += MINUTES - counts.count(0)
+            for hour in range(24):
+                minutes = counts[hour * 60 : hour * 60 + 60]
+                hours[hour] = max(hours[hour], most := max(minutes))
+                if most:
+                    start = self._origin + day * DAY + hour * 60 * MINUTE
+                    each_hour.append(Hour(start=start, jobs=sum(minutes), busiest=most))
+            top = heapq.nlargest(peaks, ((n, -(day * MINUTES + at)) for at, n in enumerate(counts) if n))
+            best = heapq.nlargest(peaks, best + top)
+        found = tuple(Peak(minute=self._origin - at * MINUTE, jobs=n) for n, at in best)
+        return Load(total=total, busy_minutes=busy, peaks=found, by_hour=tuple(hours), hours=tuple(each_hour))
+
+    def days(self) -> Iterator[tuple[int, array[int]]]:
+        """Jobs of each minute of each day, counted in days from the first."""
+        singles: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for minute, count in self._single.items():
+            singles[minute // MINUTES].append((minute % MINUTES, count))
+        for day in sorted(self._days.keys() | singles.keys()):
+            counts = array("I", self._days.get(day, 0).to_bytes(MINUTES * LANE // 8, "little"))
+            for at, count in singles.get(day, ()):
+                counts[at] += count
+            yield day, counts
+
+
+def _slots(trigger: Trigger, first: datetime, end: datetime) -> Iterator[datetime]:
+    slot: datetime | None = first
+    while slot is not None and slot < end:
+        yield slot
+        slot = trigger.next_after(slot)
+
+
+def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timedelta]) -> _Parts:
+    """The jobs of one day as numbers, cut where the days of UTC begin."""
+    minutes: Counter[int] = Counter()
+    since = [slot - midnight for slot in slots]
+    for offset, schedules in offsets.items():
+        for minute, count in Counter((each + offset) // MINUTE for each in since).items():
+            minutes[minute] += count * schedules
+    days: dict[int, array[int]] = {}
+    for minute, count in minutes.items():
+        day, at = divmod(minute, MINUTES)
+        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
+    return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
+
+
+def _named(peak: Peak, groups: list[tuple[Herd, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
+    """The peak, and who makes it."""
+    jobs: Counter[str] = Counter()
+    for herd, trigger in groups:
+        for offset_by, names in _by_offset(herd, offset).items():
+            start = max(peak.minute - offset_by, horizon.start)
+            end = min(peak.minute + MINUTE - offset_by, horizon.end)
+            first = trigger.next_after(start - INSTANT)
+            count = 0 if first is None else sum(1 for _ in _slots(trigger, first, end))
+            if count and first is not None and not is_skipped(trigger, first):
+                jobs.update(dict.fromkeys(names, count))
+    return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
+
+
+def _by_offset(herd: Herd, offset: Offset) -> dict[timedelta, list[str]]:
+    groups: dict[timedelta, list[str]] = defaultdict(list)
+    for each in herd.schedules:
+        if not Life(each).paused:
+            groups[offset(each)].append(each.name)
+    return groups

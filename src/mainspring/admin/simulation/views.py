@@ -1,0 +1,134 @@
+"""Simulations as people and programs read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from mainspring.admin.simulation.load import Load, Peak
+from mainspring.admin.simulation.simulate import Fate, Horizon, Outcome, Simulation
+from mainspring.admin.views import View, iso, period_view
+from mainspring.admin.words import length, moment
+
+BAR = 40
+_NAMED = 5
+
+
+def outcome_in_words(outcome: Outcome) -> str:
+    """What would become of the slot."""
+    late = f", {length(outcome.late)} late" if outcome.late else ""
+    match outcome.fate:
+        case Fate.FIRED:
+            missed = outcome.period.missed if outcome.period is not None else 0
+            return f"fired{late}" + (f", for {missed:,} missed before it too" if missed else "")
+        case Fate.COALESCED:
+            return f"coalesced into {moment(outcome.into or outcome.slot_at)}"
+        case Fate.SKIPPED:
+            return f"skipped: {outcome.reason}"
+
+
+def notes(simulation: Simulation, horizon: Horizon, *, jitter: bool) -> list[str]:
+    """What the list does not show."""
+    found = []
+    if simulation.cut:
+        last = moment(simulation.outcomes[-1].slot_at)
+        found.append(
+            f"cut after {len(simulation.outcomes):,} slots, at {last}: see --limit, --schedule, --load"
+        )
+    if horizon.duration is None:
+        found.append("overlap is left out, for nobody knows how long jobs run: see --assume-duration")
+    else:
+        found.append(f"every job is assumed to start when it is due and to run {length(horizon.duration)}")
+    if jitter:
+        found.append("the random delay of jitter is left out")
+    return found
+
+
+def counted(outcomes: Sequence[Outcome]) -> str:
+    """How many of each fate, in one line."""
+    kinds = Counter(f"{each.fate} ({each.reason})" if each.reason else each.fate.value for each in outcomes)
+    parts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    return f"{len(outcomes):,} slots: {parts}" if parts else "no slots"
+
+
+def simulation_view(simulation: Simulation, told: Sequence[str]) -> View:
+    """For JSON."""
+    return {
+        "slots": [outcome_view(each) for each in simulation.outcomes],
+        "cut": simulation.cut,
+        "notes": list(told),
+    }
+
+
+def outcome_view(outcome: Outcome) -> View:
+    """One slot, for JSON."""
+    return {
+        "schedule": outcome.schedule,
+        "slot_at": iso(outcome.slot_at),
+        "fate": outcome.fate.value,
+        "reason": None if outcome.reason is None else outcome.reason.value,
+        "decided_at": iso(outcome.decided_at),
+        "late_seconds": outcome.late.total_seconds(),
+        "into": iso(outcome.into),
+        "runs_at": iso(outcome.runs_at),
+        "note": outcome.note,
+        "period": period_view(outcome.period),
+    }
+
+
+def load_lines(load: Load, spread: Load, window: timedelta) -> Iterator[str]:
+    """Peaks and hours as bars."""
+    if not load.peaks:
+        yield "no jobs"
+        return
+    most = load.peaks[0].jobs
+    yield f"{load.total:,} jobs in {load.busy_minutes:,} busy minutes; at most {most:,} in a minute"
+    yield ""
+    yield "busiest minutes"
+    for peak in load.peaks:
+        yield f"{moment(peak.minute)}  {_bar(peak.jobs, most)}  {peak.jobs:,}  {_who(peak)}".rstrip()
+    yield ""
+    yield "busiest minute of each hour of the day (UTC)"
+    for hour, jobs in enumerate(load.by_hour):
+        yield f"{hour:02}:00  {_bar(jobs, most)}  {jobs:,}"
+    yield ""
+    yield window_in_words(load, spread, window)
+
+
+def window_in_words(load: Load, spread: Load, window: timedelta) -> str:
+    """What a window would do to the peak."""
+    before, after = (each.peaks[0].jobs if each.peaks else 0 for each in (load, spread))
+    given = f'window="{length(window)}" on every schedule without a place of its own'
+    return f"{given}: at most {after:,} jobs in a minute instead of {before:,}"
+
+
+def load_view(load: Load, spread: Load, window: timedelta) -> View:
+    """For JSON."""
+    return {
+        "total": load.total,
+        "busy_minutes": load.busy_minutes,
+        "peaks": [
+            {
+                "minute": iso(peak.minute),
+                "jobs": peak.jobs,
+                "schedules": [{"name": name, "jobs": jobs} for name, jobs in peak.schedules],
+            }
+            for peak in load.peaks
+        ],
+        "by_hour": list(load.by_hour),
+        "window": {
+            "seconds": window.total_seconds(),
+            "peak": spread.peaks[0].jobs if spread.peaks else 0,
+        },
+    }
+
+
+def _bar(jobs: int, most: int) -> str:
+    return ("#" * -(-jobs * BAR // most)).ljust(BAR)
+
+
+def _who(peak: Peak) -> str:
+    named = [name if jobs == 1 else f"{name} x{jobs}" for name, jobs in peak.schedules[:_NAMED]]
+    more = len(peak.schedules) - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")

@@ -1,0 +1,299 @@
+"""Whether every slot that should have happened is in the ledger, once: judged from values alone.
+
+What should have happened is computed here anew, by walking each version's trigger forward. Nothing is
+shared with the code that fires, so that a mistake in one shows in the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from mainspring.admin.slot_verification.spans import Marks, Span, is_whole, spans
+from mainspring.admin.words import length, moment
+from mainspring.duration import written
+from mainspring.errors import UsageError
+from mainspring.model.schedule import DROPPED, Disposition, Schedule, ScheduleVersion, Skipped, Slot
+from mainspring.model.value import Value
+from mainspring.trigger.base import Trigger
+from mainspring.trigger.codec import Calendars, decode
+from mainspring.trigger.rolled import is_skipped
+
+MOST_SLOTS = 2_000_000
+"""Looked at for one schedule: a bounded walk, whatever its trigger."""
+_INSTANT = timedelta(microseconds=1)
+_DROPS = {
+    Skipped.TOO_LATE: "older than its catch_up when a scheduler could fire it",
+    Skipped.BREAKER: "left out by the circuit breaker: `mainspring schedules go-on` runs it",
+}
+
+
+class Kind(StrEnum):
+    """What can be wrong with a slot."""
+
+    MISSED = "missed"
+    """It was due, and no row of the ledger is its own or stands for it."""
+    DOUBLED = "doubled"
+    """It has two jobs, or two rows that speak for it."""
+    UNEXPECTED = "unexpected"
+    """It is in the ledger, or has a job, and should not."""
+    EARLY = "early"
+    """It was decided before it came."""
+    LOST = "lost"
+    """It fired, and its job is nowhere."""
+    DROPPED = "dropped"
+    """It was missed, and the system left it out: it was older than catch_up, or the circuit breaker was open.
+    A later backfill of it ends the finding."""
+    UNREADABLE = "unreadable"
+    """This version cannot read the trigger, so nothing can be said."""
+    LATE = "late"
+    """It was decided long after it came: worth knowing, and not wrong by itself."""
+
+
+class Finding(Value, frozen=True, kw_only=True):
+    """One thing that is wrong, with a slot or with several in a row that share it."""
+
+    kind: Kind
+    schedule: str
+    detail: str
+    slot_at: datetime | None = None
+    until: datetime | None = None
+    """The last of the slots, when there are several."""
+    count: int = 1
+
+
+class History(Value, frozen=True, kw_only=True):
+    """What is on record about one schedule; `schedule` is None when it was deleted."""
+
+    name: str
+    versions: tuple[ScheduleVersion, ...]
+    schedule: Schedule | None
+    rows: tuple[Slot, ...]
+    made: Mapping[datetime, frozenset[int]] = {}
+    """Jobs by the slot they were made for."""
+    again: frozenset[int] = frozenset()
+    """Jobs that backfills made, and those they did over: a slot may have them beside its own."""
+    nowhere: frozenset[int] = frozenset()
+    """Jobs that rows name and nobody knows."""
+
+
+class Range(Value, frozen=True, kw_only=True):
+    """Slots from `start` to `end`, as things stand at `now`."""
+
+    start: datetime
+    end: datetime
+    now: datetime
+    late: timedelta = timedelta(seconds=60)
+    """After this a slot is late, and one that is in no row is missed."""
+
+
+class Unjudged(StrEnum):
+    """Why nothing is said about a slot that should be on record and is not."""
+
+    PAUSED = "the schedule is paused, and they have no row yet"
+    RECENT = "they have only just come"
+
+
+class Passed(Value, frozen=True, kw_only=True):
+    """Slots that were not judged."""
+
+    why: Unjudged
+    first: datetime
+    last: datetime
+    count: int
+
+
+class Audit(Value, frozen=True, kw_only=True):
+    """How many slots one schedule should have had, and what was found."""
+
+    schedule: str
+    slots: int
+    findings: tuple[Finding, ...]
+    cut_at: datetime | None = None
+    """Where the walk ended, when there were too many slots."""
+    unjudged: tuple[Passed, ...] = ()
+
+
+def audit(
+    history: History, within: Range, calendars: Calendars | None = None, *, most: int = MOST_SLOTS
+) -> Audit:
+    """Compare what should have happened with what is on record."""
+    return _Auditor(history, within, calendars or {}, most).audit()
+
+
+class _Auditor:
+    """One schedule's audit while it runs."""
+
+    def __init__(self, history: History, within: Range, calendars: Calendars, most: int) -> None:
+        self._history, self._within, self._calendars, self._left = history, within, calendars, most
+        self._spans = spans(history.versions, history.schedule)
+        self._whole = is_whole(history.versions)
+        self._end = min(within.end, within.now)
+        self._rows: dict[datetime, list[Slot]] = defaultdict(list)
+        for row in history.rows:
+            self._rows[row.slot_at].append(row)
+        self._marks = Marks(history.rows)
+        self._found: list[Finding] = []
+        self._slots = 0
+        self._open: dict[Kind, tuple[int, int]] = {}
+        """By kind, the number of its last slot and the place of its finding: the next slot joins it."""
+        self._unread: list[Span] = []
+        self._triggers: dict[str, Trigger] = {}
+        self._passed: dict[Unjudged, Passed] = {}
+        self._cut_at: datetime | None = None
+
+    def audit(self) -> Audit:
+        expected: set[datetime] = set()
+        for span in self._spans:
+            for slot in self._walk(span):
+                self._slots += 1
+                if slot in self._rows:
+                    expected.add(slot)
+                    skipped = [row for row in self._rows[slot] if row.disposition is Disposition.SKIPPED]
+                    self._judge_dropped(slot, skipped, span)
+                elif standing := self._marks.standing(slot):
+                    # The row may have been run since, and the others that it stood for not.
+                    self._judge_dropped(slot, [standing], span)
+                else:
+                    self._judge_absent(slot, span)
+        for slot in sorted(self._rows):
+            if self._judged(slot):
+                self._judge_rows(slot, self._rows[slot], slot in expected)
+        self._judge_jobs()
+        return Audit(
+            schedule=self._history.name,
+            slots=self._slots,
+            findings=tuple(sorted(self._found, key=lambda each: (each.slot_at or self._end, each.kind))),
+            cut_at=self._cut_at,
+            unjudged=tuple(self._passed.values()),
+        )
+
+    def _walk(self, span: Span) -> Iterator[datetime]:
+        trigger = self._read(span)
+        if trigger is None:
+            return
+        last = min(span.until, self._end)
+        slot = trigger.next_after(max(span.after, self._within.start - _INSTANT))
+        while slot is not None and slot <= last:
+            if self._left == 0:
+                self._cut_at = min(slot, self._cut_at or slot)
+                return
+            self._left -= 1
+            yield slot
+            slot = trigger.next_after(slot)
+
+    def _read(self, span: Span) -> Trigger | None:
+        if span.trigger is None or span.until < self._within.start or span.after >= self._end:
+            return None
+        try:
+            self._triggers[span.trigger] = found = decode(span.trigger, self._calendars)
+            return found
+        except UsageError as error:
+            self._unread.append(span)
+            self._add(Kind.UNREADABLE, max(span.after, self._within.start), str(error))
+            return None
+
+    def _judged(self, slot: datetime) -> bool:
+        inside = self._within.start <= slot <= self._end
+        return inside and (self._cut_at is None or slot < self._cut_at)
+
+    def _judge_absent(self, slot: datetime, span: Span) -> None:
+        # What a change ends has been decided by it; a pause that goes on may wait for a scheduler.
+        if span.paused and span.ended_by is None:
+            self._pass_by(Unjudged.PAUSED, slot)
+        elif slot > self._within.now - self._within.late:
+            self._pass_by(Unjudged.RECENT, slot)
+        else:
+            self._add_next(Kind.MISSED, slot, self._why_absent(slot, span))
+
+    def _judge_dropped(self, slot: datetime, rows: list[Slot], span: Span) -> None:
+        for row in rows:
+            if row.reason in DROPPED and row.reason and not self._left_out_by_calendar(slot, span):
+                self._add_next(Kind.DROPPED, slot, _DROPS[row.reason])
+
+    def _left_out_by_calendar(self, slot: datetime, span: Span) -> bool:
+        trigger = self._triggers.get(span.trigger or "")
+        return trigger is not None and is_skipped(trigger, slot)
+
+    def _add_next(self, kind: Kind, slot: datetime, detail: str) -> None:
+        """An outage that nobody made up for is one finding, not one for each of its slots."""
+        number, place = self._open.get(kind, (-1, -1))
+        if self._slots == number + 1 and self._found[place].detail == detail:
+            last = self._found[place]
+            self._found[place] = msgspec.structs.replace(last, until=slot, count=last.count + 1)
+        else:
+            place = len(self._found)
+            self._add(kind, slot, detail)
+        self._open[kind] = self._slots, place
+
+    def _pass_by(self, why: Unjudged, slot: datetime) -> None:
+        before = self._passed.get(why, Passed(why=why, first=slot, last=slot, count=0))
+        self._passed[why] = msgspec.structs.replace(before, last=slot, count=before.count + 1)
+
+    def _why_absent(self, slot: datetime, span: Span) -> str:
+        if jobs := self._history.made.get(slot):
+            return f"no row stands for it, though it made {_jobs(jobs)}"
+        if span.ended_by is not None and not self._marks.decided(slot, span.until):
+            return (
+                f"nobody had decided it when the schedule was {span.ended_by.words} at {moment(span.until)}"
+            )
+        schedule = self._history.schedule
+        if schedule is not None and schedule.next_at is not None and schedule.next_at <= slot:
+            return "nobody has decided it yet"
+        return "no row stands for it"
+
+    def _judge_rows(self, slot: datetime, rows: list[Slot], expected: bool) -> None:
+        if all(row.disposition is Disposition.BACKFILLED for row in rows):
+            # Somebody asked for it: it may lie before the schedule was made, or in what a row stands for.
+            expected = True
+        elif self._marks.stands_for(slot) and len(rows) == 1:
+            self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
+        if not expected and self._known(slot):
+            self._add(Kind.UNEXPECTED, slot, "it is no slot of the version in force")
+        if len(rows) > 1:
+            self._add(Kind.DOUBLED, slot, f"it has {len(rows)} rows")
+        for row in rows:
+            self._judge_row(row)
+
+    def _judge_row(self, row: Slot) -> None:
+        late, dropped = row.decided_at - row.slot_at, row.reason in DROPPED
+        if late < timedelta():
+            self._add(Kind.EARLY, row.slot_at, f"decided {written(-late)} before it came")
+        elif late > self._within.late and row.disposition is not Disposition.BACKFILLED and not dropped:
+            self._add(Kind.LATE, row.slot_at, f"{row.reason or row.disposition} {length(late)} after it came")
+        if row.disposition is Disposition.SKIPPED:
+            return
+        if row.job_id is None:
+            self._add(Kind.LOST, row.slot_at, "it fired, and names no job")
+        elif row.job_id in self._history.nowhere:
+            self._add(Kind.LOST, row.slot_at, f"job {row.job_id} is not live, not dead and not in history")
+
+    def _judge_jobs(self) -> None:
+        for slot, jobs in self._history.made.items():
+            rows = self._rows.get(slot)
+            if rows is None or not self._judged(slot):
+                continue  # without a row it is missed, or not ours to judge
+            named = {row.job_id for row in rows if row.job_id is not None}
+            if not named:
+                self._add(
+                    Kind.UNEXPECTED, slot, f"the ledger says it made no job, and there is {_jobs(jobs)}"
+                )
+            elif len(own := (jobs | named) - self._history.again) > 1:
+                self._add(Kind.DOUBLED, slot, f"it made {_jobs(own)}")
+
+    def _known(self, slot: datetime) -> bool:
+        """Whether anything is on record about the version in force: very old ones were not kept."""
+        span = next((each for each in self._spans if each.after < slot <= each.until), None)
+        return self._whole if span is None else span not in self._unread
+
+    def _add(self, kind: Kind, slot: datetime, detail: str) -> None:
+        self._found.append(Finding(kind=kind, schedule=self._history.name, slot_at=slot, detail=detail))
+
+
+def _jobs(ids: frozenset[int]) -> str:
+    first, *others = sorted(ids)
+    return f"jobs {', '.join(map(str, (first, *others)))}" if others else f"job {first}"

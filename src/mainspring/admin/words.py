@@ -1,0 +1,65 @@
+"""Moments, lengths, triggers and errors as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from mainspring.admin.views import trigger_view
+from mainspring.duration import written
+from mainspring.model.failure import Failure
+from mainspring.model.schedule import Disposition, Period, Slot
+
+_SHOWN = 200
+_SECOND, _MINUTE, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 60, 3600, 86400))
+
+
+def moment(value: datetime) -> str:
+    """In UTC, to the second; the fraction only where there is one to the millisecond."""
+    value = value.astimezone(UTC)
+    fraction = f".{value.microsecond // 1000:03}" if value.microsecond >= 1000 else ""
+    return f"{value:%Y-%m-%d %H:%M:%S}{fraction}Z"
+
+
+def length(value: timedelta) -> str:
+    """As exact as it matters: whole seconds, from an hour on minutes, from two days on hours."""
+    unit = _SECOND if value < _HOUR else _MINUTE if value < 2 * _DAY else _HOUR
+    return "less than 1s" if value < _SECOND else written(value // unit * unit)
+
+
+def combined(period: Period | None) -> str:
+    """Which missed slots a job stands for besides its own; nothing where there are none."""
+    if period is None or period.since is None or not period.missed:
+        return ""
+    most = "at least " if period.at_least else ""
+    slots = f"{period.missed:,} missed slot" + ("" if period.missed == 1 else "s")
+    return f"It stands for {most}{slots} from {moment(period.since)} on, too."
+
+
+def in_words(trigger: str) -> str:
+    """A stored trigger, as people write it."""
+    match trigger_view(trigger):
+        case {"every": int() | float() as seconds}:
+            return f"every {written(timedelta(seconds=seconds))}"
+        case {"cron": expression, "tz": tz}:
+            return f"{expression} ({tz})"
+        case _:
+            return trigger
+
+
+def ledger_reason(slot: Slot) -> str | None:
+    """Why a ledger row reads as it does, in a few words; None when it fired and nothing was odd."""
+    parts = []
+    if slot.reason is not None:
+        was = "was skipped: " if slot.disposition is Disposition.BACKFILLED else ""
+        parts.append(was + slot.reason + (f" with job {slot.blocker}" if slot.blocker is not None else ""))
+    if slot.since is not None:
+        parts.append(f"{'coalesced' if slot.reason is None else 'with those'} since {moment(slot.since)}")
+    if slot.note is not None:
+        parts.append(slot.note)
+    return ", ".join(parts) or None
+
+
+def error(failure: Failure) -> str:
+    """What was raised, on one line and not too long."""
+    text = " ".join(f"{failure.type}: {failure.message}".split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,247 @@
+"""Workflows: start them, look at them, cancel, pause, resume, retry, fork."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from mainspring.admin.jobs import EnqueueRequest, put
+from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.workflows.graph import drawn, named
+from mainspring.admin.workflows.queries import ITEMS, PAGE, found, step_of, view_of
+from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
+from mainspring.declare.handle import JobHandle
+from mainspring.declare.workflow_task import PREFIX
+from mainspring.errors import UsageError
+from mainspring.model.request import RequestKey
+from mainspring.model.value import Value
+from mainspring.model.workflow import Definition, Stopping, Workflow, WorkflowState
+from mainspring.store.ports import Store
+from mainspring.waiting import pause as wait
+
+PASSES, BATCH = 200, 1000
+BUSY = timedelta(milliseconds=10)
+"""Another process has the same workflow in hand."""
+
+
+class WorkflowEffect(StrEnum):
+    """What an order did to a workflow."""
+
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    RETRIED = "retried"
+    FORKED = "forked"
+    NONE = "none"
+
+
+class WorkflowDone(Value, frozen=True, kw_only=True):
+    """A workflow's answer to an order."""
+
+    workflow_id: int
+    name: str
+    effect: WorkflowEffect
+    state: WorkflowState
+    """As it stands then."""
+    why: str = ""
+    """What stood against it."""
+    already: bool = False
+    """It was so before: nothing had to be done."""
+    steps: tuple[str, ...] = ()
+    """Those that are run again."""
+    new_id: int | None = None
+    """The workflow that was forked."""
+
+
+def _told(done: WorkflowDone) -> object:
+    return {"effect": done.effect.value, "steps": list(done.steps), "new_id": done.new_id, "why": done.why}
+
+
+class Workflows(Noun):
+    """Workflows of one store. Each order takes effect at once, whether a worker is up or not."""
+
+    async def afind(
+        self,
+        *,
+        name: str | None = None,
+        state: WorkflowState | None = None,
+        before: int | None = None,
+        limit: int = PAGE,
+    ) -> list[WorkflowRow]:
+        """One page, newest first."""
+        store = await self._store()
+        rows = await store.workflows.find(name=name, state=state, before=before, limit=limit)
+        return [WorkflowRow.of(each) for each in rows]
+
+    async def adefinition(self, workflow_id: int) -> Definition:
+        """The graph that a workflow follows."""
+        store = await self._store()
+        return await store.workflows.definition((await found(store, workflow_id)).definition_id)
+
+    async def anewest(self, name: str) -> Definition | None:
+        """The graph that the newest workflow of this name follows."""
+        store = await self._store()
+        rows = await store.workflows.find(name=name, state=None, before=None, limit=1)
+        return await store.workflows.definition(rows[0].definition_id) if rows else None
+
+    async def aget(self, workflow_id: int, *, items: int = ITEMS) -> WorkflowView:
+        """One workflow with every step, and up to so many items of each map in its timeline."""
+        return await view_of(await self._store(), workflow_id, items=items, at=self._stamp)
+
+    async def astep(
+        self, workflow_id: int, name: str, *, item: int | None = None, first: int = 0, most: int = PAGE
+    ) -> StepView:
+        """One step, or one item of it, with its runs, inputs and output; of a map, a page of items."""
+        store = await self._store()
+        return await step_of(store, workflow_id, name, item=item, first=first, most=most, at=self._stamp)
+
+    @order(
+        "workflows.start",
+        about=lambda start, **_: start.task.removeprefix(PREFIX),
+        result=lambda answer: {"job": answer[0].id},
+    )
+    async def astart(
+        self, start: EnqueueRequest, *, request: RequestKey | None = None
+    ) -> tuple[JobHandle[Any], bool]:
+        """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
+        [handle], again = await put(await self._store(), self._context, [start], request)
+        return handle, again
+
+    @order("workflows.cancel", result=_told)
+    async def acancel(self, workflow_id: int, *, now: bool = False, note: str | None = None) -> WorkflowDone:
+        """Take its steps away, running ones from their workers. What runs always and what undoes still
+        runs, unless it must end `now`."""
+        store = await self._store()
+        workflow = await found(store, workflow_id)
+        stopping = Stopping.KILLED if now else Stopping.CANCELLED
+        if workflow.stopping is Stopping.CANCELLED and workflow.state is WorkflowState.RUNNING and not now:
+            return _none(workflow, "is being cancelled already", already=True)
+        if await store.workflows.stop(workflow_id, stopping, author=self._author, note=note, at=self._stamp):
+            return await self._done(workflow_id, WorkflowEffect.CANCELLED)
+        workflow = await found(store, workflow_id)
+        return _none(workflow, _ended(workflow) or "is being ended already", already=not _ended(workflow))
+
+    @order("workflows.pause", result=_told)
+    async def apause(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
+        """Release no further step."""
+        store = await self._store()
+        await found(store, workflow_id)
+        if await store.workflows.pause(workflow_id, author=self._author, note=note, at=self._stamp):
+            return await self._done(workflow_id, WorkflowEffect.PAUSED)
+        workflow = await found(store, workflow_id)
+        if workflow.paused_at is not None:
+            return _none(workflow, "is paused already", already=True)
+        return _none(workflow, _ended(workflow) or "is being stopped")
+
+    @order("workflows.resume", result=_told)
+    async def aresume(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
+        """Go on."""
+        store = await self._store()
+        await found(store, workflow_id)
+        if await store.workflows.resume(workflow_id, author=self._author, note=note, at=self._stamp):
+            return await self._done(workflow_id, WorkflowEffect.RESUMED)
+        workflow = await found(store, workflow_id)
+        ended = _ended(workflow)
+        return _none(workflow, ended or "is not paused", already=not ended)
+
+    @order("workflows.retry", result=_told)
+    async def aretry(
+        self, workflow_id: int, steps: Sequence[str] = (), *, note: str | None = None
+    ) -> WorkflowDone:
+        """Run failed steps again, these or all, and what came after them."""
+        store = await self._store()
+        workflow = await found(store, workflow_id)
+        chosen = await _known(store, workflow, steps)
+        try:
+            done = await store.workflows.retry(
+                workflow_id, steps=chosen, author=self._author, note=note, at=self._stamp
+            )
+        except UsageError as refused:
+            return _none(workflow, f"cannot be retried: {refused}")
+        if not done:
+            which = f"step {', '.join(steps)}" if steps else "step"
+            return _none(workflow, f"has no failed {which}")
+        return await self._done(workflow_id, WorkflowEffect.RETRIED, steps=tuple(done))
+
+    @order("workflows.fork", result=_told)
+    async def afork(self, workflow_id: int, step: str, *, note: str | None = None) -> WorkflowDone:
+        """Start a new workflow that has the results of the steps before this one, and runs the rest."""
+        store = await self._store()
+        workflow = await found(store, workflow_id)
+        await _known(store, workflow, [step])
+        new_id = await store.workflows.fork(workflow_id, step, author=self._author, note=note, at=self._stamp)
+        return await self._done(workflow_id, WorkflowEffect.FORKED, new_id=new_id)
+
+    async def _done(
+        self,
+        workflow_id: int,
+        effect: WorkflowEffect,
+        *,
+        steps: tuple[str, ...] = (),
+        new_id: int | None = None,
+    ) -> WorkflowDone:
+        store = await self._store()
+        await self._go_on(store)
+        workflow = await found(store, workflow_id)
+        return WorkflowDone(
+            workflow_id=workflow_id,
+            name=workflow.name,
+            effect=effect,
+            state=workflow.state,
+            steps=steps,
+            new_id=new_id,
+        )
+
+    async def _go_on(self, store: Store) -> None:
+        """Deal with what the order left to be dealt with. A bounded number of passes: where more is to be
+        done than that, workers do it."""
+        for _ in range(PASSES):
+            done = await store.workflows.resolve(limit=BATCH, at=self._stamp)
+            if done.busy:
+                await wait(BUSY)
+            elif not done.taken:
+                return
+
+    get = blocking(aget)
+    find = blocking(afind)
+    definition = blocking(adefinition)
+    newest = blocking(anewest)
+    step = blocking(astep)
+    start = blocking(astart)
+    cancel = blocking(acancel)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    retry = blocking(aretry)
+    fork = blocking(afork)
+
+
+async def _known(store: Store, workflow: Workflow, steps: Sequence[str]) -> list[str] | None:
+    if not steps:
+        return None
+    there = drawn(await store.workflows.definition(workflow.definition_id))
+    return [named(there, name, workflow.id).name for name in steps]
+
+
+def _none(workflow: Workflow, why: str, *, already: bool = False) -> WorkflowDone:
+    return WorkflowDone(
+        workflow_id=workflow.id,
+        name=workflow.name,
+        effect=WorkflowEffect.NONE,
+        state=workflow.state,
+        why=why,
+        already=already,
+    )
+
+
+def _ended(workflow: Workflow) -> str:
+    match workflow.state:
+        case WorkflowState.RUNNING:
+            return ""
+        case WorkflowState.SUCCEEDED:
+            return "has succeeded"
+        case WorkflowState.FAILED:
+            return "has failed"
+        case WorkflowState.CANCELLED:
+            return "was cancelled"

@@ -1,3 +1,0 @@
-"""Who may come in, and what they ordered."""
-
-from __future__ import annotations

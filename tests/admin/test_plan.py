@@ -1,0 +1,57 @@
+"""What a plan says about each schedule, on both stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mainspring import Mainspring
+from mainspring.admin.schedules.plan import Action, Planned, plan
+from mainspring.testing.clock import ManualClock
+
+
+def declared_by(clock: ManualClock, every: str = "1h") -> Mainspring:
+    app = Mainspring("sqlite://:memory:", clock=clock)
+
+    @app.task
+    def work() -> None: ...
+
+    app.schedule("s", work, every=every)
+    return app
+
+
+def planned(app: Mainspring, store: Any, run: Any) -> list[Planned]:
+    return plan(app.registry.schedules, run(store.schedules.all()), app.clock.now())
+
+
+def test_what_somebody_edited_is_kept_and_the_difference_is_told(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    app = declared_by(clock)
+    new = app.registry.schedules["s"].new_schedule(clock.now())
+    run(store.schedules.put([new], at=clock.stamp()))
+    run(store.schedules.put([msgspec.structs.replace(new, priority=9)], author="ada", at=clock.stamp()))
+
+    [found] = planned(app, store, run)
+
+    assert found.action is Action.KEEP
+    assert [(each.field, each.was, each.now) for each in found.differences] == [("priority", 9, 0)]
+
+
+def test_what_somebody_made_by_hand_is_no_business_of_the_code(
+    store: Any, clock: ManualClock, run: Any
+) -> None:
+    app = declared_by(clock)
+    new = app.registry.schedules["s"].new_schedule(clock.now())
+    run(store.schedules.put([msgspec.structs.replace(new, name="by-hand")], author="ada", at=clock.stamp()))
+
+    assert [(each.name, each.action) for each in planned(app, store, run)] == [("s", Action.ADD)]
+
+
+def test_what_is_the_same_is_the_same(store: Any, clock: ManualClock, run: Any) -> None:
+    app = declared_by(clock)
+    run(store.schedules.put([app.registry.schedules["s"].new_schedule(clock.now())], at=clock.stamp()))
+
+    assert [each.action for each in planned(app, store, run)] == [Action.SAME]
+    assert [each.action for each in planned(declared_by(clock, "2h"), store, run)] == [Action.CHANGE]
