@@ -117,7 +117,7 @@ def test_big_payloads_make_small_pages(app: Mainspring, desk: Desk, monkeypatch:
         asked.append(which.limit)
         return await jobs(which, at=at)
 
-    monkeypatch.setattr(desk.store, "jobs", listen)
+    monkeypatch.setattr(desk.store.jobs, "find", listen)
     desk.put_all(*(NewJob(task="bill", payload=call("x" * 59_980)) for _ in range(160)))
 
     comparison = desk.run(compare(desk.store, desk.clock, app.registry, dead=False))

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.admin import Admin, dead_letters
+from mainspring.admin import dead_letters
+from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, ReplayedPage
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.history import DeadFilter, DeadJob

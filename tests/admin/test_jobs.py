@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.admin import Admin, dead_letters
+from mainspring.admin import dead_letters
+from mainspring.admin.admin import Admin
 from mainspring.admin.jobs import Effect
 from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter

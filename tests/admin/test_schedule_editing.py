@@ -406,7 +406,7 @@ def test_the_second_of_two_editors_is_told(
 
     with pytest.raises(Outdated, match="it is at version 2, and not at 1"):
         desk.run(schedules(desk, "eve").aedit("s", priority=2, expected_version=1))
-    monkeypatch.setattr(desk.store, "schedule", as_it_was)
+    monkeypatch.setattr(desk.store.schedules, "get", as_it_was)
     with pytest.raises(Outdated, match="at version 1 when it was read, and is at version 2 now"):
         edit(priority=2, by="eve")
     monkeypatch.undo()
