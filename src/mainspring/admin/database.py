@@ -73,18 +73,20 @@ def script(dialect: str) -> str:
 
 def _statements(dialect: str) -> Iterator[str]:
     named = statements.load(_DIALECTS[dialect])
-    yield f"{named['begin_migrations']};"
+    literals = {"at": "NULL"}
+    if "clock" in named:  # SQLite's; PostgreSQL takes its own where no moment is given
+        literals["now"] = f"({_filled(named['clock'], literals)})"
+    yield from (f"{named[each]};" for each in ("make_schema", "make_migrations") if named[each])
     for step in migrations(f"mainspring.store.{_DIALECTS[dialect]}"):
         yield f"\n-- {step.name}\n{step.sql.rstrip()}\n"
-        facts = {
+        recorded = {
             "version": str(step.version),
             "name": f"'{step.name}'",
             "checksum": f"'{step.checksum}'",
-            "now": f"({_filled(named['now'], {'at': 'NULL'})})",
         }
-        yield f"{_filled(named['record_migration'], facts)};"
-    if "add_partitions" in named:
-        yield f"{_filled(named['add_partitions'], {'at': 'NULL'})};"
+        yield f"{_filled(named['record_migration'], literals | recorded)};"
+    if named["add_partitions"]:
+        yield f"{_filled(named['add_partitions'], literals)};"
 
 
 def _filled(statement: str, literals: Mapping[str, str]) -> str:
