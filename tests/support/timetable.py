@@ -226,14 +226,16 @@ class Timetable:
                 self.desk.end(claim, Verdict.SUCCEEDED, took=20 * SECOND, result=b'{"rows":412}')
 
     def _backfill(self) -> None:
-        backfills = admin_of(self.desk.store, self.desk.clock, actor=self._spice("ada")).backfills
+        backfills = admin_of(self.desk.store, self.desk.clock).backfills
         start = NOW.replace(minute=0) - 24 * HOUR
+        end = start + 4 * HOUR
         plan = self.desk.run(
-            backfills.aplan(
-                self.shown.hourly, start=start, end=start + 4 * HOUR, reprocess=Reprocess.NONE, max_active=1
-            )
+            backfills.aplan(self.shown.hourly, start=start, end=end, reprocess=Reprocess.NONE, max_active=1)
         )
-        self.desk.run(backfills.astart(plan))
+        slots = [each.slot for each in plan.to_run]
+        self.desk.backfill(
+            *slots, schedule=self.shown.hourly, start=start, end=end, author=self._spice("ada"), max_active=1
+        )
         self.desk.move_backfills()
 
     def _workflows(self) -> None:
