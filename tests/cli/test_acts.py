@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -228,3 +229,25 @@ def test_a_token_is_shown_once(call: Callable[..., Answer]):
     assert call("tokens", "create", "a\nb", "--role", "viewer").code == 2
     assert call("tokens", "create", "ci", "--role", "viewer", "--expires", "1s").code == 2
     assert call("sessions", "end").code == 2
+
+
+def test_who_is_named_by_an_option_is_the_actor_and_the_address_tells_who_typed(call: Callable[..., Answer]):
+    call("db", "migrate")
+    call("queues", "pause", "default", "--by", "bob")
+
+    [*_, last] = on_record(call)
+
+    assert (last["actor"], last["address"]) == ("bob", f"{login_name()}@{os.uname().nodename}")
+    [queue] = call("queues", "list", "--json").data
+    assert queue["paused_by"] == "bob"
+
+
+def test_a_token_for_programs_is_called_secret_as_by_http(call: Callable[..., Answer]):
+    call("db", "migrate")
+
+    made = call("tokens", "create", "ci", "--role", "viewer", "--json").data
+
+    assert made["secret"].startswith("ms_")
+    assert "token" not in made
+    [*_, last] = on_record(call)
+    assert (last["act"], last["result"]) == ("tokens.create", {"token_id": made["id"]})

@@ -245,3 +245,22 @@ def test_to_go_on_where_the_breaker_left_nothing_out_begins_nothing(house: House
     assert [each.status_code for each in (dry, done)] == [200, 200]
     assert done.json() == {"backfill": None, "to_run": 0, "slots": [], "cut": False}
     assert house.post("/schedules/nobody/go-on").status_code == 404
+
+
+def test_a_body_that_is_refused_is_no_order_and_what_is_forbidden_is_on_record(
+    house: House,
+) -> None:
+    bad = house.post("/queues/mail/pause", {"note": ["no", "text"]})
+    forbidden = house.post("/queues/mail/pause", {"note": "x"}, role="viewer")
+    failed = house.post("/jobs/4242/cancel", {})
+    done = house.post("/queues/mail/pause", {"note": "x"}, role="operator")
+
+    assert [each.status_code for each in (bad, forbidden, failed, done)] == [422, 403, 404, 200]
+    acts = [
+        (each["act"], each["actor"], each["outcome"], each["details"], each["result"])
+        for each in house.get("/acts").json()["items"]
+    ]
+    assert acts[0] == ("queues.pause", "test-operator", "done", {"asked": {"note": "x"}}, {"changed": True})
+    assert acts[1][:4] == ("jobs.cancel", "test-admin", "failed", {"asked": {"ids": [4242]}})
+    assert acts[2][:3] == ("queues.pause", "test-viewer", "refused")
+    assert len(acts) == 3
