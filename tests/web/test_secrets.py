@@ -36,25 +36,12 @@ from mainspring.web.privacy import EXEMPT
 from mainspring.web.topics import _WHOLE, topic_of
 from tests.support.door import PAIR, House, open_house
 from tests.support.matrix import PUBLIC, guarded
+from tests.support.secrets import ON_ONE_LINE, SHAPES
 from tests.support.showcase import Showcase
 
 MARK = "c4n4ry"
 LEASE = timedelta(hours=9)
 NOW = datetime.now(UTC).replace(microsecond=0)
-FORMS: tuple[Callable[[str], str], ...] = (
-    "password={}".format,
-    "Authorization: Bearer {}".format,
-    "postgresql://ada:{}@db.example/app".format,
-    '{{"api_key": "{}"}}'.format,
-    "{{'client_secret': '{}'}}".format,
-    '{{\\"token\\": \\"{}\\"}}'.format,
-    lambda secret: quote(f"password={secret}", safe=""),
-    lambda secret: quote(f"amqp://ada:{secret}@mq", safe=""),
-    lambda secret: f"Basic {b64encode(f'ada:{secret}'.encode()).decode()}",
-    "ms_{}0123456789abcdef".format,
-    "eyJhbGciOiJIUzI1NiJ9.{}.abc".format,
-)
-"""What the documents say is hidden in text."""
 
 
 class Canaries:
@@ -63,9 +50,9 @@ class Canaries:
     def __init__(self) -> None:
         self.planted: dict[str, str] = {}
 
-    def text(self, what: str) -> str:
+    def text(self, what: str, shapes: tuple[Callable[[str], str], ...] = ON_ONE_LINE) -> str:
         secret = f"{MARK}{len(self.planted):04d}"
-        form = FORMS[len(self.planted) % len(FORMS)]
+        form = shapes[len(self.planted) % len(shapes)]
         self.planted[secret] = f"{what}: {form('…')}"
         self.planted[b64encode(f"ada:{secret}".encode()).decode()] = self.planted[secret]
         return f"{what} {form(secret)}"
@@ -77,7 +64,21 @@ class Canaries:
         """As users' values hold them: by the name of a key, deep inside, and in a text."""
         secret = f"{MARK}{len(self.planted):04d}"
         self.planted[secret] = f"{what}: by its key"
-        return {"api_key": secret, "deep": [{"dbPassword": [secret]}], "name": self.text(f"{what}, inside")}
+        return {
+            "api_key": secret,
+            "deep": [{"dbPassword": [secret]}],
+            "name": self.text(f"{what}, inside"),
+            self.text(f"{what}, as a key"): "up",
+            "keys": {self.text(f"{what}, as a key {n}", SHAPES): n for n in range(len(SHAPES))},
+            "headers": [["X-Api-Key", self.named(f"{what}, of a pair")]],
+            "env": [{"name": "DB_PASSWORD", "value": self.named(f"{what}, beside its name")}],
+        }
+
+    def named(self, what: str) -> str:
+        """A secret by itself: what it is called stands elsewhere."""
+        secret = f"{MARK}{len(self.planted):04d}"
+        self.planted[secret] = what
+        return secret
 
     def found(self, text: str) -> set[str]:
         """What was planted and is in an answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.admin.redact import HIDDEN
+from mainspring.admin.spelled import HIDDEN
 
 
 def restored(wanted: object, had: object, shown: object = None) -> object:

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from mainspring.admin.redact import HIDDEN, NAMES, Redaction
+from mainspring.admin.redact import NAMES, Redaction
+from mainspring.admin.spelled import HIDDEN
 from mainspring.declare.names import is_name
 from mainspring.web.desk import Desk, redaction
 
@@ -83,7 +84,10 @@ def private(desk: Desk, view: object) -> object:
 
 
 def _object(hide: Redaction, view: Mapping[str, Any]) -> dict[str, object]:
-    return {name: _field(hide, name, value) for name, value in view.items()}
+    # Keys are fields of ours, or names; what is neither may be any text.
+    return {
+        name if is_name(name) else hide.key(name): _field(hide, name, value) for name, value in view.items()
+    }
 
 
 def _field(hide: Redaction, name: str, value: object) -> object:

@@ -9,7 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mainspring.admin.redact import HIDDEN, Redaction
+from mainspring.admin.redact import Redaction
+from mainspring.admin.spelled import HIDDEN
 from mainspring.errors import (
     AnswerLost,
     DuplicateJob,
