@@ -26,8 +26,16 @@ _AS_THEY_ARE = (int, float, bytes, str, Any)
 
 
 def moment(value: Any) -> datetime:
-    """A moment: of SQLite, microseconds since 1970."""
-    return value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
+    """A moment: of SQLite, microseconds since 1970. PostgreSQL's infinity, which the driver makes the end of
+    the year 9999 without a zone, is none, and neither is what Python has no year for."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise Unreadable("a row", "a moment in it is none")
+        return value
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except OverflowError:
+        raise Unreadable("a row", "a moment in it is none") from None
 
 
 def length(value: Any) -> timedelta:

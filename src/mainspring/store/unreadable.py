@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,13 @@ INT, SMALL = 2**31 - 2, 2**15 - 2
 """What can still be counted up by one."""
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_Micros = Annotated[
+    int, msgspec.Meta(ge=(FIRST - _EPOCH) // timedelta.resolution, le=(LAST - _EPOCH) // timedelta.resolution)
+]
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """What the rows of one table have to hold, where anything is computed or decoded."""
 
@@ -46,9 +54,9 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
     failures: str = ""
     documents: Mapping[str, str] = {}
-    """Columns of JSON in text, and which of `DOCUMENTS` they hold."""
+    """Columns of JSON, and which of `DOCUMENTS` they hold."""
     lists: Mapping[str, str] = {}
-    """The same where only SQLite has JSON."""
+    """The same where only SQLite has JSON, or has another."""
 
 
 _COUNTS = {"fence": (0, INT), "failures": (0, SMALL), "crashes": (0, SMALL), "max_attempts": (1, SMALL)}
@@ -79,7 +87,8 @@ TABLES: Mapping[str, Table] = {
     "fires": Table(
         key=("spec_id", "slot_at"),
         moments=("slot_at", "since", "previous_at"),
-        lists={"combined": "numbers"},
+        documents={"combined": "moments"},
+        lists={"combined": "micros"},
     ),
     "schedules": Table(
         key=("id",),
@@ -121,6 +130,7 @@ TABLES: Mapping[str, Table] = {
         named=("queue", "task"),
         failure="error",
     ),
+    "run_logs": Table(key=("job_id", "fence"), moments=("finished_at",)),
     "gates": Table(
         key=("id",),
         moments=("refilled_at",),
@@ -185,6 +195,8 @@ DOCUMENTS: Mapping[str, Callable[[bytes | str], object]] = {
     "definition": msgspec.json.Decoder(Definition).decode,
     "names": msgspec.json.Decoder(tuple[str, ...]).decode,
     "numbers": msgspec.json.Decoder(tuple[int, ...]).decode,
+    "moments": msgspec.json.Decoder(tuple[_Moment, ...]).decode,
+    "micros": msgspec.json.Decoder(tuple[_Micros, ...]).decode,
 }
 
 

@@ -9,6 +9,7 @@ import msgspec
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.store.postgres.names import Names
+from mainspring.store.rows import maybe_moment, moment
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
@@ -51,6 +52,8 @@ def to_claim(row: Record, worker_id: int, names: Names, database_id: str) -> Cla
         waited,
         previous_at,
     ) = row
+    if schedule_id is not None:
+        slot_at, previous_at = maybe_moment(slot_at), maybe_moment(previous_at)  # handlers compute with them
     return Claim(
         job_id=job_id,
         worker_id=worker_id,

@@ -12,6 +12,7 @@ CREATE TABLE mainspring.acts (
     order_id bigint,
     address text NOT NULL,
     digest bytea NOT NULL,
+    CONSTRAINT acts_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT acts_phase_check CHECK ((phase = ANY (ARRAY['ordered'::text, 'done'::text, 'failed'::text, 'refused'::text]))),
     CONSTRAINT acts_pkey PRIMARY KEY (id)
 );
@@ -62,6 +63,7 @@ CREATE TABLE mainspring.alerts (
     repeated_at timestamp with time zone,
     acked_at timestamp with time zone,
     acked_by text,
+    CONSTRAINT alerts_moments_readable CHECK ((((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((seen_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (seen_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((opened_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (opened_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((clearing_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (clearing_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((closed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (closed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((repeated_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (repeated_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((acked_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (acked_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT alerts_pkey PRIMARY KEY (id)
 );
 CREATE INDEX alerts_closed ON mainspring.alerts USING btree (closed_at) WHERE (closed_at IS NOT NULL);
@@ -75,6 +77,7 @@ CREATE TABLE mainspring.backfill_slots (
     seen_job_id bigint,
     job_id bigint,
     done boolean DEFAULT false NOT NULL,
+    CONSTRAINT backfill_slots_moments_readable CHECK (((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT backfill_slots_pkey PRIMARY KEY (backfill_id, place)
 );
 CREATE INDEX backfill_slots_pending ON mainspring.backfill_slots USING btree (backfill_id, place) WHERE (NOT done);
@@ -91,6 +94,7 @@ CREATE TABLE mainspring.backfills (
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     cancelled_by text,
+    CONSTRAINT backfills_moments_readable CHECK ((((start_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (start_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((end_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (end_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT backfills_pkey PRIMARY KEY (id)
 );
 CREATE INDEX backfills_active ON mainspring.backfills USING btree (id) WHERE (ended_at IS NULL);
@@ -142,6 +146,7 @@ CREATE TABLE mainspring.definitions (
     digest bytea NOT NULL,
     definition text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    CONSTRAINT definitions_moments_readable CHECK (((created_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT definitions_name_digest_key UNIQUE (name, digest),
     CONSTRAINT definitions_name_version_key UNIQUE (name, version),
     CONSTRAINT definitions_pkey PRIMARY KEY (id)
@@ -169,6 +174,7 @@ CREATE TABLE mainspring.events (
     name text NOT NULL,
     payload bytea,
     sent_at timestamp with time zone,
+    CONSTRAINT events_moments_readable CHECK (((sent_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (sent_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT events_pkey PRIMARY KEY (job_id, name)
 );
 CREATE TABLE mainspring.fires (
@@ -181,7 +187,7 @@ CREATE TABLE mainspring.fires (
     until_id bigint DEFAULT '9223372036854775807'::bigint NOT NULL,
     previous_at timestamp with time zone,
     combined jsonb,
-    CONSTRAINT fires_moments_readable CHECK ((((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT fires_moments_readable CHECK ((((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((previous_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (previous_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at, until_id)
 ) WITH (
     fillfactor=50
@@ -190,6 +196,7 @@ CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, ((spec_id + 
 CREATE TABLE mainspring.gaps (
     began_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone NOT NULL,
+    CONSTRAINT gaps_moments_readable CHECK ((((began_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (began_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT gaps_pkey PRIMARY KEY (began_at)
 );
 CREATE TABLE mainspring.gates (
@@ -203,8 +210,9 @@ CREATE TABLE mainspring.gates (
     open_window integer,
     tokens double precision DEFAULT 0 NOT NULL,
     refilled_at timestamp with time zone,
+    CONSTRAINT gates_moments_readable CHECK (((refilled_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (refilled_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT gates_name_key_key UNIQUE (name, key),
-    CONSTRAINT gates_numbers_readable CHECK (((concurrency >= 0) AND (rate >= 0) AND (burst >= 0) AND (open_window >= 0) AND ((tokens >= ('-1000000000000000'::numeric)::double precision) AND (tokens <= ('1000000000000000'::numeric)::double precision)) AND ((refilled_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (refilled_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT gates_numbers_readable CHECK (((concurrency >= 0) AND (rate >= 0) AND (burst >= 0) AND (open_window >= 0) AND ((tokens >= ('-1000000000000000'::numeric)::double precision) AND (tokens <= ('1000000000000000'::numeric)::double precision)))),
     CONSTRAINT gates_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.jobs (
@@ -232,7 +240,7 @@ CREATE TABLE mainspring.jobs (
     trace text,
     suspect integer,
     previous_at timestamp with time zone,
-    CONSTRAINT jobs_moments_readable CHECK ((((run_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((enqueued_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (enqueued_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((claimed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((due_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (due_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT jobs_moments_readable CHECK ((((run_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((enqueued_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (enqueued_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((claimed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((due_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (due_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((previous_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (previous_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT jobs_numbers_readable CHECK ((((fence >= 0) AND (fence <= 2147483646)) AND ((failures >= 0) AND (failures <= 32766)) AND ((crashes >= 0) AND (crashes <= 32766)) AND ((max_attempts >= 1) AND (max_attempts <= 32766)))),
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
@@ -269,7 +277,8 @@ CREATE TABLE mainspring.leases (
     holder text NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     acquired_at timestamp with time zone NOT NULL,
-    CONSTRAINT leases_moments_readable CHECK ((((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((acquired_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (acquired_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((token >= 0) AND (token <= '9223372036854775806'::bigint)))),
+    CONSTRAINT leases_moments_readable CHECK ((((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((acquired_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (acquired_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT leases_numbers_readable CHECK (((token >= 0) AND (token <= '9223372036854775806'::bigint))),
     CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
 CREATE TABLE mainspring.lines (
@@ -283,6 +292,7 @@ CREATE TABLE mainspring.lost_members (
     role text NOT NULL,
     name text NOT NULL,
     lost_at timestamp with time zone NOT NULL,
+    CONSTRAINT lost_members_moments_readable CHECK (((lost_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lost_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT lost_members_pkey PRIMARY KEY (id)
 );
 CREATE INDEX lost_members_at ON mainspring.lost_members USING btree (lost_at);
@@ -311,6 +321,7 @@ CREATE TABLE mainspring.migrations (
     name text NOT NULL,
     checksum text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT migrations_moments_readable CHECK (((applied_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (applied_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT migrations_pkey PRIMARY KEY (version)
 );
 CREATE TABLE mainspring.permits (
@@ -324,6 +335,7 @@ CREATE TABLE mainspring.progress (
     fraction double precision NOT NULL,
     note text NOT NULL,
     at timestamp with time zone NOT NULL,
+    CONSTRAINT progress_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT progress_pkey PRIMARY KEY (job_id)
 ) WITH (
     autovacuum_vacuum_scale_factor=0,
@@ -335,6 +347,7 @@ CREATE TABLE mainspring.queue_pauses (
     paused_at timestamp with time zone NOT NULL,
     paused_by text NOT NULL,
     note text,
+    CONSTRAINT queue_pauses_moments_readable CHECK (((paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT queue_pauses_pkey PRIMARY KEY (queue)
 );
 CREATE TABLE mainspring.queues (
@@ -349,6 +362,7 @@ CREATE TABLE mainspring.requests (
     digest bytea NOT NULL,
     answer bytea,
     at timestamp with time zone NOT NULL,
+    CONSTRAINT requests_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT requests_pkey PRIMARY KEY (caller, key)
 );
 CREATE INDEX requests_at ON mainspring.requests USING btree (at);
@@ -403,6 +417,7 @@ CREATE TABLE mainspring.schedule_versions (
     author text NOT NULL,
     note text,
     definition text NOT NULL,
+    CONSTRAINT schedule_versions_moments_readable CHECK (((changed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (changed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT schedule_versions_pkey PRIMARY KEY (schedule_id, version)
 );
 CREATE INDEX schedule_versions_name ON mainspring.schedule_versions USING btree (name);
@@ -457,6 +472,7 @@ CREATE TABLE mainspring.sessions (
     seen_at timestamp with time zone NOT NULL,
     CONSTRAINT sessions_digest_check CHECK ((length(digest) = 32)),
     CONSTRAINT sessions_digest_key UNIQUE (digest),
+    CONSTRAINT sessions_moments_readable CHECK ((((opened_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (opened_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((seen_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (seen_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT sessions_pkey PRIMARY KEY (id),
     CONSTRAINT sessions_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
 );
@@ -486,7 +502,7 @@ CREATE TABLE mainspring.specs (
     catch_up interval DEFAULT '-00:00:01'::interval NOT NULL,
     last_at timestamp with time zone,
     CONSTRAINT specs_catch_up_readable CHECK (((catch_up >= '-00:00:01'::interval) AND (catch_up <= '3660000 days'::interval))),
-    CONSTRAINT specs_moments_readable CHECK ((((next_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (next_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((following_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (following_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT specs_moments_readable CHECK ((((next_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (next_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((following_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (following_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((last_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (last_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT specs_pkey PRIMARY KEY (id),
     CONSTRAINT specs_trigger_key UNIQUE (trigger, catch_up)
 ) WITH (
@@ -503,6 +519,7 @@ CREATE TABLE mainspring.stats (
     waits integer[] NOT NULL,
     tooks integer[] NOT NULL,
     mark bigint,
+    CONSTRAINT stats_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT stats_pkey PRIMARY KEY (span, at, task, queue)
 ) WITH (
     autovacuum_vacuum_scale_factor=0.05,
@@ -514,6 +531,7 @@ CREATE TABLE mainspring.steps (
     name text NOT NULL,
     value bytea,
     done_at timestamp with time zone NOT NULL,
+    CONSTRAINT steps_moments_readable CHECK (((done_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (done_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT steps_pkey PRIMARY KEY (job_id, name)
 );
 CREATE TABLE mainspring.tasks (
@@ -536,6 +554,7 @@ CREATE TABLE mainspring.tokens (
     revoked_at timestamp with time zone,
     CONSTRAINT tokens_digest_check CHECK ((length(digest) = 32)),
     CONSTRAINT tokens_digest_key UNIQUE (digest),
+    CONSTRAINT tokens_moments_readable CHECK ((((created_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((last_used_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (last_used_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((revoked_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (revoked_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT tokens_pkey PRIMARY KEY (id),
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
 );
@@ -544,6 +563,7 @@ CREATE TABLE mainspring.unique_keys (
     name text NOT NULL,
     job_id bigint NOT NULL,
     until timestamp with time zone,
+    CONSTRAINT unique_keys_moments_readable CHECK (((until >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (until <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT unique_keys_pkey PRIMARY KEY (key)
 );
 CREATE INDEX unique_keys_name ON mainspring.unique_keys USING btree (name);
@@ -553,12 +573,14 @@ CREATE TABLE mainspring.unreadable_rows (
     ref text NOT NULL,
     content jsonb NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT unreadable_rows_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT unreadable_rows_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.watch_mark (
     one boolean DEFAULT true NOT NULL,
     since timestamp with time zone NOT NULL,
     at timestamp with time zone NOT NULL,
+    CONSTRAINT watch_mark_moments_readable CHECK ((((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT watch_mark_one_check CHECK (one),
     CONSTRAINT watch_mark_pkey PRIMARY KEY (one)
 );
@@ -567,7 +589,8 @@ CREATE TABLE mainspring.workflow_acts (
     at timestamp with time zone NOT NULL,
     act text NOT NULL,
     author text NOT NULL,
-    note text
+    note text,
+    CONSTRAINT workflow_acts_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 );
 CREATE INDEX workflow_acts_workflow ON mainspring.workflow_acts USING btree (workflow_id, at);
 CREATE TABLE mainspring.workflow_steps (
@@ -583,7 +606,8 @@ CREATE TABLE mainspring.workflow_steps (
     cause text,
     result bytea,
     error jsonb,
-    CONSTRAINT workflow_steps_numbers_readable CHECK ((((state >= 0) AND (state <= 5)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT workflow_steps_moments_readable CHECK (((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT workflow_steps_numbers_readable CHECK (((state >= 0) AND (state <= 5))),
     CONSTRAINT workflow_steps_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=70
@@ -604,7 +628,8 @@ CREATE TABLE mainspring.workflows (
     stopping text,
     params bytea NOT NULL,
     step_ids bigint[] NOT NULL,
-    CONSTRAINT workflows_numbers_readable CHECK ((((state >= 0) AND (state <= 3)) AND ((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT workflows_moments_readable CHECK ((((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((paused_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT workflows_numbers_readable CHECK (((state >= 0) AND (state <= 3))),
     CONSTRAINT workflows_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=70

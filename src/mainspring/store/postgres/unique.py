@@ -10,6 +10,7 @@ from mainspring.model.unique import Inserted, OnDuplicate
 from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.inserting import Batch, insert
+from mainspring.store.rows import maybe_moment
 from mainspring.store.uniqueness import Decision, Holder, decide
 
 
@@ -64,7 +65,7 @@ async def _lock_keys(transaction: Transaction, batch: Batch) -> dict[bytes, Hold
         names=[keys[each][0] for each in ordered],
         job_ids=[keys[each][1] for each in ordered],
     )
-    return {row["key"]: Holder(job_id=row["job_id"], until=row["until"]) for row in rows}
+    return {row["key"]: Holder(job_id=row["job_id"], until=maybe_moment(row["until"])) for row in rows}
 
 
 async def _take_keys(transaction: Transaction, jobs: Sequence[NewJob], done: Decision, now: datetime) -> None:

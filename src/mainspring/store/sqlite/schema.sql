@@ -19,7 +19,10 @@ CREATE TABLE acts (
     details  BLOB    NOT NULL,
     order_id INTEGER,   -- the entry that ordered what this one tells the end of
     address  TEXT    NOT NULL,
-    digest   BLOB    NOT NULL
+    digest   BLOB    NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX acts_act ON acts (act, id) WHERE order_id IS NULL;
 CREATE INDEX acts_actor ON acts (actor, id) WHERE order_id IS NULL;
@@ -54,7 +57,12 @@ CREATE TABLE alert_notes (
     created_at INTEGER NOT NULL,
     ended_at   INTEGER,
     problem    TEXT,
-    UNIQUE (alert_id, kind, place, target)
+    UNIQUE (alert_id, kind, place, target),
+    CHECK (
+        due_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX alert_notes_due ON alert_notes (due_at) WHERE ended_at IS NULL;
 CREATE TABLE alerts (
@@ -72,7 +80,16 @@ CREATE TABLE alerts (
     repeats     INTEGER NOT NULL DEFAULT 0,
     repeated_at INTEGER,
     acked_at    INTEGER,
-    acked_by    TEXT
+    acked_by    TEXT,
+    CHECK (
+        since BETWEEN -2208988800000000 AND 253402214400000000
+        AND seen_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND opened_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND clearing_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND closed_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND repeated_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND acked_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX alerts_closed ON alerts (closed_at) WHERE closed_at IS NOT NULL;
 CREATE UNIQUE INDEX alerts_open ON alerts (rule, subject) WHERE closed_at IS NULL;
@@ -85,7 +102,10 @@ CREATE TABLE backfill_slots (
     seen_job_id INTEGER,            -- what the ledger named when this was planned
     job_id      INTEGER,            -- what was made of it; NULL with done: somebody else was faster
     done        INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (backfill_id, place)
+    PRIMARY KEY (backfill_id, place),
+    CHECK (
+        slot_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX backfill_slots_pending ON backfill_slots (backfill_id, place) WHERE NOT done;
 CREATE INDEX backfill_slots_schedule ON backfill_slots (schedule_id, slot_at);
@@ -100,7 +120,13 @@ CREATE TABLE backfills (
     reprocess    TEXT    NOT NULL,
     created_at   INTEGER NOT NULL,
     ended_at     INTEGER,
-    cancelled_by TEXT
+    cancelled_by TEXT,
+    CHECK (
+        start_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND end_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX backfills_active ON backfills (id) WHERE ended_at IS NULL;
 CREATE TABLE calendars (
@@ -133,7 +159,14 @@ CREATE TABLE dead_jobs (
     line_id      INTEGER,
     expires_at   INTEGER,
     workflow_id  INTEGER,
-    trace        TEXT
+    trace        TEXT,
+    CHECK (
+        run_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND died_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND slot_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND expires_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
 CREATE INDEX dead_jobs_schedule ON dead_jobs (schedule_id, slot_at) WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL;
@@ -146,7 +179,10 @@ CREATE TABLE definitions (
     definition TEXT    NOT NULL,   -- JSON
     created_at INTEGER NOT NULL,
     UNIQUE (name, version),
-    UNIQUE (name, digest)
+    UNIQUE (name, digest),
+    CHECK (
+        created_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE endings (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -164,7 +200,10 @@ CREATE TABLE events (
     name    TEXT    NOT NULL,
     payload BLOB    NOT NULL,
     sent_at INTEGER NOT NULL,
-    PRIMARY KEY (job_id, name)
+    PRIMARY KEY (job_id, name),
+    CHECK (
+        sent_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE fires (
     spec_id     INTEGER NOT NULL,
@@ -177,12 +216,21 @@ CREATE TABLE fires (
     -- The newest of the missed slots that a fire stands for, as many as a schedule is asked to skip: such a request is for slots,
     -- not for rows. Few schedules have one.
     combined    TEXT,   -- JSON
-    PRIMARY KEY (spec_id, slot_at)
+    PRIMARY KEY (spec_id, slot_at),
+    CHECK (
+        slot_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND since BETWEEN -2208988800000000 AND 253402214400000000
+        AND previous_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
 CREATE TABLE gaps (
     began_at INTEGER NOT NULL PRIMARY KEY,
-    ended_at INTEGER NOT NULL
+    ended_at INTEGER NOT NULL,
+    CHECK (
+        began_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE gates (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -245,7 +293,8 @@ CREATE TABLE jobs (
     suspect      INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
-        run_at BETWEEN -2208988800000000 AND 253402214400000000
+        previous_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND run_at BETWEEN -2208988800000000 AND 253402214400000000
         AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000
         AND claimed_at BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(slot_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
@@ -295,7 +344,10 @@ CREATE TABLE lost_members (
     id      INTEGER NOT NULL PRIMARY KEY,
     role    TEXT    NOT NULL,
     name    TEXT    NOT NULL,
-    lost_at INTEGER NOT NULL
+    lost_at INTEGER NOT NULL,
+    CHECK (
+        lost_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX lost_members_at ON lost_members (lost_at);
 CREATE TABLE members (
@@ -325,7 +377,8 @@ CREATE TABLE migrations (
     version    INTEGER NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     checksum   TEXT    NOT NULL,
-    applied_at INTEGER NOT NULL
+    applied_at INTEGER NOT NULL,
+    CHECK (applied_at BETWEEN -2208988800000000 AND 253402214400000000)
 ) STRICT;
 CREATE TABLE permits (
     gate_id INTEGER NOT NULL,
@@ -337,13 +390,19 @@ CREATE TABLE progress (
     fence    INTEGER NOT NULL,
     fraction REAL    NOT NULL,
     note     TEXT    NOT NULL,
-    at       INTEGER NOT NULL
+    at       INTEGER NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE queue_pauses (
     queue     TEXT    NOT NULL PRIMARY KEY,
     paused_at INTEGER NOT NULL,
     paused_by TEXT    NOT NULL,
-    note      TEXT
+    note      TEXT,
+    CHECK (
+        paused_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE requests (
     caller TEXT    NOT NULL,
@@ -351,7 +410,10 @@ CREATE TABLE requests (
     digest BLOB    NOT NULL,   -- SHA-256 of what was asked for
     answer BLOB    NOT NULL,   -- JSON: a job's id, whether it was made, whether replaced
     at     INTEGER NOT NULL,
-    PRIMARY KEY (caller, key)
+    PRIMARY KEY (caller, key),
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX requests_at ON requests (at);
 CREATE TABLE run_logs (
@@ -396,7 +458,10 @@ CREATE TABLE schedule_versions (
     author      TEXT    NOT NULL,
     note        TEXT,
     definition  TEXT    NOT NULL,   -- the schedule as JSON, as it was from then on
-    PRIMARY KEY (schedule_id, version)
+    PRIMARY KEY (schedule_id, version),
+    CHECK (
+        changed_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_versions_name ON schedule_versions (name);
 CREATE TABLE schedules (
@@ -433,7 +498,9 @@ CREATE TABLE schedules (
     expect_finish_by    INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable            INTEGER CHECK (
-        active_from BETWEEN -2208988800000000 AND 253402214400000000
+        last_paused_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND last_resumed_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND active_from BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND catch_up BETWEEN 0 AND 316224000000000000
         AND offset_by BETWEEN 0 AND 316224000000000000
@@ -457,7 +524,11 @@ CREATE TABLE sessions (
     scopes    TEXT    NOT NULL,   -- JSON
     token_id  INTEGER,            -- the token it was opened with, and ends with
     opened_at INTEGER NOT NULL,
-    seen_at   INTEGER NOT NULL
+    seen_at   INTEGER NOT NULL,
+    CHECK (
+        opened_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND seen_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX sessions_opened ON sessions (opened_at);
 CREATE INDEX sessions_token ON sessions (token_id);
@@ -485,7 +556,8 @@ CREATE TABLE specs (
     catch_up     INTEGER NOT NULL DEFAULT -1000000,   -- negative: coalesce
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
-        coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        last_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(following_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND catch_up BETWEEN -1000000 AND 316224000000000000
     ),
@@ -505,14 +577,20 @@ CREATE TABLE stats (
     waits  TEXT    NOT NULL,   -- JSON: how long jobs waited for a worker, or how late slots were: a histogram
     tooks  TEXT    NOT NULL,   -- JSON: how long runs took: a histogram
     mark   INTEGER,
-    PRIMARY KEY (span, at, task, queue)
+    PRIMARY KEY (span, at, task, queue),
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE steps (
     job_id  INTEGER NOT NULL,
     name    TEXT    NOT NULL,
     value   BLOB,
     done_at INTEGER NOT NULL,
-    PRIMARY KEY (job_id, name)
+    PRIMARY KEY (job_id, name),
+    CHECK (
+        done_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tokens (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -525,13 +603,22 @@ CREATE TABLE tokens (
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER,
     last_used_at INTEGER,
-    revoked_at   INTEGER
+    revoked_at   INTEGER,
+    CHECK (
+        created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND expires_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND last_used_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND revoked_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE unique_keys (
     key    BLOB    NOT NULL PRIMARY KEY,   -- SHA-256
     name   TEXT    NOT NULL,               -- for people
     job_id INTEGER NOT NULL,
-    until  INTEGER                         -- kept so long, whatever becomes of the job
+    until  INTEGER,                         -- kept so long, whatever becomes of the job
+    CHECK (
+        until BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_keys_name ON unique_keys (name);
 CREATE TABLE unreadable_rows (
@@ -539,19 +626,29 @@ CREATE TABLE unreadable_rows (
     kind    TEXT    NOT NULL,
     ref     TEXT    NOT NULL,
     content TEXT    NOT NULL,   -- JSON
-    at      INTEGER NOT NULL
+    at      INTEGER NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE watch_mark (
     one   INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     since INTEGER NOT NULL,
-    at    INTEGER NOT NULL
+    at    INTEGER NOT NULL,
+    CHECK (
+        since BETWEEN -2208988800000000 AND 253402214400000000
+        AND at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE TABLE workflow_acts (
     workflow_id INTEGER NOT NULL,
     at          INTEGER NOT NULL,
     act         TEXT    NOT NULL,
     author      TEXT    NOT NULL,
-    note        TEXT
+    note        TEXT,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX workflow_acts_workflow ON workflow_acts (workflow_id, at);
 CREATE TABLE workflow_steps (
@@ -591,7 +688,8 @@ CREATE TABLE workflows (
     step_ids      TEXT    NOT NULL,               -- JSON: one for each node, in the order of the definition
     -- What claims and passes compute with. The column holds nothing.
     readable      INTEGER CHECK (
-        state BETWEEN 0 AND 3
+        paused_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND state BETWEEN 0 AND 3
         AND started_at BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
     )

@@ -17,7 +17,8 @@ CREATE TABLE IF NOT EXISTS migrations (
     version    INTEGER NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     checksum   TEXT    NOT NULL,
-    applied_at INTEGER NOT NULL
+    applied_at INTEGER NOT NULL,
+    CHECK (applied_at BETWEEN -2208988800000000 AND 253402214400000000)
 ) STRICT;
 
 -- name: migrations_exist

@@ -48,7 +48,8 @@ CREATE TABLE jobs (
     suspect      INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
-        run_at BETWEEN -2208988800000000 AND 253402214400000000
+        previous_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND run_at BETWEEN -2208988800000000 AND 253402214400000000
         AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000
         AND claimed_at BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(slot_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
@@ -119,7 +120,14 @@ CREATE TABLE dead_jobs (
     line_id      INTEGER,
     expires_at   INTEGER,
     workflow_id  INTEGER,
-    trace        TEXT
+    trace        TEXT,
+    CHECK (
+        run_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND enqueued_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND died_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND slot_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND expires_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 -- How many died lately, without reading all that ever did.
 CREATE INDEX dead_jobs_died ON dead_jobs (died_at);
@@ -163,7 +171,8 @@ CREATE TABLE specs (
     catch_up     INTEGER NOT NULL DEFAULT -1000000,   -- negative: coalesce
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
-        coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+        last_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND coalesce(next_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(following_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND catch_up BETWEEN -1000000 AND 316224000000000000
     ),
@@ -209,7 +218,9 @@ CREATE TABLE schedules (
     expect_finish_by    INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable            INTEGER CHECK (
-        active_from BETWEEN -2208988800000000 AND 253402214400000000
+        last_paused_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND last_resumed_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND active_from BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(paused_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
         AND catch_up BETWEEN 0 AND 316224000000000000
         AND offset_by BETWEEN 0 AND 316224000000000000
@@ -238,7 +249,12 @@ CREATE TABLE fires (
     -- The newest of the missed slots that a fire stands for, as many as a schedule is asked to skip: such a request is for slots,
     -- not for rows. Few schedules have one.
     combined    TEXT,   -- JSON
-    PRIMARY KEY (spec_id, slot_at)
+    PRIMARY KEY (spec_id, slot_at),
+    CHECK (
+        slot_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND since BETWEEN -2208988800000000 AND 253402214400000000
+        AND previous_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 -- The oldest fire first, without sorting all that are open at the top of the hour.
 CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
@@ -270,7 +286,10 @@ CREATE TABLE schedule_versions (
     author      TEXT    NOT NULL,
     note        TEXT,
     definition  TEXT    NOT NULL,   -- the schedule as JSON, as it was from then on
-    PRIMARY KEY (schedule_id, version)
+    PRIMARY KEY (schedule_id, version),
+    CHECK (
+        changed_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_versions_name ON schedule_versions (name);
 
@@ -309,7 +328,13 @@ CREATE TABLE backfills (
     reprocess    TEXT    NOT NULL,
     created_at   INTEGER NOT NULL,
     ended_at     INTEGER,
-    cancelled_by TEXT
+    cancelled_by TEXT,
+    CHECK (
+        start_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND end_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX backfills_active ON backfills (id) WHERE ended_at IS NULL;
 
@@ -322,7 +347,10 @@ CREATE TABLE backfill_slots (
     seen_job_id INTEGER,            -- what the ledger named when this was planned
     job_id      INTEGER,            -- what was made of it; NULL with done: somebody else was faster
     done        INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (backfill_id, place)
+    PRIMARY KEY (backfill_id, place),
+    CHECK (
+        slot_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX backfill_slots_pending ON backfill_slots (backfill_id, place) WHERE NOT done;
 CREATE INDEX backfill_slots_schedule ON backfill_slots (schedule_id, slot_at);
@@ -333,7 +361,10 @@ CREATE TABLE unique_keys (
     key    BLOB    NOT NULL PRIMARY KEY,   -- SHA-256
     name   TEXT    NOT NULL,               -- for people
     job_id INTEGER NOT NULL,
-    until  INTEGER                         -- kept so long, whatever becomes of the job
+    until  INTEGER,                         -- kept so long, whatever becomes of the job
+    CHECK (
+        until BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_keys_name ON unique_keys (name);
 
@@ -379,7 +410,10 @@ CREATE TABLE queue_pauses (
     queue     TEXT    NOT NULL PRIMARY KEY,
     paused_at INTEGER NOT NULL,
     paused_by TEXT    NOT NULL,
-    note      TEXT
+    note      TEXT,
+    CHECK (
+        paused_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 
 -- What runs say of themselves. Only jobs that use it touch any of this.
@@ -390,7 +424,10 @@ CREATE TABLE progress (
     fence    INTEGER NOT NULL,
     fraction REAL    NOT NULL,
     note     TEXT    NOT NULL,
-    at       INTEGER NOT NULL
+    at       INTEGER NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 
 -- Captured lines, kept as long as the run.
@@ -411,7 +448,10 @@ CREATE TABLE steps (
     name    TEXT    NOT NULL,
     value   BLOB,
     done_at INTEGER NOT NULL,
-    PRIMARY KEY (job_id, name)
+    PRIMARY KEY (job_id, name),
+    CHECK (
+        done_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE definitions (
@@ -422,7 +462,10 @@ CREATE TABLE definitions (
     definition TEXT    NOT NULL,   -- JSON
     created_at INTEGER NOT NULL,
     UNIQUE (name, version),
-    UNIQUE (name, digest)
+    UNIQUE (name, digest),
+    CHECK (
+        created_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 
 CREATE TABLE workflows (
@@ -442,7 +485,8 @@ CREATE TABLE workflows (
     step_ids      TEXT    NOT NULL,               -- JSON: one for each node, in the order of the definition
     -- What claims and passes compute with. The column holds nothing.
     readable      INTEGER CHECK (
-        state BETWEEN 0 AND 3
+        paused_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND state BETWEEN 0 AND 3
         AND started_at BETWEEN -2208988800000000 AND 253402214400000000
         AND coalesce(ended_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
     )
@@ -477,7 +521,10 @@ CREATE TABLE workflow_acts (
     at          INTEGER NOT NULL,
     act         TEXT    NOT NULL,
     author      TEXT    NOT NULL,
-    note        TEXT
+    note        TEXT,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX workflow_acts_workflow ON workflow_acts (workflow_id, at);
 
@@ -505,7 +552,10 @@ CREATE TABLE events (
     name    TEXT    NOT NULL,
     payload BLOB    NOT NULL,
     sent_at INTEGER NOT NULL,
-    PRIMARY KEY (job_id, name)
+    PRIMARY KEY (job_id, name),
+    CHECK (
+        sent_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE event_waits (
@@ -527,7 +577,13 @@ CREATE TABLE tokens (
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER,
     last_used_at INTEGER,
-    revoked_at   INTEGER
+    revoked_at   INTEGER,
+    CHECK (
+        created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND expires_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND last_used_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND revoked_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 
 CREATE TABLE sessions (
@@ -538,7 +594,11 @@ CREATE TABLE sessions (
     scopes    TEXT    NOT NULL,   -- JSON
     token_id  INTEGER,            -- the token it was opened with, and ends with
     opened_at INTEGER NOT NULL,
-    seen_at   INTEGER NOT NULL
+    seen_at   INTEGER NOT NULL,
+    CHECK (
+        opened_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND seen_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX sessions_token ON sessions (token_id);
 CREATE INDEX sessions_opened ON sessions (opened_at);
@@ -556,7 +616,10 @@ CREATE TABLE acts (
     details  BLOB    NOT NULL,
     order_id INTEGER,   -- the entry that ordered what this one tells the end of
     address  TEXT    NOT NULL,
-    digest   BLOB    NOT NULL
+    digest   BLOB    NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE UNIQUE INDEX acts_order ON acts (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX acts_first ON acts (id) WHERE order_id IS NULL;
@@ -598,7 +661,10 @@ CREATE TABLE requests (
     digest BLOB    NOT NULL,   -- SHA-256 of what was asked for
     answer BLOB    NOT NULL,   -- JSON: a job's id, whether it was made, whether replaced
     at     INTEGER NOT NULL,
-    PRIMARY KEY (caller, key)
+    PRIMARY KEY (caller, key),
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX requests_at ON requests (at);
 
@@ -607,7 +673,10 @@ CREATE TABLE lost_members (
     id      INTEGER NOT NULL PRIMARY KEY,
     role    TEXT    NOT NULL,
     name    TEXT    NOT NULL,
-    lost_at INTEGER NOT NULL
+    lost_at INTEGER NOT NULL,
+    CHECK (
+        lost_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX lost_members_at ON lost_members (lost_at);
 
@@ -626,7 +695,16 @@ CREATE TABLE alerts (
     repeats     INTEGER NOT NULL DEFAULT 0,
     repeated_at INTEGER,
     acked_at    INTEGER,
-    acked_by    TEXT
+    acked_by    TEXT,
+    CHECK (
+        since BETWEEN -2208988800000000 AND 253402214400000000
+        AND seen_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND opened_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND clearing_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND closed_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND repeated_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND acked_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE UNIQUE INDEX alerts_open ON alerts (rule, subject) WHERE closed_at IS NULL;
 CREATE INDEX alerts_closed ON alerts (closed_at) WHERE closed_at IS NOT NULL;
@@ -646,7 +724,12 @@ CREATE TABLE alert_notes (
     created_at INTEGER NOT NULL,
     ended_at   INTEGER,
     problem    TEXT,
-    UNIQUE (alert_id, kind, place, target)
+    UNIQUE (alert_id, kind, place, target),
+    CHECK (
+        due_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND created_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 CREATE INDEX alert_notes_due ON alert_notes (due_at) WHERE ended_at IS NULL;
 
@@ -662,7 +745,10 @@ CREATE TABLE stats (
     waits  TEXT    NOT NULL,   -- JSON: how long jobs waited for a worker, or how late slots were: a histogram
     tooks  TEXT    NOT NULL,   -- JSON: how long runs took: a histogram
     mark   INTEGER,
-    PRIMARY KEY (span, at, task, queue)
+    PRIMARY KEY (span, at, task, queue),
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT, WITHOUT ROWID;
 
 -- The identity of this database: random, made with its schema. A restored copy keeps it; a clone is given a new one.
@@ -678,12 +764,20 @@ FROM (SELECT lower(hex(randomblob(16))) AS h);
 CREATE TABLE watch_mark (
     one   INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     since INTEGER NOT NULL,
-    at    INTEGER NOT NULL
+    at    INTEGER NOT NULL,
+    CHECK (
+        since BETWEEN -2208988800000000 AND 253402214400000000
+        AND at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 
 CREATE TABLE gaps (
     began_at INTEGER NOT NULL PRIMARY KEY,
-    ended_at INTEGER NOT NULL
+    ended_at INTEGER NOT NULL,
+    CHECK (
+        began_at BETWEEN -2208988800000000 AND 253402214400000000
+        AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
 
 -- Rows that could not be read, moved here whole: see store/unreadable.py.
@@ -692,5 +786,8 @@ CREATE TABLE unreadable_rows (
     kind    TEXT    NOT NULL,
     ref     TEXT    NOT NULL,
     content TEXT    NOT NULL,   -- JSON
-    at      INTEGER NOT NULL
+    at      INTEGER NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
 ) STRICT;
