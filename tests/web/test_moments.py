@@ -14,11 +14,11 @@ import asyncpg
 import pytest
 
 import mainspring.store
+from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.why.asking import Why
 from mainspring.errors import NotFound
 from mainspring.lifecycle.troubles import watched
 from mainspring.model.history import JobFilter
-from mainspring.ops.proof.auditing import Auditor
-from mainspring.ops.why.asking import Why
 from mainspring.store.unreadable import TABLES
 from tests.support.door import House
 from tests.support.planting import Soil
@@ -93,12 +93,12 @@ async def everything_read(house: House) -> None:
     late, keep = timedelta(minutes=1), timedelta(days=9)
     report = await Auditor(store, clock, keep=keep).audit(start=None, end=None, name=None, late=late)
     assert report.audits
-    for name in await store.schedule_names():
+    for name in await store.schedules.names():
         await Why(store, clock).schedule(name)
-        await store.versions(name)
-    ids = [job.id for job in await store.jobs(JobFilter(limit=100), at=None)]
+        await store.schedules.versions(name)
+    ids = [job.id for job in await store.jobs.find(JobFilter(limit=100), at=None)]
     for job_id in {777, *ids}:
-        await store.job(job_id, at=None)
+        await store.jobs.get(job_id, at=None)
         await store.runs.of(job_id)
         await store.runs.logs(job_id)
         with suppress(NotFound):  # it was left out

@@ -16,8 +16,8 @@ from urllib.parse import quote, unquote_plus
 
 import msgspec
 
-from mainspring.declare.names import is_name
 from mainspring.admin.spelled import HIDDEN, LABELS, VALUES, Spelled, squeeze
+from mainspring.declare.names import is_name
 
 T = TypeVar("T")
 CUT = "[cut]"

@@ -17,7 +17,7 @@ from mainspring.declare.task import Task
 from mainspring.declare.when import WHEN_OPTIONS, When
 from mainspring.declare.workflow_task import WorkflowTask
 from mainspring.errors import InvalidArgument
-from mainspring.model.schedule import NewSchedule
+from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.preview import shortest_gap
 
@@ -46,7 +46,9 @@ class ScheduleDeclaration:
             payload=self.payload,
             queue=self.queue,
             priority=self.priority,
-            max_attempts=attempts_of_slots(self.task.attempts, self.task.retry, self.trigger),
+            max_attempts=attempts_of_slots(
+                self.task.attempts, self.task.retry, self.trigger, self.policies.overlap
+            ),
             gates=self.task.gates(self.queue, *payload.decode(self.payload)),
             expires=self.task.expires,
             **{each: getattr(self.policies, each) for each in _POLICIES}
@@ -55,12 +57,16 @@ class ScheduleDeclaration:
         )
 
 
-def attempts_of_slots(attempts: int, retry: Retry, trigger: Trigger) -> int:
-    """How often a slot's job is tried. Where nobody said how often, no more than there is time for before the
-    next slot: a job that waits for its next attempt is live, and by default a live job has slots skipped."""
-    if retry != DEFAULT or attempts != DEFAULT.attempts:
+FEWEST_ATTEMPTS = 3
+"""Of a slot's job, however soon the next slot comes: one failure that passes must not bury it."""
+
+
+def attempts_of_slots(attempts: int, retry: Retry, trigger: Trigger, overlap: Overlap) -> int:
+    """How often a slot's job is tried. Where nobody said how often, and a live job has slots skipped, no more
+    than there is time for before the next slot: a job that waits for its next attempt is live."""
+    if retry != DEFAULT or attempts != DEFAULT.attempts or overlap is not Overlap.SKIP:
         return attempts
-    return DEFAULT.within(shortest_gap(trigger))
+    return max(DEFAULT.within(shortest_gap(trigger)), FEWEST_ATTEMPTS)
 
 
 def beginning(trigger: Trigger, now: datetime) -> dict[str, Any]:

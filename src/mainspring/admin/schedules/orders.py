@@ -28,7 +28,7 @@ from mainspring.calendars import Calendar, decode_calendar
 from mainspring.declare import payload
 from mainspring.declare.edit import Said, changed_policies, changed_when, options_of
 from mainspring.declare.names import looked_for, valid_name
-from mainspring.declare.policies import PolicyOptions
+from mainspring.declare.policies import Policies, PolicyOptions
 from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import attempts_of_slots
 from mainspring.declare.when import When
@@ -372,12 +372,13 @@ async def _drafted(store: Store, registry: Registry | None, name: str, wishes: W
     task = Callee.named(wishes.call.get("task"), registry)
     given = {each: value for each, value in wishes.policies.items() if value is not None}
     trigger = changed_when(When(), await _with_calendar(store, wishes.when)).trigger(name)
-    task = _fitted(task, trigger)
+    policies = PolicyOptions(**given).policies(name)
+    task = _fitted(task, trigger, policies)
     return Draft(
         name=name,
         task=task.name,
         trigger=trigger,
-        policies=PolicyOptions(**given).policies(name),
+        policies=policies,
         payload=task.payload(wishes.call.get("args") or [], wishes.call.get("kwargs") or {}),
         **_place(task, dict.fromkeys(_PLACE) | dict(wishes.call)),
     )
@@ -393,9 +394,10 @@ async def _changed(store: Store, registry: Registry | None, before: Draft, wishe
     if not any(each in wishes.call for each in _CALL):
         # Its code is asked for only where somebody wants a default of it.
         known = None if None not in wishes.call.values() else registry
-        task = _fitted(Callee.named(before.task, known), after.trigger)
+        task = _fitted(Callee.named(before.task, known), after.trigger, after.policies)
         return replace(after, **_place(task, wishes.call))
-    task = _fitted(Callee.named(wishes.call.get("task", before.task), registry), after.trigger)
+    called = Callee.named(wishes.call.get("task", before.task), registry)
+    task = _fitted(called, after.trigger, after.policies)
     return replace(
         after,
         task=task.name,
@@ -431,8 +433,9 @@ def _payload(task: Callee, stored: bytes, said: Said) -> bytes:
     return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
 
 
-def _fitted(task: Callee, trigger: Trigger) -> Callee:
-    return replace(task, attempts=attempts_of_slots(task.attempts, task.retry, trigger))
+def _fitted(task: Callee, trigger: Trigger, policies: Policies) -> Callee:
+    attempts = attempts_of_slots(task.attempts, task.retry, trigger, policies.overlap)
+    return replace(task, attempts=attempts)
 
 
 def _place(task: Callee, said: Said) -> dict[str, Any]:

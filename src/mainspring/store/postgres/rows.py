@@ -9,7 +9,7 @@ import msgspec
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim
 from mainspring.store.postgres.names import Names
-from mainspring.store.rows import maybe_moment, moment
+from mainspring.store.rows import maybe_moment
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
