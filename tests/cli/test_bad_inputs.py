@@ -115,7 +115,7 @@ def test_config_023_what_is_no_file_is_not_read(call: Callable[..., Answer], bar
     "text",
     [
         "[database]\nurl = 'postgresql://u:hunter2@h/db'\n",
-        "[access]\noidc_client_secret = 'hunter2'\n",
+        "[access]\noidc_client_secret = 'hunter2-hunter2-hunter2'\n",
         "[alerts]\nto = ['mailtos://u:hunter2@example.com']\n",
     ],
 )

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-CLIENT_ID, CLIENT_SECRET = "mainspring-tests", "s3cret"
+CLIENT_ID, CLIENT_SECRET = "mainspring-tests", "s3cret-of-24-characters"
 
 
 class OpenIdProvider:

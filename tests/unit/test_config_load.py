@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -106,10 +107,66 @@ def test_queues_in_a_variable_are_a_comma_list(read) -> None:
 def test_an_empty_variable_sets_nothing(read, write) -> None:
     write("worker.threads = 3\n")
 
-    settings, origins = read({"MAINSPRING_WORKER_THREADS": "", "MAINSPRING_DATABASE_URL": ""})
+    settings, origins = read({"MAINSPRING_WORKER_THREADS": "", "DATABASE_URL": ""})
 
     assert settings.worker.threads == 3
     assert origins["worker.threads"] == "mainspring.toml:1"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "alerts.secret",
+        "alerts.to",
+        "alerts.ping_url",
+        "access.oidc_client_secret",
+        "database.url",
+        "worker.name",
+    ],
+)
+def test_an_empty_variable_of_what_came_out_empty_is_refused(read, key: str) -> None:
+    """Webhooks would go unsigned, alerts to nobody, jobs into a file of this folder."""
+    variable = f"MAINSPRING_{key.replace('.', '_').upper()}"
+    for name in (variable, f"{variable}_FILE"):
+        if name == "MAINSPRING_WORKER_NAME_FILE":
+            continue
+        with pytest.raises(InvalidConfig) as refused:
+            read({name: ""})
+        assert (refused.value.field, refused.value.got, refused.value.origin) == (key, "nothing", name)
+        assert "leave it out for" in str(refused.value)
+    # A flag comes first, and then nobody reads the variable.
+    if key == "worker.name":
+        assert read({variable: ""}, {key: "w1"})[0].worker.name == "w1"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alerts.secret", "hunter2"),
+        ("alerts.secret", "whsec_hunter2"),
+        ("alerts.secret", "whsec_aHVudGVyMg=="),
+        ("alerts.secret", " "),
+        ("access.oidc_client_secret", "hunter2"),
+        ("access.oidc_client_secret", "hunter2 hunter2 hunter2\n"),
+        ("access.oidc_client_secret", " " * 20),
+        ("access.oidc_client_secret", "hunter2" * 200),
+    ],
+)
+def test_a_secret_that_is_none_is_refused_when_settings_are_read_and_not_shown(
+    read, write, key: str, value: str
+) -> None:
+    section, _, name = key.partition(".")
+    variable = f"MAINSPRING_{key.replace('.', '_').upper()}"
+    for way in (
+        lambda: read({variable: value}),
+        lambda: (write(f"[{section}]\n{name} = {json.dumps(value)}\n"), read())[1],
+    ):
+        with pytest.raises(InvalidConfig) as refused:
+            way()
+        assert refused.value.field == key
+        assert "leave it out for none" in str(refused.value)
+        assert "hunter2" not in str(refused.value)
+        assert "aHVudGVyMg" not in str(refused.value)
 
 
 def test_the_project_file_is_read_when_there_is_no_other(read, write) -> None:

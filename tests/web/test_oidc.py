@@ -236,12 +236,12 @@ def test_settings_that_cannot_be_are_refused(key, value):
 
 
 def test_a_secret_may_be_in_a_file(tmp_path):
-    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "secret").write_text("s3cret-of-24-characters\n")
     variable = "MAINSPRING_ACCESS_OIDC_CLIENT_SECRET"
 
     configured, origins = load(flags={}, environ={f"{variable}_FILE": str(tmp_path / "secret")}, cwd=tmp_path)
 
-    assert configured.access.oidc_client_secret == "s3cret"
+    assert configured.access.oidc_client_secret == "s3cret-of-24-characters"
     assert origins["access.oidc_client_secret"] == f"{variable}_FILE"
     assert "s3cret" not in repr(configured)
     with pytest.raises(InvalidConfig):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from mainspring.config.checks import check_flag, check_length, check_range
+from mainspring.config.secrets import check_signing
 from mainspring.errors import InvalidConfig
 
 LOG = "log"
@@ -147,6 +148,7 @@ class AlertsConfig:
         check_range("alerts.attempts", self.attempts, 1, 100)
         _check_quiet(self.quiet)
         _check_zone(self.quiet_zone)
+        check_signing("alerts.secret", self.secret)
         if self.ping_url and not _TARGET.fullmatch(self.ping_url):
             raise InvalidConfig(
                 "alerts.ping_url", masked_target(self.ping_url), "a URL such as https://example.com/ping"

@@ -13,19 +13,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mainspring.config.environment import from_environment
+from mainspring.config.environment import NEVER_EMPTY, from_environment
 from mainspring.config.file import from_file
 from mainspring.config.keys import Given, Layer, keys, known_setting, sections
+from mainspring.config.secrets import EMPTY
 from mainspring.config.settings import Settings
 from mainspring.duration import duration
 from mainspring.errors import InvalidArgument, InvalidConfig
 
 DEFAULT = "default"
-_NEVER_EMPTY = {
-    "worker.name": "1 to 100 printable characters; leave it out for host:pid",
-    "alerts.secret": "a secret; leave it out for none",
-    "access.oidc_client_secret": "a secret; leave it out for none",
-}
 
 
 def load(
@@ -109,9 +105,8 @@ def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
 
 
 def _read(key: str, given: Given) -> object:
-    if given.value == "" and key in _NEVER_EMPTY:
-        # Empty it would mean something else than somebody meant: unsigned, or a name of our making.
-        raise InvalidConfig(key, "nothing", _NEVER_EMPTY[key], origin=given.origin)
+    if given.value == "" and key in NEVER_EMPTY:
+        raise InvalidConfig(key, EMPTY, NEVER_EMPTY[key], origin=given.origin)
     try:
         return _READERS[keys()[key]](key, given.value)
     except InvalidArgument as wrong:

@@ -10,6 +10,7 @@ from mainspring.config.alerts import AlertsConfig
 from mainspring.config.checks import check_choice as _check_choice
 from mainspring.config.checks import check_length as _check_length
 from mainspring.config.checks import check_range as _check_range
+from mainspring.config.secrets import check_secret
 from mainspring.config.url import masked_url, normal_url
 from mainspring.duration import written
 from mainspring.errors import InvalidConfig
@@ -215,6 +216,7 @@ class AccessConfig:
     def __post_init__(self) -> None:
         _check_length("access.session_idle", self.session_idle, least=60 * _SECOND)
         _check_length("access.session_longest", self.session_longest, least=60 * _SECOND, most=90 * _DAY)
+        check_secret("access.oidc_client_secret", self.oidc_client_secret)
         if self.oidc_issuer:
             _check_web_address("access.oidc_issuer", self.oidc_issuer)
             _check_web_address("access.oidc_redirect_url", self.oidc_redirect_url)

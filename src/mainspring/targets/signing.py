@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Sequence
 
+from mainspring.config.secrets import signing_key
 from mainspring.errors import InvalidArgument
 
-_PREFIX = "whsec_"
-_LEAST, _MOST = 24, 64
 _MOST_SECRETS = 5
-_EXPECTED = f"{_PREFIX} and the base64 of {_LEAST} to {_MOST} random bytes"
 
 
 class Signer:
@@ -23,7 +20,7 @@ class Signer:
         given: Sequence[object] = (secret,) if isinstance(secret, str) else secret
         if not isinstance(given, list | tuple) or len(given) > _MOST_SECRETS:
             raise InvalidArgument(field, type(given), f"a secret, or a list of at most {_MOST_SECRETS}")
-        self._keys = tuple(_key(each, field) for each in given)
+        self._keys = tuple(signing_key(each, field) for each in given)
 
     def __repr__(self) -> str:
         return f"<Signer with {len(self._keys)} secrets>"
@@ -39,16 +36,3 @@ class Signer:
             ("webhook-timestamp", str(timestamp)),
             ("webhook-signature", " ".join(f"v1,{base64.b64encode(each).decode()}" for each in signed)),
         )
-
-
-def _key(secret: object, field: str) -> bytes:
-    # A secret that is refused must not be printed.
-    if not isinstance(secret, str) or not secret.startswith(_PREFIX):
-        raise InvalidArgument(field, "something else", _EXPECTED)
-    try:
-        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidArgument(field, "what is not base64", _EXPECTED) from None
-    if not _LEAST <= len(key) <= _MOST:
-        raise InvalidArgument(field, f"{len(key)} bytes", _EXPECTED)
-    return key
