@@ -15,7 +15,7 @@ from mainspring.model.fleet import Member, Role
 from mainspring.model.job import Claim
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 BATCH = 100
 CLAIMER = 4711

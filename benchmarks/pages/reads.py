@@ -13,7 +13,7 @@ from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 Read = Callable[[], Awaitable[object]]
 FINISHED = (JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)

@@ -33,7 +33,7 @@ from mainspring.model.access import Actor
 from mainspring.model.job import NewJob
 from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry

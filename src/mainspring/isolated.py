@@ -14,7 +14,7 @@ from mainspring.errors import UsageError
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Outcome
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.sync import Portal
 
 

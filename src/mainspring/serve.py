@@ -32,7 +32,7 @@ from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
 from mainspring.telemetry import StoreTrouble

@@ -20,7 +20,7 @@ from mainspring.model.job import JobState
 from mainspring.model.report import RESULT_GONE
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
 from mainspring.model.settlement import Verdict
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import (
     HistoryPruned,
     MembersReaped,

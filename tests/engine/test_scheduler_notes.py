@@ -7,7 +7,7 @@ from typing import Any
 
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Slot
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import LagMeasured, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.cron import Cron

@@ -22,7 +22,7 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.model.history import JobFilter
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
 from mainspring.trigger.interval import Every
 from mainspring.waiting import pause

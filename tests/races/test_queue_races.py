@@ -23,8 +23,8 @@ from mainspring.model.limit import Gate
 from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
 from mainspring.store.postgres.connection import SQL
+from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
 from mainspring.trigger.interval import Every
 from mainspring.waiting import pause

@@ -13,7 +13,7 @@ from mainspring.errors import UsageError
 from mainspring.model.history import JobFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import Constant, Kind, Stopping, When, WorkflowState
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from tests.support.desk import settlement
 from tests.support.flows import definition
 from tests.support.rivals import audit, begin, insist, join, open_stores, resolve_all, the_workflow

@@ -23,8 +23,8 @@ from mainspring.model.workflow import (
     StepState,
     WorkflowState,
 )
-from mainspring.store.ports import Store
 from mainspring.store.postgres.connection import SQL
+from mainspring.store.store import Store
 from mainspring.waiting import pause
 from tests.support.desk import settlement
 from tests.support.flows import definition

@@ -15,7 +15,7 @@ from mainspring.errors import StoreError
 from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase, NewAuditEntry
 from mainspring.store.audit_log import START, digest_of
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import SECOND, Desk
 from tests.support.management import admin_of

@@ -20,7 +20,7 @@ from mainspring.model.limit import Gate
 from mainspring.model.schedule import Misfire, NewSchedule, Overlap
 from mainspring.store.declaring import BATCH
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from tests.support.desk import Desk
 
 HOUR = timedelta(hours=1)

@@ -15,7 +15,7 @@ from mainspring.model.limit import GateInfo
 from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.model.unique import Inserted
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.misfire import BREAKER
 

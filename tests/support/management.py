@@ -13,7 +13,7 @@ from mainspring.config import Settings, load
 from mainspring.declare.registry import Registry
 from mainspring.entropy import SeededEntropy
 from mainspring.model.access import AccessRole, Actor
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 
 def admin_of(

@@ -22,7 +22,7 @@ from mainspring.model.fleet import MemberInfo
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.settlement import Verdict
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from mainspring.model.job import NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Workflow
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from tests.support.desk import settlement
 from tests.support.sides import Side
 

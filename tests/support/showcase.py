@@ -18,7 +18,7 @@ from mainspring.model.limit import Gate
 from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 

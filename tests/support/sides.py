@@ -13,7 +13,7 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Claim
 from mainspring.model.workflow import Definition, Kind, Step, StepState, WorkflowState
 from mainspring.store.around import around
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import Event, SettlementRefused, Telemetry
 from tests.support.cells import BAD, OPEN, JobKey, Key
 

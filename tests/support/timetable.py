@@ -22,7 +22,7 @@ from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.base import Trigger

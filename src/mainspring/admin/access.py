@@ -16,7 +16,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument, MoreThanOwn, NotFound
 from mainspring.model.access import NOUNS, AccessRole, Actor, NewSession, NewToken, Session, Token
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 PREFIX = "ms_"
 """What every token begins with, so that scanners of leaked secrets know ours."""

@@ -14,7 +14,8 @@ from mainspring.model.backfill import Backfill, BackfillState, NewBackfill, Repr
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Overlap, ScheduleVersion
 from mainspring.model.value import Value
-from mainspring.store.ports import Stamp, Store
+from mainspring.store.database import Stamp
+from mainspring.store.store import Store
 
 MOST_AT_ONCE = 1000
 _PAGE = 1000

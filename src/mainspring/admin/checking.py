@@ -9,7 +9,7 @@ from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter
 from mainspring.model.job import Job
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 LEAST_PAGE, MOST_PAGE = 50, 2000
 PAGE_BYTES = 8 * 1024 * 1024

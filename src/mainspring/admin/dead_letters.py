@@ -15,7 +15,7 @@ from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.failure import Failure
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.waiting import pause
 
 PAGE = 500

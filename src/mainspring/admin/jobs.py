@@ -29,8 +29,9 @@ from mainspring.model.schedule import Period
 from mainspring.model.unique import Inserted
 from mainspring.model.value import Value
 from mainspring.model.workflow import Workflow
+from mainspring.store.database import Stamp
 from mainspring.store.periods import slot_period
-from mainspring.store.ports import Stamp, Store
+from mainspring.store.store import Store
 from mainspring.tracing import traced
 
 LIVE = JobFilter()

@@ -31,7 +31,8 @@ from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageErro
 from mainspring.model.access import Actor
 from mainspring.model.audit_log import AuditEntry, AuditPhase, NewAuditEntry
 from mainspring.store.audit_log import AuditLog
-from mainspring.store.ports import Stamp, Store
+from mainspring.store.database import Stamp
+from mainspring.store.store import Store
 from mainspring.tracing import Tracer
 from mainspring.waiting import whole
 

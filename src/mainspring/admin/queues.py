@@ -14,7 +14,8 @@ from mainspring.model.history import QueueDepth
 from mainspring.model.limit import GateInfo
 from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
-from mainspring.store.ports import Stamp, Store
+from mainspring.store.database import Stamp
+from mainspring.store.store import Store
 from mainspring.waiting import pause as wait
 
 LOOK_EVERY = timedelta(milliseconds=200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mainspring.model.value import Value
 from mainspring.model.workflow import Step, Workflow
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 
 class StepOf(Value, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, say, table
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 
 @click.command()

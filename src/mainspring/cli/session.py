@@ -19,7 +19,7 @@ from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
 from mainspring.declare.registry import Registry
 from mainspring.errors import InvalidConfig, StoreUnavailable
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 T = TypeVar("T")
 

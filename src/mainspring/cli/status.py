@@ -12,7 +12,7 @@ from mainspring.cli.output import document, fields, line, table
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
 from mainspring.model.fleet import Role
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 if TYPE_CHECKING:
     from mainspring.admin.health.status import Status

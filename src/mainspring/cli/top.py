@@ -18,7 +18,7 @@ from mainspring.cli.session import Access, admin_of, naming_the_database, refuse
 from mainspring.cli.top_orders import Order
 from mainspring.cli.top_panes import plain
 from mainspring.errors import UsageError
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 _FASTEST, _SLOWEST = timedelta(milliseconds=200), timedelta(hours=1)
 

@@ -16,7 +16,7 @@ from mainspring.lifecycle.alerting import Addressee, Judge
 from mainspring.lifecycle.progress import hindrance
 from mainspring.lifecycle.troubles import troubles, watched
 from mainspring.model.lease import Lease
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.targets.notify import LOG, Notifier
 from mainspring.telemetry import Telemetry
 

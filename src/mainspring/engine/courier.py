@@ -13,7 +13,7 @@ from mainspring.lifecycle.alert_text import part
 from mainspring.lifecycle.alerting import Delivery, deliveries, next_try
 from mainspring.model.alert import NoteEnd
 from mainspring.model.message import Message
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.targets.notify import Notifier
 from mainspring.telemetry import AlertUndelivered, Telemetry
 

@@ -21,7 +21,7 @@ from mainspring.model.job import Claim
 from mainspring.model.outcome import Failed, Outcome, Settled, Succeeded
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.store.effects import Loan
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")

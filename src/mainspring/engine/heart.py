@@ -18,7 +18,7 @@ from mainspring.engine.membership import Membership
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Beat, Member
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import LeaseOutlasted, LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 
 T = TypeVar("T")

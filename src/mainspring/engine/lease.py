@@ -17,7 +17,7 @@ from mainspring.engine.candidate import Candidate
 from mainspring.engine.keeper import Holding, Keeper
 from mainspring.entropy import Entropy
 from mainspring.errors import UsageError
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
 from mainspring.waiting import pause
 

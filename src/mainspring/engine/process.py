@@ -14,7 +14,7 @@ from mainspring.engine.reaper import Reaper
 from mainspring.engine.resolver import Resolver
 from mainspring.engine.worker import Worker
 from mainspring.entropy import Entropy
-from mainspring.store.ports import Waker, Wakeups
+from mainspring.store.store import Store, Waker
 from mainspring.telemetry import (
     HandlersLeft,
     HintsMissing,
@@ -83,7 +83,7 @@ class Process:
         if worker is not None:
             self._wire(worker)
 
-    def listen(self, hints: Wakeups) -> None:
+    def listen(self, hints: Store) -> None:
         """Have hints wake the claimer, rather than polling alone."""
         self._waker = hints.waker(self._hinted)
         if self._waker.deaf is not None:

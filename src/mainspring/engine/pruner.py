@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import HistoryPruned, ResultsDropped, Telemetry
 
 EVERY = timedelta(hours=1)

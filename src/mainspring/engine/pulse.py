@@ -13,7 +13,7 @@ from mainspring.engine.loop import Cycle
 from mainspring.engine.progress import Progress
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import StoreTrouble, Telemetry
 from mainspring.waiting import NOW, until
 

@@ -10,7 +10,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.fleet import UNWATCHED
 from mainspring.model.job import JobName
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import JobsQuarantined, MembersReaped, Telemetry
 
 BATCH = 1000

@@ -15,7 +15,7 @@ from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
 from mainspring.model.schedule import Chunk, Opening, Skipped, Spec
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import LagMeasured, SlotsDropped, SlotsFired, Telemetry, TriggerRefused
 from mainspring.trigger.codec import calendar_of, decode
 from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec

@@ -8,7 +8,7 @@ from mainspring.clock import Clock
 from mainspring.engine.reaper import dead_names
 from mainspring.entropy import Entropy
 from mainspring.model.history import DeadFilter
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import DeadLettersCounted, JobsExpired, Telemetry
 
 BATCH = 1000

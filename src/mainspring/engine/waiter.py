@@ -24,7 +24,7 @@ from mainspring.errors import (
 )
 from mainspring.model.job import LIVE_STATES, JobState
 from mainspring.model.report import RESULT_GONE, Ending
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.waiting import until
 
 FIRST, LONGEST, GROWTH = 0.02, 1.0, 1.5

@@ -23,7 +23,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.job import Claim
 from mainspring.store.periods import period_of
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:

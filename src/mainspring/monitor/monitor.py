@@ -18,7 +18,7 @@ from mainspring.monitor.notifier import Notifier
 from mainspring.monitor.server import Page, ProbeServer, listen
 from mainspring.monitor.survey import Survey
 from mainspring.store.around import timed
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import Event, ProcessStarted, ProcessStopping
 from mainspring.waiting import until
 

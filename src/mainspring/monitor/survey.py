@@ -11,7 +11,7 @@ from mainspring.config import Settings
 from mainspring.errors import StoreError
 from mainspring.model.health import StoreHealth
 from mainspring.model.trouble import Trouble
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 WITHIN = timedelta(seconds=10)
 """How long the store may take to answer all of it."""

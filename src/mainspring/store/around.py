@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, cast
 
 from mainspring.clock import Clock
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 Method = Callable[..., Awaitable[Any]]
 

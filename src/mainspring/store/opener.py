@@ -8,7 +8,7 @@ from mainspring import forks
 from mainspring.clock import Clock
 from mainspring.errors import InvalidConfig, UsageError
 from mainspring.store.effects import Borrower
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 CALL_WITHIN = timedelta(seconds=30)
 

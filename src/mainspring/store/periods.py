@@ -9,7 +9,7 @@ from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Job
 from mainspring.model.schedule import Period
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger import codec
 from mainspring.trigger.latest import period
 

@@ -1,8 +1,16 @@
-"""A store: an attribute for each noun, and what is asked of the database as a whole."""
+"""A store: an attribute for each noun, and what is asked of the database as a whole.
+
+The engine never sees a cursor, a row or a driver's error. Every method is one transaction. Batches go in and
+come out, in model values. `at` is the clock's stamp: None means that the database's own clock decides. The
+seam is internal: it may change in any release.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
@@ -31,8 +39,25 @@ from mainspring.store.workflows.calls import Workflows
 from mainspring.store.workflows.session import StepJobs
 
 
-class Nouns:
-    """What is written once, over the seam of either dialect."""
+class Waker(Protocol):
+    """Keeps hints coming; runs as a loop. Losing a hint costs latency only."""
+
+    name: str
+
+    @property
+    def deaf(self) -> str | None:
+        """Why no hint can come, so that jobs are found by looking alone; None when they can."""
+
+    async def tick(self) -> timedelta:
+        """One pass: listen or look; answer how long to wait."""
+
+    async def close(self) -> None:
+        """Stop listening."""
+
+
+class Store(ABC):
+    """Everything that the engine and operators ask of a database. What the dialects do in their own way is
+    handed in."""
 
     def __init__(
         self,
@@ -67,6 +92,14 @@ class Nouns:
         self.backfills = Backfills(database)
         self.slots = Slots(database, firing)
         self.schedules = Schedules(database, places, firing)
+
+    @abstractmethod
+    def waker(self, on_hint: Callable[[], None]) -> Waker:
+        """A loop that calls `on_hint`, on the running event loop, when jobs may have come in."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Send pending hints and let go of every connection and thread."""
 
     async def now(self, *, at: Stamp) -> datetime:
         """The store's clock, or the stamp."""

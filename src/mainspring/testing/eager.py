@@ -22,8 +22,8 @@ from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
 from mainspring.model.schedule import Period
-from mainspring.store.ports import Store
 from mainspring.store.runs import Runs
+from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps

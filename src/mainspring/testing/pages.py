@@ -9,7 +9,7 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.model.history import DeadFilter, DeadJob, JobFilter
 from mainspring.model.job import Job, JobState
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 PAGE = 1000
 _FOR_EVER = 9996

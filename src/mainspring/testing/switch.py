@@ -13,7 +13,7 @@ from mainspring.clock import Clock
 from mainspring.config import MEMORY, DatabaseConfig, Settings
 from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.sync import Portal
 
 TESTING_ID = "00000000-0000-4000-8000-000000000000"

@@ -16,7 +16,7 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
 from mainspring.store.around import timed
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.telemetry import StoreRecovered, StoreTrouble
 from mainspring.waiting import NOW
 

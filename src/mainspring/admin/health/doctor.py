@@ -13,7 +13,7 @@ from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
 from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.health import StoreHealth
 from mainspring.model.history import DeadFilter, QueueDepth
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger.misfire import LATE
 from mainspring.trigger.zones import tzdata_version
 from mainspring.version import __version__

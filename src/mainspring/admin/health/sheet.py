@@ -11,7 +11,7 @@ from mainspring.admin.health.stats import RUNS, Series, Stats
 from mainspring.clock import Clock
 from mainspring.model.health import StoreHealth, TableHealth
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 _ORDER = {Level.FAIL: 0, Level.WARN: 1, Level.OK: 2}
 

@@ -10,8 +10,8 @@ from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument
 from mainspring.model.stats import BUCKETS, PLACES, SPANS, By, Counted, Stat, StatFilter, quantile
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
 from mainspring.store.stats import KEPT
+from mainspring.store.store import Store
 
 MOST_POINTS = 500
 USUAL_POINTS = 120

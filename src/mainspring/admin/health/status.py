@@ -17,7 +17,7 @@ from mainspring.model.fleet import Role
 from mainspring.model.history import DeadFilter
 from mainspring.model.trouble import Facts, Severity, Trouble
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 COUNTED = 1000
 """Dead letters are counted up to here."""

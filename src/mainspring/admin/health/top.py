@@ -19,7 +19,7 @@ from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
 from mainspring.model.trouble import Trouble
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 ROWS = 100
 """At most so many of each kind."""

@@ -7,7 +7,7 @@ from mainspring.config import AlertsConfig
 from mainspring.lifecycle.troubles import troubles as judged
 from mainspring.lifecycle.troubles import watched
 from mainspring.model.trouble import Facts, Trouble
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 
 async def facts(store: Store, config: AlertsConfig, clock: Clock) -> Facts:

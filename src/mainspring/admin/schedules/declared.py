@@ -9,7 +9,7 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.schedule import ScheduleDeclaration
 from mainspring.errors import InvalidArgument
 from mainspring.model.calendar import StoredCalendar
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 
 async def write_declared(store: Store, clock: Clock, registry: Registry) -> list[str]:

@@ -15,7 +15,7 @@ from mainspring.model.job import JobState
 from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter, ScheduleRow
 from mainspring.model.schedule import Schedule
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger.misfire import LATE
 
 OVERDUE_SHOWN = 20

@@ -37,7 +37,7 @@ from mainspring.model.limit import Gate
 from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import decode
 from mainspring.trigger.misfire import LATE

@@ -18,7 +18,7 @@ from mainspring.errors import NotFound
 from mainspring.model.backfill import Backfill
 from mainspring.model.schedule import Schedule
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.misfire import LATE
 from mainspring.trigger.preview import fires

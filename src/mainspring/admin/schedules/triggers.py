@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.trigger import codec
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import Calendars

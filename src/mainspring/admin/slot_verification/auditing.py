@@ -26,7 +26,7 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
 MOST_NAMED = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mainspring.model.schedule import Slot
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 PAGE = 1000
 

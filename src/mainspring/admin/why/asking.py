@@ -26,7 +26,7 @@ from mainspring.model.queue import QueuePause
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
 from mainspring.store.periods import slot_period
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 
 PAGE, MOST, HOLDERS = 1000, 100_000, 10
 

@@ -18,7 +18,7 @@ from mainspring.errors import UsageError
 from mainspring.model.request import RequestKey
 from mainspring.model.value import Value
 from mainspring.model.workflow import Definition, Stopping, Workflow, WorkflowState
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.waiting import pause as wait
 
 PASSES, BATCH = 200, 1000

@@ -21,7 +21,8 @@ from mainspring.admin.workflows.views import (
 )
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.workflow import Definition, Kind, Step, StepState, Workflow
-from mainspring.store.ports import Stamp, Store
+from mainspring.store.database import Stamp
+from mainspring.store.store import Store
 
 ITEMS, LOST, RUNS, BARS = 5, 5, 50, 200
 """Of each map: items in the timeline, and lost ones that are told. Of each job: runs. In the timeline: lines

@@ -10,8 +10,8 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import POSTGRES, Awaiting, Blocking
+from mainspring.store.database import Stamp
 from mainspring.store.effects import step_of
-from mainspring.store.ports import Stamp
 from mainspring.store.postgres.connection import MIGRATIONS, TEXTS
 from mainspring.store.postgres.settling import settle_batch
 from mainspring.waiting import at_once

@@ -12,7 +12,7 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost
 from mainspring.lifecycle.burial import LAST_CRASH
 from mainspring.model.job import Claim
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints, Key
 from mainspring.store.postgres.names import Names

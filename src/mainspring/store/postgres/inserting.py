@@ -11,7 +11,7 @@ from mainspring.model.job import NewJob
 from mainspring.model.value import Value
 from mainspring.model.workflow import Step
 from mainspring.store.codes import GATED
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.lines import Lines
 from mainspring.store.postgres.names import Names

@@ -17,7 +17,7 @@ from mainspring.store.admitting import (
     read,
     states_of,
 )
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 
 if TYPE_CHECKING:

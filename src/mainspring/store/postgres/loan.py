@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
 from mainspring.model.settlement import Settlement
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.borrower import PostgresBorrower
 from mainspring.store.postgres.connection import Database, Session
 from mainspring.store.postgres.pooled import Mark

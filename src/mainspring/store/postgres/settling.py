@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.codes import VERDICT_CODE
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Transaction
 from mainspring.store.postgres.rows import written
 

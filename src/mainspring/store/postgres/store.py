@@ -8,7 +8,6 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.config.pooling import address
 from mainspring.store.migrations import Schema
-from mainspring.store.ports import Waker
 from mainspring.store.postgres.connection import MIGRATIONS, Database
 from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.firing import PostgresFiring
@@ -23,13 +22,13 @@ from mainspring.store.postgres.places import PostgresPlaces
 from mainspring.store.postgres.queue import PostgresQueue
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresStepJobs
-from mainspring.store.store import Nouns
+from mainspring.store.store import Store, Waker
 
 POOL_SIZE = 4
 """Sessions of each kind (durable, relaxed) that one store opens at most."""
 
 
-class PostgresStore(Nouns):
+class PostgresStore(Store):
     """Everything the engine asks of a store."""
 
     def __init__(

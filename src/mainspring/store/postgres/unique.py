@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mainspring.model.job import NewJob
 from mainspring.model.unique import Inserted, OnDuplicate
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.inserting import Batch, insert
 from mainspring.store.rows import maybe_moment

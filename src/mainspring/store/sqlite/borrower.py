@@ -12,8 +12,8 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import SQLITE, Awaiting, Blocking, Result
+from mainspring.store.database import Stamp
 from mainspring.store.effects import step_of
-from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.connection import MEMORY, MIGRATIONS, WAL_RESET_FIXED, Session
 from mainspring.store.sqlite.rows import micros, span
 from mainspring.store.sqlite.settling import settle

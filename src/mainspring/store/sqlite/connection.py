@@ -13,8 +13,8 @@ from urllib.parse import quote
 from mainspring import forks
 from mainspring.clock import Clock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable, shown
+from mainspring.store.database import Stamp
 from mainspring.store.migrations import migrations
-from mainspring.store.ports import Stamp
 from mainspring.store.sqlite.rows import all_bound, micros
 from mainspring.store.statements import load, reading, takes_now
 from mainspring.waiting import NOW, nap

@@ -15,7 +15,7 @@ from mainspring.store.admitting import (
     states_of,
     written,
 )
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import listed, micros, moment, span

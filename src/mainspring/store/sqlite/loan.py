@@ -19,7 +19,7 @@ from mainspring.errors import AnswerLost, StoreError, StoreUnavailable, UsageErr
 from mainspring.model.settlement import Settlement
 from mainspring.store.borrowed.guest import Awaiting, Blocking, Lent
 from mainspring.store.borrowed.sqlite import SQLiteGuest
-from mainspring.store.ports import Stamp
+from mainspring.store.database import Stamp
 from mainspring.store.sqlite.borrower import SQLiteBorrower
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from mainspring.clock import Clock
 from mainspring.store.migrations import Schema
-from mainspring.store.ports import Waker
 from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.firing import SQLiteFiring
@@ -17,10 +16,10 @@ from mainspring.store.sqlite.places import SQLitePlaces
 from mainspring.store.sqlite.queue import SQLiteQueue
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteStepJobs
-from mainspring.store.store import Nouns
+from mainspring.store.store import Store, Waker
 
 
-class SQLiteStore(Nouns):
+class SQLiteStore(Store):
     """Everything the engine asks of a store."""
 
     def __init__(self, path: str, clock: Clock) -> None:

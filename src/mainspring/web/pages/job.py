@@ -11,7 +11,7 @@ from starlette.responses import Response
 from mainspring.admin.jobs import Done, Effect, JobHistory, Jobs
 from mainspring.model.access import AccessRole
 from mainspring.model.job import Job, JobState
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame import timeline
 from mainspring.web.frame.flash import done
