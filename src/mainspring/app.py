@@ -228,18 +228,24 @@ class Mainspring:
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
-    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
-        """Put prepared jobs into their queues, all or none; when it returns, they are stored. With `tx`, a
-        connection of yours, they are part of the transaction it is in: there if, and when, you commit."""
+    def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+        """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: put prepared jobs into their queues,
+        all or none, in one round trip; when it returns, they are stored. With `tx`, a connection of yours,
+        they are part of the transaction it is in: there if, and when, you commit."""
         checked = batch(jobs)
         if tx is not None:
             with traced(self.tracer, checked) as checked:
                 return self._handles(self._borrowed(plain(checked)).run(tx), checked)
-        return self._portal.call(lambda: self.aenqueue(checked), instead="aenqueue")
+        return self._portal.call(lambda: self._traced(checked, None), instead="aenqueue")
 
-    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, jobs: Iterable[NewJob], *, tx: object | None = None
+    ) -> list[JobHandle[Any]]:
         """The same on an event loop; `tx` is a connection that is awaited."""
-        with traced(self.tracer, batch(jobs)) as checked:
+        return await self._traced(batch(jobs), tx)
+
+    async def _traced(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
+        with traced(self.tracer, checked) as checked:
             return await self._aenqueue(checked, tx)
 
     async def _aenqueue(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
@@ -259,16 +265,6 @@ class Mainspring:
             JobHandle(id=job_id, task=job.task, queue=job.queue, results=self)
             for job_id, job in zip(ids, jobs, strict=True)
         ]
-
-    def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
-        """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: one round trip for all."""
-        return self.enqueue(batch(jobs), tx=tx)
-
-    async def aenqueue_many(
-        self, jobs: Iterable[NewJob], *, tx: object | None = None
-    ) -> list[JobHandle[Any]]:
-        """The same on an event loop."""
-        return await self.aenqueue(batch(jobs), tx=tx)
 
     def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
         return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())

@@ -102,7 +102,9 @@ def test_arguments_that_do_not_fit_are_final_at_once() -> None:
 
     unchecked = {"nobody": "x"}
     with Harness(app, errors="collect") as mainspring:
-        app.enqueue([NewJob(task="greet", payload=encode([], unchecked, field="greet"), max_attempts=42)])
+        app.enqueue_many(
+            [NewJob(task="greet", payload=encode([], unchecked, field="greet"), max_attempts=42)]
+        )
         mainspring.run_until_idle()
 
         [letter] = mainspring.dead()
@@ -116,7 +118,7 @@ def test_arguments_a_target_refuses_are_final_at_once() -> None:
     app.http("call")
 
     with Harness(app, errors="collect") as mainspring:
-        app.enqueue(
+        app.enqueue_many(
             [NewJob(task="call", payload=encode([], {"url": "ftp://x"}, field="call"), max_attempts=42)]
         )
         mainspring.run_until_idle()

@@ -356,11 +356,11 @@ def test_jobs_put_in_with_the_connection_are_part_of_the_transaction(
 ) -> None:
     # The app of these tests is only a registry; its sender is the store under test.
     class Sender:
-        async def aenqueue(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
+        async def aenqueue_many(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
             ids = await store.effects.borrower.insert(jobs, at=floor.clock.stamp()).arun(tx)
             return list(ids)
 
-        def enqueue(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
+        def enqueue_many(self, jobs: Any, *, tx: object | None = None) -> list[Any]:
             return list(store.effects.borrower.insert(jobs, at=floor.clock.stamp()).run(tx))
 
     @floor.task

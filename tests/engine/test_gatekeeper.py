@@ -68,7 +68,7 @@ def burst(database_url: str, run: Any) -> Callable[[Callable[[Mainspring], None]
             app = Mainspring(database_url)
             jobs = declare(app)
             async with app:
-                await app.aenqueue(jobs)
+                await app.aenqueue_many(jobs)
                 async with asyncio.timeout(60):
                     await serve(app, scheduler=False, burst=True)
 

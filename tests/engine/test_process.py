@@ -81,7 +81,7 @@ def test_a_burst_does_not_end_before_a_job_that_came_to_be_due_late(
     async def first(n: int) -> None:
         if n == 2:
             put = NewJob(task="last", payload=b"{}", run_at=datetime.now(UTC) - timedelta(hours=3))
-            late.extend(await shop.app.aenqueue([put]))
+            late.extend(await shop.app.aenqueue_many([put]))
 
     @shop.app.task
     async def last() -> None:

@@ -201,6 +201,18 @@ def test_a_cancelled_backfill_makes_no_more_jobs(desk):
     assert (stopped.state, stopped.cancelled_by, stopped.made) == (BackfillState.CANCELLED, "bob", 1)
 
 
+def test_of_one_schedule_what_is_active_is_found_behind_newer_ones(desk):
+    desk.schedule()
+    active = desk.backfill(desk.past(desk.now - MINUTE))
+    ended = [desk.backfill(desk.past(desk.now - n * HOUR)) for n in range(1, 4)]
+    for number in ended:
+        assert desk.run(desk.store.backfills.cancel(number, author="bob", at=desk.now))
+
+    found = desk.run(desk.store.backfills.all(limit=2, schedule="s"))
+
+    assert [each.id for each in found] == [ended[-1], active]
+
+
 def test_what_was_asked_for_is_on_record_newest_first(desk):
     desk.schedule()
     first = desk.backfill(
@@ -215,6 +227,8 @@ def test_what_was_asked_for_is_on_record_newest_first(desk):
     assert (asked.max_active, asked.reverse, asked.reprocess, asked.author) == (4, True, Reprocess.ALL, "eve")
     assert (asked.created_at, asked.ended_at, asked.slots) == (desk.now, None, 1)
     assert [each.id for each in desk.run(desk.store.backfills.all(limit=1))] == [second]
+    assert [each.id for each in desk.run(desk.store.backfills.all(limit=5, schedule="s"))] == [second, first]
+    assert desk.run(desk.store.backfills.all(limit=5, schedule="other")) == []
     assert desk.run(desk.store.backfills.get(99)) is None
 
 

@@ -157,11 +157,11 @@ def test_a_transaction_of_the_callers_carries_it_too(
 
     if backend == "sqlite":
         with closing(sqlite3.connect(app.settings.database.url.removeprefix("sqlite:///"))) as connection:
-            [job] = app.enqueue([noop.job()], tx=connection)
+            [job] = app.enqueue_many([noop.job()], tx=connection)
             connection.commit()
     else:
         with psycopg.connect(app.settings.database.url) as connection:
-            [job] = app.enqueue([noop.job()], tx=connection)
+            [job] = app.enqueue_many([noop.job()], tx=connection)
 
     async def story() -> str | None:
         found = await (await app.store()).jobs.get(job.id, at=None)

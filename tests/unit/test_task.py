@@ -24,13 +24,13 @@ class Outbox:
         self.jobs: list[NewJob] = []
         self.txs: list[object] = []
 
-    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
         self.jobs += jobs
         self.txs.append(tx)
         return [JobHandle(id=len(self.jobs), task=job.task, queue=job.queue) for job in jobs]
 
-    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
-        return self.enqueue(jobs, tx=tx)
+    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle]:
+        return self.enqueue_many(jobs, tx=tx)
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ class Backfills(Noun):
         calendars = await calendars_of(store, {each.schedule.trigger for each in versions})
         rows = await ledger(store, name, start=_EVER, most=_MOST_ROWS)
         slots = left_out(versions, rows, calendars)
-        for each in await store.backfills.all(limit=_PAGE):
-            if each.schedule == name and each.state is BackfillState.ACTIVE:
+        for each in await store.backfills.all(limit=_PAGE, schedule=name):
+            if each.state is BackfillState.ACTIVE:
                 why = f"backfill {each.id} is under way"
                 slots = [PlannedSlot(slot=planned.slot, run=False, why=why) for planned in slots]
         return BackfillPlan(

@@ -364,10 +364,10 @@ def _anything(*args: object, **kwargs: object) -> NoReturn:
 class _Nobody:
     """Jobs of such a task are inserted by us."""
 
-    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
         raise NotImplementedError
 
-    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
         raise NotImplementedError
 
 

@@ -13,8 +13,10 @@ class Sender(Protocol):
     """Puts jobs into their queues, all or none; durable when it returns. With `tx`, a connection of the
     caller's, they are part of the transaction it is in."""
 
-    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """Block until they are stored; handles in order."""
 
-    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, jobs: Sequence[NewJob], *, tx: object | None = None
+    ) -> list[JobHandle[Any]]:
         """The same on an event loop."""

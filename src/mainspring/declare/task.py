@@ -123,11 +123,11 @@ class Task(Generic[P, R_co]):
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored. Blocks."""
-        return self._sender.enqueue([self._job(args, kwargs)], tx=self._tx)[0]
+        return self._sender.enqueue_many([self._job(args, kwargs)], tx=self._tx)[0]
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Put this call into its queue; when it returns, the job is stored."""
-        [handle] = await self._sender.aenqueue([self._job(args, kwargs)], tx=self._tx)
+        [handle] = await self._sender.aenqueue_many([self._job(args, kwargs)], tx=self._tx)
         return handle
 
     def using(

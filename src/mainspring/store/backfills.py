@@ -93,14 +93,16 @@ class Backfills:
         return bool(await self._database.fetch("end_backfill", id=backfill_id, cancelled_by=author, at=at))
 
     @reads
-    async def all(self, *, limit: int) -> list[Backfill]:
-        """Newest first."""
-        return [_backfill(row) for row in await self._database.fetch("backfills", id=None, limit=limit)]
+    async def all(self, *, limit: int, schedule: str | None = None) -> list[Backfill]:
+        """Newest first. Of one schedule those that are active are there, however many newer ones there
+        are."""
+        found = await self._database.fetch("backfills", id=None, schedule=schedule, limit=limit)
+        return [_backfill(row) for row in found]
 
     @reads
     async def get(self, backfill_id: int) -> Backfill | None:
         """One backfill."""
-        found = await self._database.fetch("backfills", id=backfill_id, limit=1)
+        found = await self._database.fetch("backfills", id=backfill_id, schedule=None, limit=1)
         return _backfill(found[0]) if found else None
 
     @reads

@@ -192,6 +192,12 @@ class Schedules:
         return _schedule(found[0]) if found else None
 
     @reads
+    async def some(self, names: Sequence[str]) -> dict[str, Schedule]:
+        """Those of these schedules that are there, by name."""
+        found = map(_schedule, await self._database.fetch("schedules", names=list(names)))
+        return {each.name: each for each in found}
+
+    @reads
     async def undeclared(self, declared: Sequence[str], *, limit: int) -> list[str]:
         """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
         found = await self._database.fetch("undeclared_schedules", declared=list(declared), limit=limit)

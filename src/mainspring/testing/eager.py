@@ -53,7 +53,7 @@ def eager(
     """
     mode = _Eager(app, EagerEvents(events or {}), valid_id(database_id), period)
     # In the way of the methods: an app that is not in this mode does not even ask.
-    names = ("enqueue", "aenqueue", "send_event", "asend_event")
+    names = ("enqueue_many", "aenqueue_many", "send_event", "asend_event")
     vars(app).update({name: getattr(mode, name) for name in names})
     try:
         yield
@@ -130,7 +130,7 @@ class _Eager:
     ) -> bool:
         return self._events.send(new_event(name, payload, job))
 
-    def enqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -139,7 +139,9 @@ class _Eager:
                 return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
         raise UsageError("this call would block the running event loop; await aenqueue() instead")
 
-    async def aenqueue(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, jobs: Sequence[NewJob], *, tx: object | None = None
+    ) -> list[JobHandle[Any]]:
         return await self._run(batch(jobs), None)
 
     async def _run(self, jobs: Sequence[NewJob], places: Places | None) -> list[JobHandle[Any]]:

@@ -359,13 +359,12 @@ class Schedules(Noun):
 
 
 async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
-    found: dict[str, Schedule] = {}
-    for name in dict.fromkeys(looked_for(each, "name") for each in names):
-        schedule = await store.schedules.get(name)
-        if schedule is None:
+    wanted = list(dict.fromkeys(looked_for(each, "name") for each in names))
+    found = await store.schedules.some(wanted)
+    for name in wanted:
+        if name not in found:
             raise NotFound("schedule", name)
-        found[name] = schedule
-    return found
+    return {name: found[name] for name in wanted}
 
 
 async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:

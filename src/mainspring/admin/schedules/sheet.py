@@ -15,7 +15,7 @@ from mainspring.admin.why.asking import LastAndNext, Why
 from mainspring.admin.words import in_words
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
-from mainspring.model.backfill import Backfill
+from mainspring.model.backfill import Backfill, BackfillState
 from mainspring.model.schedule import Schedule
 from mainspring.model.value import Value
 from mainspring.store.store import Store
@@ -24,7 +24,7 @@ from mainspring.trigger.misfire import LATE
 from mainspring.trigger.preview import fires
 from mainspring.trigger.rolled import is_skipped
 
-TILES, FIRES, VERSIONS, BACKFILLS = 60, 10, 20, 100
+TILES, FIRES, VERSIONS, BACKFILLS, NEWEST_BACKFILLS = 60, 10, 20, 100, 5
 _AHEAD = timedelta(days=60)
 
 
@@ -89,7 +89,7 @@ async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | Non
         nights=() if trigger is None else nights(zones_of(trigger) - {"UTC"}, now, now + _AHEAD),
         policies=policies(schedule, trigger),
         history=tuple(reversed(steps(versions)))[:VERSIONS],
-        backfills=_of(name, await store.backfills.all(limit=BACKFILLS)),
+        backfills=_shown(await store.backfills.all(limit=BACKFILLS, schedule=name)),
         why=await Why(store, clock).schedule(name),
     )
 
@@ -140,5 +140,7 @@ def next_fires(
     return tuple(found)
 
 
-def _of(name: str, backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
-    return tuple(each for each in backfills if each.schedule == name)[:5]
+def _shown(backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
+    """The newest few, and whatever is under way."""
+    newest = backfills[:NEWEST_BACKFILLS]
+    return tuple(each for each in backfills if each in newest or each.state is BackfillState.ACTIVE)

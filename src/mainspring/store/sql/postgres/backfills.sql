@@ -9,7 +9,11 @@ SELECT nextval('mainspring.job_ids') AS id;
 
 -- name: backfills
 SELECT b.*, n.slots, n.made, n.left_alone, (SELECT count(*) FROM mainspring.jobs j WHERE j.backfill_id = b.id)::int AS live
-FROM (SELECT * FROM mainspring.backfills WHERE :id::bigint IS NULL OR id = :id ORDER BY id DESC LIMIT :limit) b
+FROM (
+    -- Of one schedule those that are active come first: however many newer ones there are, they are among the answers.
+    SELECT * FROM mainspring.backfills WHERE (:id::bigint IS NULL OR id = :id) AND (:schedule::text IS NULL OR schedule = :schedule)
+    ORDER BY :schedule::text IS NOT NULL AND ended_at IS NULL DESC, id DESC LIMIT :limit
+) b
 CROSS JOIN LATERAL (
     SELECT count(*)::int AS slots, count(s.job_id)::int AS made, (count(*) FILTER (WHERE s.done AND s.job_id IS NULL))::int AS left_alone
     FROM mainspring.backfill_slots s WHERE s.backfill_id = b.id

@@ -9,6 +9,10 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) + 1 AS
 -- name: backfills
 SELECT b.*, count(s.place) AS slots, count(s.job_id) AS made, count(s.place) FILTER (WHERE s.done AND s.job_id IS NULL) AS left_alone,
        (SELECT count(*) FROM jobs j WHERE j.backfill_id = b.id) AS live
-FROM (SELECT * FROM backfills WHERE :id IS NULL OR id = :id ORDER BY id DESC LIMIT :limit) b
+FROM (
+    -- Of one schedule those that are active come first: however many newer ones there are, they are among the answers.
+    SELECT * FROM backfills WHERE (:id IS NULL OR id = :id) AND (:schedule IS NULL OR schedule = :schedule)
+    ORDER BY :schedule IS NOT NULL AND ended_at IS NULL DESC, id DESC LIMIT :limit
+) b
 LEFT JOIN backfill_slots s ON s.backfill_id = b.id
 GROUP BY b.id ORDER BY b.id DESC;
