@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mainspring import Mainspring
-from mainspring.admin.schedules.plan import Action, Planned, plan
+from mainspring.admin.schedules.plan import Action, Planned, dropped_sentences, plan
 from mainspring.testing.clock import ManualClock
 
 
@@ -55,3 +55,14 @@ def test_what_is_the_same_is_the_same(store: Any, clock: ManualClock, run: Any) 
 
     assert [each.action for each in planned(app, store, run)] == [Action.SAME]
     assert [each.action for each in planned(declared_by(clock, "2h"), store, run)] == [Action.CHANGE]
+
+
+def test_after_many_the_schedules_that_lost_slots_are_counted():
+    found = [Planned(name=f"s{n:02}", action=Action.REMOVE, dropped=n) for n in range(24)]
+
+    told = dropped_sentences(found)
+
+    assert len(told) == 21
+    assert told[0].startswith("s01: 1 slot was due")
+    assert told[19].startswith("s20: 20 slots were due")
+    assert told[20].startswith("3 other schedules: 66 slots were due")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring, Retry
+from mainspring.admin.audit_log import act_view
 from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, written_view
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
 from mainspring.admin.schedules.plan import Action, plan
@@ -470,3 +471,34 @@ def test_the_next_fires_are_told_in_the_zone_of_the_schedule(desk: Desk, create:
     assert len(written.fires) == 3
     assert {fire.local.hour for fire in written.fires} == {9}
     assert all(fire.at.tzinfo is UTC and isinstance(fire.at, datetime) for fire in written.fires)
+
+
+def test_pruning_logs_how_many_due_slots_each_schedule_loses(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = Mainspring()
+
+    @app.task
+    def t() -> None: ...
+
+    gone = app.schedule("gone", t, every="1m").new_schedule(desk.now)
+    alone = app.schedule("alone", t, every="10m").new_schedule(desk.now)
+    desk.schedule_all(gone, alone, desk.new_schedule("strange", trigger='{"newer": 1}'))
+    desk.advance(5 * timedelta(minutes=1))
+    admin = admin_of(desk.store, desk.clock, registry=Mainspring().registry)
+
+    found = desk.run(admin.schedules.aapply(prune=True))
+
+    assert {each.name: (each.dropped, each.at_least) for each in found} == {
+        "alone": (0, False),
+        "gone": (5, False),
+        "strange": (2, False),
+    }
+    told = [record for record in caplog.records if record.levelname == "WARNING"]
+    why = "due and not yet decided when the schedule was deleted; no job was made"
+    assert [record.getMessage() for record in told] == [
+        f"gone: 5 slots were {why}",
+        f"strange: 2 slots were {why}",
+    ]
+    [act] = desk.run(admin.audit_log.afind())
+    assert act_view(act)["result"] == {"changed": 3, "dropped_slots": 7}

@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from mainspring import Mainspring
+from mainspring.clock import SystemClock
+from mainspring.store.opener import open_store
+from mainspring.testing.clock import ManualClock
 
 BEFORE = """
 from mainspring import Mainspring
@@ -69,6 +75,50 @@ def test_apply_writes_and_prunes_only_when_asked(mainspring: Any) -> None:
     assert names(mainspring) == ["changed", "kept", "new"]
     again = mainspring("schedules", "plan", "after.py", "--json")
     assert set(actions(again).values()) == {"same"}
+
+
+def test_pruning_says_how_many_due_slots_it_drops(
+    mainspring: Any, database_url: str, run: Any, clock: ManualClock
+) -> None:
+    """Missed slots that share a row, slots with a row each, one that is paused, and one with nothing due."""
+    last = SystemClock().now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+    began, half, end = (
+        last - timedelta(hours=4, minutes=45),
+        timedelta(minutes=30),
+        last + timedelta(seconds=1),
+    )
+    app = Mainspring()
+
+    @app.task
+    def work() -> None: ...
+
+    app.schedule("latest", work, every="1h", start=began, end=end)
+    app.schedule("one", work, every="1h", start=last - half, end=end)
+    app.schedule("all", work, every="30m", start=began, end=end, misfire="all")
+    app.schedule("paused", work, every="1h", start=began, end=end)
+    app.schedule("later", work, every="1h", start=end + timedelta(days=1))
+
+    async def declare() -> None:
+        store = open_store(database_url, clock=clock)
+        await store.schedules.put(
+            [each.new_schedule(began) for each in app.registry.schedules.values()], at=began
+        )
+        await store.schedules.pause(["paused"], author="ann", note=None, at=began)
+        await store.close()
+
+    run(declare())
+    told = mainspring("schedules", "apply", "before.py", "--prune")
+
+    why = "due and not yet decided when the schedule was deleted; no job was made"
+    assert sorted(line for line in told.stderr.splitlines() if line.startswith("Warning: ")) == [
+        f"Warning: all: 10 slots were {why}",
+        f"Warning: latest: 5 slots were {why}",
+        f"Warning: one: 1 slot was {why}",
+    ]
+    assert names(mainspring) == ["changed", "gone", "kept"]
+    assert json.loads(mainspring("jobs", "list", "--json").stdout) == []
+    again = mainspring("schedules", "apply", "before.py", "--prune")
+    assert "Warning" not in again.stderr
 
 
 def test_a_paused_schedule_stays_paused_through_an_apply(mainspring: Any) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import click
 
-from mainspring.admin.schedules.plan import Action, Planned, planned_view
+from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, dropped_sentences, planned_view
 from mainspring.admin.words import moment
 from mainspring.cli.author import author_option
 from mainspring.cli.options import app_argument, json_option, settings_options
@@ -15,7 +15,6 @@ from mainspring.cli.session import Access, with_admin
 
 MOST_SHOWN = 100
 """Lines of a table: an app may declare a hundred thousand schedules."""
-MOST_NAMED = 20
 
 
 @click.command("plan")
@@ -39,6 +38,8 @@ def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> No
     app = access.load()
     found = with_admin(app, lambda admin: admin.schedules.aapply(prune=prune), by=author)
     show(found, as_json=as_json)
+    for sentence in dropped_sentences(found):
+        say(f"Warning: {printable(sentence)}")
     left = [each.name for each in found if each.action is Action.REMOVE]
     if left and not prune:
         told = ", ".join(left[:MOST_NAMED])

@@ -88,6 +88,16 @@ class Period(Value, frozen=True, kw_only=True):
     """Whether the job was made by a backfill, after its slot had passed."""
 
 
+class DeletedSlots(Value, frozen=True, kw_only=True):
+    """Slots that were due when their schedule was deleted, so that they make no job."""
+
+    schedule: str
+    since: datetime | None
+    slot_at: datetime | None
+    """The ends of missed slots that share one row of the ledger; None for slots with a row each."""
+    rows: int
+
+
 class SlotFacts(Value, frozen=True, kw_only=True):
     """What is on record about a slot whose job asks what it stands for."""
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from mainspring.model.glance import ComingFire
-from mainspring.model.schedule import Chunk, Opening, Schedule, Slot, SlotFacts, Spec
+from mainspring.model.schedule import Chunk, DeletedSlots, Opening, Schedule, Slot, SlotFacts, Spec
 from mainspring.store.codes import COALESCE, DISPOSITION, catch_up_read
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.declaring import Due
@@ -37,6 +37,7 @@ read_spec = reader(
 read_slot = reader(Slot, disposition=lambda row: DISPOSITION[row["disposition"]])
 _facts = reader(SlotFacts, trigger=_trigger)
 _coming = reader(ComingFire)
+_deleted = reader(DeletedSlots)
 
 
 class Firing(Protocol):
@@ -133,6 +134,12 @@ class Slots:
         """What is on record about a slot of a schedule, one that was deleted too."""
         [row] = await self._database.fetch("slot_facts", schedule_id=schedule_id, slot_at=slot_at)
         return _facts(row)
+
+    @reads
+    async def deleted(self, schedules: Sequence[str], *, since: datetime) -> list[DeletedSlots]:
+        """What was due of these schedules when they were deleted, at `since` or later, by schedule."""
+        found = await self._database.fetch("slots_deleted", names=list(schedules), since=since)
+        return [_deleted(row) for row in found]
 
     @reads
     async def of(

@@ -3,6 +3,7 @@ written."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from mainspring.admin.schedules.draft import Draft, changes
 from mainspring.admin.schedules.edited import Written, upcoming
 from mainspring.admin.schedules.listing import ScheduleList, ScheduleSummary, listed, summary
 from mainspring.admin.schedules.options import Wishes, read
-from mainspring.admin.schedules.plan import Action, Planned, plan
+from mainspring.admin.schedules.plan import Action, Planned, dropped_sentences, plan
 from mainspring.admin.schedules.schedule_task import Callee
 from mainspring.admin.schedules.sheet import ScheduleSheet, sheet
 from mainspring.admin.schedules.triggers import calendars_of, readable
@@ -35,13 +36,15 @@ from mainspring.declare.when import When
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UsageError
 from mainspring.model.limit import Gate
 from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage
-from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
+from mainspring.model.schedule import DeletedSlots, Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.store.store import Store
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.codec import decode
+from mainspring.trigger.latest import period
 from mainspring.trigger.misfire import LATE
 
+_log = logging.getLogger("mainspring")
 BY_CODE = "code"
 _CALL = ("task", "args", "kwargs")
 _PLACE = ("queue", "priority", "attempts")
@@ -301,19 +304,45 @@ class Schedules(Noun):
 
     @order(
         "schedules.apply",
-        result=lambda found: {"changed": sum(each.action is not Action.SAME for each in found)},
+        result=lambda found: {
+            "changed": sum(each.action is not Action.SAME for each in found),
+            "dropped_slots": sum(each.dropped for each in found),
+        },
     )
     async def aapply(self, *, prune: bool = False) -> list[Planned]:
         """Write the schedules that the app declares; what was edited at run time stays. With `prune`, also
-        delete those that code declared once and does not any more."""
-        store, found = await self._store(), await self.aplan()
+        delete those that code declared once and does not any more: what was due of them makes no job, and is
+        told as a warning."""
+        store, declared = await self._store(), self._declared
+        stored, now = await store.schedules.all(), await store.now(at=self._stamp)
+        found = plan(declared, stored, now)
         await write_declared(store, self._clock, self._context.registry or Registry())
-        doomed = [each.name for each in found if each.action is Action.REMOVE]
-        if prune:
-            for start in range(0, len(doomed), MOST_DELETED):
-                page = doomed[start : start + MOST_DELETED]
-                await store.schedules.delete(page, author=BY_CODE, at=self._stamp)
-        return found
+        if not prune:
+            return found
+        doomed = {each.name for each in found if each.action is Action.REMOVE}
+        dropped = await self._prune([each for each in stored if each.name in doomed], now)
+        return [dropped.get(each.name, each) for each in found]
+
+    async def _prune(self, doomed: Sequence[Schedule], now: datetime) -> dict[str, Planned]:
+        """Delete them; answer those that had slots due."""
+        store = await self._store()
+        calendars = await calendars_of(store, [each.trigger for each in doomed])
+        triggers = {each.name: readable(each.trigger, calendars) for each in doomed}
+        told: dict[str, Planned] = {}
+        for start in range(0, len(doomed), MOST_DELETED):
+            page = [each.name for each in doomed[start : start + MOST_DELETED]]
+            await store.schedules.delete(page, author=BY_CODE, at=self._stamp)
+            for each in await store.slots.deleted(page, since=now):
+                count, at_least = _how_many(each, triggers[each.schedule])
+                before = told.get(each.schedule, Planned(name=each.schedule, action=Action.REMOVE))
+                told[each.schedule] = msgspec.structs.replace(
+                    before, dropped=before.dropped + count, at_least=before.at_least or at_least
+                )
+        # On a terminal the command says it, so it is logged only where somebody has set up logging.
+        if _log.hasHandlers():
+            for sentence in dropped_sentences(told.values()):
+                _log.warning("%s", sentence)
+        return told
 
     @property
     def _registry(self) -> Registry | None:
@@ -356,6 +385,16 @@ class Schedules(Noun):
     skip = blocking(askip)
     plan = blocking(aplan)
     apply = blocking(aapply)
+
+
+def _how_many(deleted: DeletedSlots, trigger: Trigger | None) -> tuple[int, bool]:
+    """The slots of some rows, and whether there may be more."""
+    if deleted.since is None or deleted.slot_at is None:
+        return deleted.rows, False
+    if trigger is None:
+        return 2 * deleted.rows, True
+    stands = period(trigger, deleted.slot_at, since=deleted.since)
+    return deleted.rows * (stands.missed + 1), stands.at_least
 
 
 async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -15,6 +15,8 @@ from mainspring.model.schedule import NewSchedule, Schedule
 from mainspring.model.value import Value
 
 FIRES_SHOWN = 3
+MOST_NAMED = 20
+"""Schedules that are told of one by one: there may be a hundred thousand."""
 
 
 class Action(StrEnum):
@@ -36,6 +38,10 @@ class Planned(Value, frozen=True, kw_only=True):
     action: Action
     differences: tuple[Difference, ...] = ()
     next_fires: tuple[datetime, ...] = ()
+    dropped: int = 0
+    """Slots of it that were due when it was deleted, and make no job."""
+    at_least: bool = False
+    """Whether there may be more of them than were counted."""
 
 
 def plan(
@@ -62,7 +68,23 @@ def planned_view(planned: Planned) -> View:
             {"field": each.field, "was": each.was, "now": each.now} for each in planned.differences
         ],
         "next_fires": [iso(each) for each in planned.next_fires],
+        "dropped_slots": planned.dropped,
     }
+
+
+def dropped_sentences(found: Iterable[Planned]) -> list[str]:
+    """What deletions cost: a sentence for each schedule that had slots due; after many, one for the rest."""
+    dropped = [each for each in found if each.dropped]
+    why = "due and not yet decided when the schedule was deleted; no job was made"
+    told = [f"{each.name}: {_slots(each.dropped, each.at_least)} {why}" for each in dropped[:MOST_NAMED]]
+    if rest := dropped[MOST_NAMED:]:
+        slots = _slots(sum(each.dropped for each in rest), any(each.at_least for each in rest))
+        told.append(f"{len(rest)} other schedules: {slots} {why}")
+    return told
+
+
+def _slots(count: int, at_least: object) -> str:
+    return f"{'at least ' if at_least else ''}{count} {'slot was' if count == 1 else 'slots were'}"
 
 
 def _declared(declaration: ScheduleDeclaration, stored: Schedule | None, now: datetime) -> Planned:

@@ -97,6 +97,7 @@ class Planned(TypedDict):
     action: str
     differences: list[Difference]
     next_fires: list[Moment]
+    dropped_slots: int
 
 
 class Plan(TypedDict):

@@ -80,6 +80,15 @@ WHERE l.schedule_id IN (SELECT id FROM mainspring.schedules WHERE name = :schedu
   AND (:before::timestamptz IS NULL OR l.slot_at < :before) AND (:start::timestamptz IS NULL OR l.slot_at >= :start)
 ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
+-- name: slots_deleted
+-- Rows of one slot each are counted here; of a row that stands for several, its two ends tell how many.
+SELECT v.name AS schedule, l.since, CASE WHEN l.since IS NULL THEN NULL ELSE l.slot_at END AS slot_at, count(*)::int AS rows
+FROM mainspring.schedule_versions v JOIN mainspring.slots l ON l.schedule_id = v.schedule_id
+WHERE v.name = ANY (:names) AND v.change = 'deleted' AND v.changed_at >= :since
+  AND l.disposition = 1 AND l.reason = 'deleted' AND l.decided_at >= :since
+GROUP BY 1, 2, 3
+ORDER BY 1, 3;
+
 -- name: name_of_schedule
 SELECT coalesce(
     (SELECT name FROM mainspring.schedules WHERE id = :schedule_id),
