@@ -20,7 +20,7 @@ from mainspring.clock import SystemClock
 from mainspring.model.schedule import NewSchedule
 from mainspring.store.declaring import BATCH
 from mainspring.store.opener import open_store
-from mainspring.store.ports import Store
+from mainspring.store.store import Store
 from tests.e2e.many_target import MANY, app
 from tests.support.processes import Process, Site, until
 

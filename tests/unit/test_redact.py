@@ -255,7 +255,7 @@ def test_a_megabyte_of_any_shape_takes_no_longer_than_it_is_long(part):
     began = time.process_time()
     Spelled(Redaction().is_secret).without(text)
     Redaction().payload({text: text, "env": {"name": text, "value": text}})
-    assert time.process_time() - began < 8
+    assert time.process_time() - began < 30  # with work that grows with its square it would be many minutes
 
 
 json_values = st.recursive(
