@@ -56,9 +56,11 @@ def test_queue_schedules_and_alerts_go_on_beside_rows_that_cannot_be_read(
 
     until(lambda: site.job(900_011).state is JobState.DEAD, "the one whose arguments are no JSON to die")
     aside = soil.rows("SELECT kind, ref FROM unreadable_rows")
-    # The one whose deadline has passed is a dead letter by the time somebody meets it.
+    # The one whose deadline has passed becomes a dead letter before a process meets it. Constraints of
+    # SQLite refuse the dead letter too (those of PostgreSQL are taken away here): it is set aside as a job.
     kinds = sorted(kind for kind, _ in aside)
-    assert kinds == ["dead_jobs", *["jobs"] * 4, *["schedules"] * 2, *["specs"] * 2]
+    expired = "dead_jobs" if soil.postgres else "jobs"
+    assert kinds == sorted([expired, *["jobs"] * 4, *["schedules"] * 2, *["specs"] * 2])
     assert {int(ref) for _, ref in aside} > set(range(900_001, 900_006))
     for kind, ref in aside:
         line = f"row {ref} of {kind} cannot be read"
