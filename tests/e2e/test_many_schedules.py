@@ -90,7 +90,7 @@ def _declared() -> list[NewSchedule]:
 async def _deploy(url: str, declared: list[NewSchedule]) -> list[str]:
     store: Store = open_store(url, clock=SystemClock())
     try:
-        return await store.put_schedules(declared, at=None)
+        return await store.schedules.put(declared, at=None)
     finally:
         await store.close()
 
