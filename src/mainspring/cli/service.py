@@ -40,6 +40,8 @@ class Stopper:
         self._main: asyncio.Task[object] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._signals: list[int] = []
+        self._passed_on = 0
+        """Of the signals: each stops the process once, whether it came before there was one or after."""
         self._watchdog = Watchdog(grace, last_words=self._last_words, wake=self._wake)
 
     def listen(self) -> None:
@@ -61,8 +63,7 @@ class Stopper:
         process.supervised = self._supervised
         process.on_blocked = lambda: leave_at_once(WORN_OUT)
         process.on_end = self._watchdog.drain
-        for _ in self._signals:
-            process.stop()
+        self._pass_on(process)
 
     def code(self, *, aborted: bool) -> int:
         """0 after a clean drain; else what the last signal makes it."""
@@ -79,9 +80,14 @@ class Stopper:
 
     def _stop(self) -> None:
         if self._process is not None:
-            self._process.stop()
+            self._pass_on(self._process)
         elif len(self._signals) > 1 and self._main is not None:
             self._main.cancel()
+
+    def _pass_on(self, process: Process) -> None:
+        while self._passed_on < len(self._signals):
+            self._passed_on += 1
+            process.stop()
 
     def _wake(self) -> None:
         with suppress(RuntimeError):
