@@ -64,8 +64,6 @@ class Ending:
     def __init__(self, order: AuditEntry) -> None:
         self.order = order
         self.details: object = {}
-        self.failed = False
-        """Set where a failure is answered instead of raised."""
 
 
 class Recorder:
@@ -92,7 +90,7 @@ class Recorder:
         except Exception as error:
             await self._end(entry, AuditPhase.FAILED, _what(error))
             raise
-        await self._end(entry, AuditPhase.FAILED if ending.failed else AuditPhase.DONE, ending.details)
+        await self._end(entry, AuditPhase.DONE, ending.details)
 
     async def refused(
         self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
