@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -269,31 +269,37 @@ class Mainspring:
     def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
         return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())
 
-    def admin(self, actor: Actor | str | None = None, *, address: str = "") -> Admin:
+    def admin(
+        self,
+        actor: Actor | str | None = None,
+        *,
+        address: str = "",
+        store: Callable[[], Awaitable[Store]] | None = None,
+    ) -> Admin:
         """Questions and orders about everything in the store: `app.admin("ada").jobs.cancel(42)`. Orders are
-        in the audit log under the name of the actor, which without one is the user this program runs as."""
+        in the audit log under the name of the actor, which without one is the user this program runs as. A
+        server passes the `store` that it watches; its Admin is for its event loop alone."""
         with forks.rest.awaited():
             from mainspring.admin.access import valid_actor_name
-            from mainspring.admin.actor import local_actor
             from mainspring.admin.admin import Admin  # not before it is needed
-            from mainspring.admin.order import AdminContext
-            from mainspring.admin.redact import Redaction
+            from mainspring.admin.order import AdminContext, local_actor
+            from mainspring.admin.redact import redaction
 
         if not isinstance(actor, Actor):
             actor = local_actor(None if actor is None else valid_actor_name(actor), via="python")
         return Admin(
             AdminContext(
-                self.store,
+                store or self.store,
                 clock=self.clock,
                 entropy=self.entropy,
                 settings=self.settings,
                 actor=actor,
-                redaction=Redaction(self.settings.privacy.redact),
+                redaction=redaction(self.settings.privacy.redact),
                 registry=self.registry,
                 tracer=self.tracer,
                 address=address,
-                blocking=self._portal,
-                unprepared=lambda: self.store(prepare=False),
+                blocking=None if store else self._portal,
+                unprepared=store or (lambda: self.store(prepare=False)),
             )
         )
 

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin.checking import LEAST_PAGE, MOST_PAGE, compare
-from mainspring.admin.deploy_check import LARGEST, Comparison, Problem, Source, Trouble, problem_view
+from mainspring.admin.deploy_check import (
+    LARGEST,
+    LEAST_PAGE,
+    MOST_PAGE,
+    Comparison,
+    Problem,
+    Source,
+    Trouble,
+    compare,
+    problem_view,
+)
 from mainspring.declare.payload import encode
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import NewJob
@@ -109,7 +118,7 @@ def test_every_page_of_jobs_is_looked_at(app: Mainspring, desk: Desk) -> None:
 
 
 def test_big_payloads_make_small_pages(app: Mainspring, desk: Desk, monkeypatch: Any) -> None:
-    monkeypatch.setattr("mainspring.admin.checking.PAGE_BYTES", 100 * 60_000)
+    monkeypatch.setattr("mainspring.admin.deploy_check.PAGE_BYTES", 100 * 60_000)
     asked: list[int] = []
     jobs = desk.store.jobs.find
 

@@ -322,7 +322,7 @@ def test_edges_of_authors_are_those_of_the_actor(app: Mainspring) -> None:
 
 
 def test_who_has_no_name_is_the_user_of_the_machine(app: Mainspring) -> None:
-    from mainspring.admin.actor import login_name
+    from mainspring.admin.order import login_name
 
     app.queues.pause("mail")
 

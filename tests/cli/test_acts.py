@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from mainspring.admin.actor import login_name
+from mainspring.admin.order import login_name
 from mainspring.cli.main import cli
 from tests.cli.conftest import Answer, Shell
 

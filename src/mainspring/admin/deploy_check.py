@@ -1,21 +1,29 @@
-"""Whether calls that are on record would still bind to an app's tasks: pure, one call at a time."""
+"""Whether calls that are on record would still bind to the tasks of the code about to be deployed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 
 from mainspring.admin.views import View
+from mainspring.clock import Clock
 from mainspring.declare.fit import Fit
 from mainspring.declare.payload import decode
+from mainspring.declare.registry import Registry
 from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, shown
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter
+from mainspring.model.job import Job
 from mainspring.model.value import Value
+from mainspring.store.store import Store
 
 EXAMPLES = 3
 LARGEST = 200
 """Problems told apart: what is in payloads must not decide how much is kept in mind."""
+LEAST_PAGE, MOST_PAGE = 50, 2000
+PAGE_BYTES = 8 * 1024 * 1024
+"""About as much of payloads as one page may hold, to judge by the page before."""
 
 
 class Source(StrEnum):
@@ -132,3 +140,44 @@ def _sentence(error: InvalidArgument, task: str) -> str:
     if error.field == task:
         return f"expected {error.expected}, got {shown(error.got)}"
     return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"
+
+
+async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool) -> Comparison:
+    """Look at every live job, every schedule that this code does not write anew, and, if asked, every
+    dead letter. Jobs that come and go meanwhile may or may not be seen."""
+    comparison = Comparison(registry.tasks)
+    async for job in _live(store, clock):
+        comparison.look(Source.JOB, job.id, job.task, job.payload)
+    if dead:
+        async for letter in _dead(store):
+            comparison.look(Source.DEAD, letter.id, letter.task, letter.payload)
+    for schedule in await store.schedules.all():
+        # What code declares, it writes when it starts, unless somebody has edited it since.
+        if schedule.edited or schedule.name not in registry.schedules:
+            comparison.look(Source.SCHEDULE, schedule.name, schedule.task, schedule.payload)
+    return comparison
+
+
+async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
+    before, limit = None, LEAST_PAGE
+    while page := await store.jobs.find(JobFilter(before=before, limit=limit), at=clock.stamp()):
+        for job in page:
+            yield job
+        before, limit = page[-1].id, _next_limit(page)
+
+
+async def _dead(store: Store) -> AsyncIterator[DeadJob]:
+    before, limit = None, LEAST_PAGE
+    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
+        for letter in page:
+            yield letter
+        before, limit = page[-1].id, _next_limit(page)
+
+
+def _next_limit(page: Sequence[Job | DeadJob]) -> int:
+    size = sum(_size(each) for each in page)
+    return max(LEAST_PAGE, min(MOST_PAGE, PAGE_BYTES * len(page) // max(size, 1)))
+
+
+def _size(job: Job | DeadJob) -> int:
+    return len(job.payload) + sum(len(each.message) + len(each.traceback) for each in job.errors)

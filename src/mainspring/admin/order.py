@@ -10,6 +10,8 @@ import functools
 import inspect
 import json
 import logging
+import os
+import pwd
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -28,7 +30,7 @@ from mainspring.declare.registry import Registry
 from mainspring.duration import written
 from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageError
-from mainspring.model.access import Actor
+from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditEntry, AuditPhase, NewAuditEntry
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.database import Stamp
@@ -264,6 +266,21 @@ def one_or_more(given: K | Sequence[K]) -> list[K]:
     if isinstance(given, str | int):
         return [given]
     return list(dict.fromkeys(given))
+
+
+def login_name() -> str:
+    """The user as the operating system knows it, whatever the environment says."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run under a number that has no name
+        return f"uid {number}"
+
+
+def local_actor(name: str | None = None, *, via: str) -> Actor:
+    """The actor of orders given on this machine, by a command or by a program's own code. Its user has the
+    password of the database, and so may do everything."""
+    return Actor(name=name or login_name(), role=AccessRole.ADMIN, via=via)
 
 
 def plain(value: object) -> object:

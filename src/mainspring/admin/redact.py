@@ -166,6 +166,12 @@ class Redaction:
         return word if shown == plain else quote(shown, safe="/:?&=#[]@")
 
 
+@lru_cache(maxsize=8)
+def redaction(names: tuple[str, ...]) -> Redaction:
+    """One for each set of names: it remembers the keys that it has judged."""
+    return Redaction(names)
+
+
 class _Walk:
     """One value, with as many nodes as may be shown."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from mainspring.admin.actor import login_name
+from mainspring.admin.order import login_name
 from mainspring.errors import shown
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from mainspring.admin.actor import login_name
+from mainspring.admin.order import login_name
 from mainspring.cli.output import printable, say
 from mainspring.errors import InvalidConfig, UsageError
 

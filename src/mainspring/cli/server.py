@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mainspring.admin.actor import login_name
+from mainspring.admin.order import login_name
 from mainspring.cli.dashboard import open_server
 from mainspring.cli.errors import by_signal
 from mainspring.cli.options import Whole, app_argument, settings_options

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from mainspring.admin.actor import local_actor, login_name
 from mainspring.admin.admin import Admin
+from mainspring.admin.order import local_actor, login_name
 from mainspring.app import Mainspring
 from mainspring.cli.output import printable, say
 from mainspring.cli.target import load_app

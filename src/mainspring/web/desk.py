@@ -1,16 +1,14 @@
-"""What every handler works with: the app, its store, and the questions and orders of `ops`."""
+"""What every handler works with: the app, its store, and the questions and orders of one actor."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated
 
 from fastapi import Depends, Request
 
 from mainspring.admin.access import Credentials
 from mainspring.admin.admin import Admin
-from mainspring.admin.order import AdminContext, Recorder
-from mainspring.admin.redact import Redaction
+from mainspring.admin.order import Recorder
 from mainspring.app import Mainspring
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
@@ -71,24 +69,11 @@ class Desk:
 
     def admin(self, actor: Actor, address: str = "") -> Admin:
         """Questions and orders in the name of this actor."""
-        return Admin(
-            AdminContext(
-                self.store,
-                clock=self.clock,
-                entropy=self.app.entropy,
-                settings=self.app.settings,
-                actor=actor,
-                redaction=redaction(self.app.settings.privacy.redact),
-                registry=self.app.registry,
-                tracer=self.app.tracer,
-                address=address,
-            )
-        )
+        return self.app.admin(actor, address=address, store=self.store)
 
     async def recorder(self) -> Recorder:
         """The audit log, to be written to."""
-        log = (await self.store()).audit_log
-        return Recorder(log, self.clock, redaction(self.app.settings.privacy.redact))
+        return await self.questions.context.recorder()
 
     async def credentials(self) -> Credentials:
         """What requests may come in with."""
@@ -109,12 +94,6 @@ def admin_of(request: Request) -> Admin:
 def address_of(request: Request) -> str:
     """Where a request came from, as far as the server knows."""
     return request.client.host if request.client else ""
-
-
-@lru_cache(maxsize=8)
-def redaction(names: tuple[str, ...]) -> Redaction:
-    """One for each set of names: it remembers the keys it has judged."""
-    return Redaction(names)
 
 
 AtDesk = Annotated[Desk, Depends(desk_of)]

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from mainspring.admin.redact import NAMES, Redaction
+from mainspring.admin.redact import NAMES, Redaction, redaction
 from mainspring.admin.spelled import HIDDEN
 from mainspring.declare.names import is_name
-from mainspring.web.desk import Desk, redaction
+from mainspring.web.desk import Desk
 
 EXEMPT: Mapping[str, str] = {
     "next": "a cursor of ours, which has to come back letter for letter",

@@ -15,10 +15,9 @@ from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import Batches
 from mainspring.store.postgres.limits import PostgresAdmitter
-from mainspring.store.postgres.lines import Lines
+from mainspring.store.postgres.lines import Lines, PostgresPlaces
 from mainspring.store.postgres.loan import PostgresLender
 from mainspring.store.postgres.names import Names
-from mainspring.store.postgres.places import PostgresPlaces
 from mainspring.store.postgres.queue import PostgresQueue
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
 from mainspring.store.postgres.workflows import PostgresStepJobs

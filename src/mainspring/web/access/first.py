@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.admin.actor import local_actor
+from mainspring.admin.order import local_actor
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidConfig
 from mainspring.web.server import is_loopback
