@@ -149,8 +149,12 @@ class Heart:
             member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
         )
         every = self._every.total_seconds()
-        # Time must be left to learn whether the store itself is down.
-        within = left - every / 2 if left > every else left if left > 0 else every
+        # Time must be left to learn whether the store itself is down: a whole heartbeat, or half of one where
+        # no more is left, because on a busy machine that question takes its time too.
+        if left > every:
+            within = left - min(every, left / 2)
+        else:
+            within = left if left > 0 else every
         return sent_at, await _answer(asked, within=within, to="a heartbeat")
 
     async def _answers_others(self) -> bool:
@@ -159,7 +163,7 @@ class Heart:
         lease to renew before a reaper judges it: then the lease counts from now."""
         asked_at = self._clock.monotonic()
         lease, left = self._lease.total_seconds(), self._membership.left()
-        within = max(min(self._every.total_seconds() / 2, left), lease / 20)
+        within = max(min(self._every.total_seconds(), left), lease / 20)
         try:
             is_down = await _answer(
                 self._store().health.is_down(), within=within, to="whether the store is down"
