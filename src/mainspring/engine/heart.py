@@ -151,10 +151,7 @@ class Heart:
         every = self._every.total_seconds()
         # Time must be left to learn whether the store itself is down: a whole heartbeat, or half of one where
         # no more is left, because on a busy machine that question takes its time too.
-        if left > every:
-            within = left - min(every, left / 2)
-        else:
-            within = left if left > 0 else every
+        within = left - min(every, left / 2) if left > every else left if left > 0 else every
         return sent_at, await _answer(asked, within=within, to="a heartbeat")
 
     async def _answers_others(self) -> bool:
