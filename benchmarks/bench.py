@@ -19,8 +19,8 @@ import asyncpg
 from benchmarks.target import app as target
 from mainspring import Mainspring
 from mainspring.clock import SystemClock
-from mainspring.declare.task import Task
 from mainspring.store.opener import open_store
+from mainspring.tasks.task import Task
 
 PATIENCE_SECONDS = 300.0
 LOOK_SECONDS = 0.1

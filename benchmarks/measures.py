@@ -15,7 +15,7 @@ from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
 from mainspring.model.schedule import NewSchedule, Overlap
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from mainspring import Mainspring
 from mainspring.admin.jobs import EnqueueRequest
 from mainspring.model.audit_log import AuditFilter
-from mainspring.model.history import JobFilter
+from mainspring.model.job import JobFilter
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
 

@@ -11,9 +11,9 @@ from benchmarks.bench import Bench
 from benchmarks.growth.curve import Curve, Point, spread
 from benchmarks.growth.fill import QUEUE, TASK, backlog, history
 from mainspring.clock import SystemClock
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import Claim
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 

@@ -14,7 +14,7 @@ from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.serve import serve
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 
 CONCURRENCY = 10
 """Claims are filled by hands, not by chance: jobs are there before the worker is. So few, that there are

@@ -15,7 +15,7 @@ from mainspring.clock import SystemClock
 from mainspring.model.schedule import Misfire, Overlap, Schedule
 from mainspring.model.workflow import Definition, Node
 from mainspring.store.opener import open_store
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 
 TASKS, QUEUES, SPECS, MEMBERS, DAYS = 40, 12, 2_000, 20, 30
 RARE_TASK = "rare.report"

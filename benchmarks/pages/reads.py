@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.pages.fill import RARE_TASK, Size
 from mainspring.admin.admin import Admin
 from mainspring.admin.health.stats import Stats
-from mainspring.model.history import DeadFilter, JobFilter
-from mainspring.model.job import JobState
-from mainspring.model.pages import Only, ScheduleFilter
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import JobFilter, JobState
+from mainspring.model.schedule import Only, ScheduleFilter
 from mainspring.model.stats import By
 from mainspring.model.workflow import WorkflowState
 from mainspring.store.store import Store

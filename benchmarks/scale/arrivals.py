@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from benchmarks.scale.mixture import Herd
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 
 DAY = 24 * 60 * 60
 START = datetime(2027, 3, 1, tzinfo=UTC)

@@ -25,7 +25,7 @@ from mainspring.serve import serve
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 from tests.support.postgres import PostgresServer
 
 CHUNK = 2000

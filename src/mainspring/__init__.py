@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from mainspring.app import Mainspring
-from mainspring.declare.context import Context
-from mainspring.declare.endings import Discard, Snooze
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.isolation import Isolation
-from mainspring.declare.limits import Limit
-from mainspring.declare.retry import On, Retry
-from mainspring.declare.steps import Step
-from mainspring.declare.unique import Unique
-from mainspring.declare.workflow import Workflow
 from mainspring.model.schedule import Period
+from mainspring.tasks.context import Context, Discard, Snooze
+from mainspring.tasks.enqueue import JobHandle
+from mainspring.tasks.limits import Limit
+from mainspring.tasks.retry import On, Retry
+from mainspring.tasks.steps import Step
+from mainspring.tasks.task import Isolation
+from mainspring.tasks.unique import Unique
+from mainspring.tasks.workflow import Workflow
 from mainspring.version import __version__
 
 __all__ = [

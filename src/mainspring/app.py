@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mainspring import forks
 from mainspring.admin.schedules.declared import write_declared
-from mainspring.calendars import Calendar
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
-from mainspring.declare.batch import batch, plain
-from mainspring.declare.decorator import TaskDecorator
-from mainspring.declare.events import new_event, valid_job_id
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.limits import queue_rules
-from mainspring.declare.registry import Registry
-from mainspring.declare.schedule import ScheduleDeclaration, declare_schedule
-from mainspring.declare.task import Task
-from mainspring.declare.workflow import Workflow
-from mainspring.declare.workflow import Workflows as WorkflowDecorator
 from mainspring.duration import Duration, duration
 from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
@@ -36,8 +25,16 @@ from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.store import Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
+from mainspring.tasks.enqueue import JobHandle, batch, new_event, plain, valid_job_id
+from mainspring.tasks.limits import queue_rules
+from mainspring.tasks.registry import Registry, TaskDecorator
+from mainspring.tasks.schedule import ScheduleDeclaration, declare_schedule
+from mainspring.tasks.task import Task
+from mainspring.tasks.workflow import Workflow
+from mainspring.tasks.workflow import Workflows as WorkflowDecorator
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 from mainspring.tracing import Tracer, the_tracer, traced
+from mainspring.triggers.calendars import Calendar
 
 if TYPE_CHECKING:
     from mainspring.admin.admin import Admin

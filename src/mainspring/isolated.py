@@ -12,7 +12,7 @@ from mainspring.engine.once import Once
 from mainspring.engine.transaction import RunTransaction
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Outcome
+from mainspring.model.run import Outcome
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from mainspring.sync import Portal

@@ -30,13 +30,13 @@ from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.errors import StoreError, StoreUnavailable
-from mainspring.model.fleet import Member, Role
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
 from mainspring.telemetry import StoreTrouble
-from mainspring.trigger.zones import tzdata_version
+from mainspring.triggers.zones import tzdata_version
 from mainspring.version import __version__
 from mainspring.waiting import NOW
 

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim, JobName, Whereabouts
+from mainspring.model.job import Claim, Failure, JobName, Whereabouts
+from mainspring.model.run import Reason, Verdict
 from mainspring.model.schedule import Skipped
-from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.value import Value
 from mainspring.model.workflow import WorkflowState
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mainspring.errors import InvalidConfig
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim, NewJob
-from mainspring.model.settlement import Settlement, Verdict
-from mainspring.model.trace import read_trace, written_trace
+from mainspring.model.job import Claim, Failure, NewJob, read_trace, written_trace
+from mainspring.model.run import Settlement, Verdict
 from mainspring.version import __version__
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from mainspring.model.schedule import (
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START, ManualClock
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
 from tests.support.desk import Desk
 
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3600, 86400))
@@ -392,7 +392,7 @@ def test_an_outage_nobody_made_up_for_is_found(desk: Desk) -> None:
 
 
 def test_a_purged_dead_letter_is_not_lost(desk: Desk) -> None:
-    from mainspring.model.settlement import Verdict
+    from mainspring.model.run import Verdict
 
     life = Life(desk)
     life.put("s", MINUTELY)

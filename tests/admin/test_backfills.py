@@ -14,12 +14,11 @@ from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.backfill import BackfillState, Reprocess
-from mainspring.model.schedule import Disposition, Misfire, Overlap, Skipped
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.model.schedule import BackfillState, Disposition, Misfire, Overlap, Reprocess, Skipped
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 from tests.support.management import admin_of
 

@@ -19,10 +19,10 @@ from mainspring.admin.deploy_check import (
     compare,
     problem_view,
 )
-from mainspring.declare.payload import encode
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.payload import encode
 from tests.support.desk import Desk, settlement
 
 

@@ -12,9 +12,9 @@ from mainspring.admin import dead_letters
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, ReplayedPage
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.history import DeadFilter, DeadJob
+from mainspring.model.dead_letter import DeadFilter, DeadJob
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.desk import SECOND, Desk, settlement
 from tests.support.management import admin_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mainspring.admin.health.doctor import examine, unreachable
 from mainspring.admin.health.finding import Check, Level
-from mainspring.model.fleet import Role
+from mainspring.model.process import Role
 from tests.support.desk import MINUTE, Desk
 
 

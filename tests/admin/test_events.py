@@ -8,7 +8,7 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.events import Events, sent_view
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.job import JobState
-from mainspring.model.settlement import FOREVER, Verdict
+from mainspring.model.run import FOREVER, Verdict
 from tests.support.desk import Desk
 
 MISSING = 999_999

@@ -8,9 +8,9 @@ from mainspring.admin import dead_letters
 from mainspring.admin.admin import Admin
 from mainspring.admin.jobs import Effect
 from mainspring.errors import NotFound
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.desk import HOUR, Desk
 
 MISSING = 999_999

@@ -20,8 +20,8 @@ from mainspring.admin.schedules.backfill_plan import PlannedSlot
 from mainspring.errors import InvalidArgument, NotFound, StoreError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditFilter
-from mainspring.model.backfill import BackfillSlot, Reprocess
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.schedule import BackfillSlot, Reprocess
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import DAY, HOUR
 from tests.support.door import PAIR, make_app, open_alert, seed

@@ -9,10 +9,9 @@ import pytest
 from mainspring.admin import views
 from mainspring.admin.admin import Admin
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import Claim
-from mainspring.model.report import ProgressNote
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import ProgressNote, Verdict
 from mainspring.testing.clock import START
 from tests.support.desk import DAY, MINUTE, SECOND, Desk
 

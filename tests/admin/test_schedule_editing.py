@@ -13,10 +13,9 @@ from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, written_
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
 from mainspring.admin.schedules.plan import Action, plan
 from mainspring.admin.schedules.versions import step_in_words, steps
-from mainspring.calendars import Calendar, from_dates
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UnknownTask
-from mainspring.model.calendar import StoredCalendar
-from mainspring.model.schedule import Change
+from mainspring.model.schedule import Change, StoredCalendar
+from mainspring.triggers.calendars import Calendar, from_dates
 from tests.support.desk import HOUR, Desk
 from tests.support.management import admin_of
 

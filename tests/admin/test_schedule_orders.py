@@ -7,7 +7,7 @@ import pytest
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
 from mainspring.admin.schedules.versions import step_in_words, step_view, steps
 from mainspring.errors import NotFound
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 from tests.support.desk import HOUR, MINUTE, Desk
 from tests.support.management import admin_of
 

@@ -9,9 +9,9 @@ from mainspring.admin.health.finding import Level
 from mainspring.admin.health.sheet import health_sheet
 from mainspring.errors import NotFound
 from mainspring.model.job import JobState
-from mainspring.model.pages import ScheduleFilter
-from mainspring.model.settlement import Verdict
-from mainspring.trigger.cron import Cron
+from mainspring.model.run import Verdict
+from mainspring.model.schedule import ScheduleFilter
+from mainspring.triggers.cron import Cron
 from tests.support.desk import DAY, HOUR, MINUTE, Desk
 
 NIGHTLY = Cron("30 2 * * *", "Europe/Berlin")

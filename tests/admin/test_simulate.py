@@ -12,16 +12,15 @@ import pytest
 from mainspring.admin.simulation.load import MINUTE, load
 from mainspring.admin.simulation.simulate import Fate, Horizon, Outage, Outcome, simulate
 from mainspring.admin.simulation.views import load_lines, notes, outcome_in_words
-from mainspring.calendars import Calendar
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Schedule, Skipped
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import START
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.instants import Instants
-from mainspring.trigger.interval import Every
-from mainspring.trigger.rolled import Roll, Rolled
+from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every, Instants
+from mainspring.triggers.rolled import Roll, Rolled
+from mainspring.triggers.trigger import Bounded
 from tests.support.desk import Desk
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)

@@ -9,7 +9,7 @@ import pytest
 from mainspring.admin.health.stats import Stats, series_view, stat_view
 from mainspring.engine.tally import MOST_KEYS, Tallier
 from mainspring.errors import InvalidArgument, StoreUnavailable
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.run import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OTHER, By, Counted, bucket, quantile
 from mainspring.telemetry import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND

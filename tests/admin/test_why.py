@@ -15,11 +15,9 @@ from mainspring.admin.why.job import JobFacts, why_job
 from mainspring.admin.why.slot import why_next, why_slot
 from mainspring.errors import NotFound
 from mainspring.model.checkpoint import Checkpoint
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.history import Run
-from mainspring.model.job import Job, JobState
-from mainspring.model.report import ProgressNote
+from mainspring.model.job import Failure, Job, JobState
+from mainspring.model.process import MemberInfo, Role
+from mainspring.model.run import FOREVER, ProgressNote, Run, Verdict
 from mainspring.model.schedule import (
     Change,
     Disposition,
@@ -30,10 +28,9 @@ from mainspring.model.schedule import (
     Skipped,
     Slot,
 )
-from mainspring.model.settlement import FOREVER, Verdict
 from mainspring.store.codes import AWAITING
 from mainspring.testing.clock import START
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 
 MISSING = 999_999

@@ -18,9 +18,9 @@ from mainspring.admin.workflows.graph import drawn, edges
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.views import StepView, WorkflowView, plain, workflow_json
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.failure import Failure
-from mainspring.model.history import DeadFilter
-from mainspring.model.settlement import Verdict
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import Failure
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Condition, Constant, Kind, NewWorkflow, Param, Result, When
 from tests.support.desk import HOUR, SECOND, Desk
 from tests.support.flows import Story, definition

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.model.history import JobFilter
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobFilter
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 

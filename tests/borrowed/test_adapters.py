@@ -17,8 +17,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import Claim, JobState
+from mainspring.model.process import Member, Role
 from mainspring.store.sqlite.connection import WAL_RESET_FIXED
 from tests.borrowed.conftest import Shop
 from tests.support.django import configured

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from mainspring import Context, Retry
 from mainspring.errors import ClaimLost
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from mainspring.telemetry import SettlementRefused
 from mainspring.testing.clock import ManualClock

@@ -9,7 +9,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from mainspring.declare.payload import decode
+from mainspring.tasks.payload import decode
 from tests.borrowed.conftest import Shop
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 
 from mainspring.app import Mainspring
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.web.access.ways import usual_ways
 from tests.support.postgres import PostgresServer
 from tests.support.web_server import WebServer, serving

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mainspring.clock import SystemClock
-from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind, Rule, Severity, Trouble
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer
 

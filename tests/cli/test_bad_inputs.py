@@ -26,8 +26,8 @@ from mainspring.cli.main import cli
 from mainspring.cli.options import Whole
 from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.budget import within_cpu, within_memory

@@ -12,7 +12,7 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.model.schedule import NewSchedule
 from mainspring.store.opener import open_store
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 from tests.cli.conftest import Shell
 from tests.support.desk import DAY, HOUR, MINUTE
 

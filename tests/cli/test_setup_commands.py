@@ -10,7 +10,7 @@ from datetime import timedelta
 import asyncpg
 
 from mainspring.clock import SystemClock
-from mainspring.model.fleet import Member, Role
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Shell
 

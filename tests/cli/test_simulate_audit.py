@@ -17,7 +17,7 @@ from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 from tests.cli.conftest import Answer
 
 Call = Callable[..., Answer]

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mainspring import Mainspring
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.task import Task
 from mainspring.web.app import create_app
 from tests.support.door import House, by_header
 

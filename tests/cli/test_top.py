@@ -23,12 +23,10 @@ from mainspring.cli.top_orders import Order
 from mainspring.cli.top_panes import plain
 from mainspring.cli.top_screen import TopScreen
 from mainspring.errors import UsageError
+from mainspring.model.alert import Rule
 from mainspring.model.audit_log import AuditFilter
-from mainspring.model.failure import Failure
-from mainspring.model.job import JobState
-from mainspring.model.report import ProgressNote
-from mainspring.model.settlement import Verdict
-from mainspring.model.trouble import Rule
+from mainspring.model.job import Failure, JobState
+from mainspring.model.run import ProgressNote, Verdict
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mainspring.model.failure import Failure
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import Failure
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Kind, Param, Result, When
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock

@@ -14,7 +14,7 @@ import pytest
 from mainspring import Context, Mainspring, Retry
 from mainspring.cli.main import cli as command_line
 from mainspring.config import load
-from mainspring.declare.task import Task
+from mainspring.tasks.task import Task
 from mainspring.testing import Harness
 from tests.support.management import awaited, orders
 

@@ -11,7 +11,7 @@ import time
 
 from mainspring import Context, Isolation, Mainspring, Retry
 from mainspring.engine.isolate.line import current
-from mainspring.model.history import JobFilter
+from mainspring.model.job import JobFilter
 
 SCHEDULES = [f"tick-{number}" for number in range(8)]
 

@@ -15,7 +15,8 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.model.alert import AlertFilter, NoteState
-from mainspring.model.history import DeadFilter, JobFilter
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import JobFilter
 from mainspring.model.schedule import NewSchedule
 from mainspring.store.opener import open_store
 from tests.e2e.alert_target import away

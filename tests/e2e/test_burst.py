@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import flaky, flaky_thread, labour, work
 from tests.support.processes import Site, until
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState
+from mainspring.model.job import JobFilter, JobState
 from tests.support.processes import Site, until
 
 pytestmark = pytest.mark.e2e

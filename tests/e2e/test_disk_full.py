@@ -6,7 +6,7 @@ import pytest
 
 from mainspring.errors import StoreFull
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import work
 from tests.support.disks import SmallDisk
 from tests.support.processes import Process, Site, until

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import labour, stubborn, work
 from tests.support.processes import Site, until
 

@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.cli.watchdog import ABORT_WITHIN, DRAIN_WITHIN, FINISH_WITHIN
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e import deaf_target as deaf
 from tests.support.processes import Process, Site, until
 

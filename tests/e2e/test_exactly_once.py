@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.processes import Site, until
 
 pytestmark = pytest.mark.e2e

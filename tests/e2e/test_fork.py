@@ -21,7 +21,7 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.e2e.forking import afamily, family
 from tests.support.processes import Process, Site, until

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mainspring.model.history import JobFilter
+from mainspring.model.job import JobFilter
 from mainspring.model.schedule import Disposition, Slot
 from tests.e2e.target import SCHEDULES
 from tests.support.processes import Process, Site, until

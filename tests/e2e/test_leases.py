@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.model.lease import LeaseInfo
+from mainspring.model.process import LeaseInfo
 from tests.support.processes import Process, Site, until
 
 pytestmark = pytest.mark.e2e

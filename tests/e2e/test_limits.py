@@ -14,7 +14,7 @@ import pytest
 
 from mainspring.model.job import JobState
 from mainspring.model.limit import GateInfo
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.limited_target import FLOOD, owned, rated, shared, visit
 from tests.support.processes import Effect, Process, Site, until
 

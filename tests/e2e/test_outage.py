@@ -16,7 +16,7 @@ import pytest
 
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import labour, work
 from tests.support.postgres import PostgresServer, synced
 from tests.support.processes import Effect, Process, Site, until

@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import block, labour, work
 from tests.support.processes import Site, until
 

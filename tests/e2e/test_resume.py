@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.model.event import Event
+from mainspring.model.checkpoint import Event
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.store.codes import AWAITING
 from tests.e2e.resumed import FOLDER, STEPS
 from tests.support.processes import Site, until

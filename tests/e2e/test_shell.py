@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.declare.payload import encode
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.payload import encode
 from tests.support.processes import Process, Site, until
 
 pytestmark = [

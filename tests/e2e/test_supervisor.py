@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.e2e.target import holder, innocent, labour, lethal, lonely, sender, spinning, work
 from tests.support.processes import Process, Site, until
 

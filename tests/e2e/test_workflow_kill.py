@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.lifecycle.burial import CRASHES_ALLOWED
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import StepState, WorkflowState
+from mainspring.rules.settle import CRASHES_ALLOWED
 from tests.e2e.fan_target import flow
 from tests.support.processes import Process, Site, until
 

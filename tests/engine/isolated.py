@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mainspring.declare.context import Context
 from mainspring.engine.isolate.line import current
+from mainspring.tasks.context import Context
 
 NUMBER = {"calls": 0}
 ORPHAN = """

@@ -20,9 +20,10 @@ from mainspring.engine.journal import Journal
 from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import DeadFilter, DeadJob, Run
+from mainspring.model.dead_letter import DeadFilter, DeadJob
 from mainspring.model.job import Job, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Run
 from mainspring.serve import CHILD
 from mainspring.store.around import around
 from mainspring.telemetry import Event, Telemetry

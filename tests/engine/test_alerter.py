@@ -18,11 +18,10 @@ from mainspring.engine.log import log_event
 from mainspring.engine.pinger import Pinger
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import StoreUnavailable, TargetUnavailable
-from mainspring.model.alert import NoteState
-from mainspring.model.fleet import Role
+from mainspring.model.alert import Message, NoteState
 from mainspring.model.job import NewJob
-from mainspring.model.message import Message
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import Role
+from mainspring.model.run import Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
 from mainspring.store.around import around
 from mainspring.store.opener import open_store

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.context import Context
 from mainspring.telemetry import RunEnded, RunStarted
 from tests.engine.kit import LEASE, SECOND, Floor, until
 

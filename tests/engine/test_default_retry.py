@@ -9,9 +9,9 @@ import pytest
 
 from mainspring import Mainspring, Retry
 from mainspring.admin.views import dead_view
-from mainspring.declare.payload import encode
 from mainspring.duration import duration
 from mainspring.model.job import NewJob
+from mainspring.tasks.payload import encode
 from mainspring.testing import Harness
 from mainspring.testing.clock import ManualClock
 

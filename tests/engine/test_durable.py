@@ -12,9 +12,9 @@ import pytest
 
 from mainspring import Context, Retry
 from mainspring.errors import ClaimLost, EventTimeout, StoreUnavailable, UsageError
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.run import Reason, Verdict
 from mainspring.store.codes import AWAITING
 from mainspring.telemetry import RunEnded
 from tests.engine.kit import HOUR, LEASE, Floor, until

@@ -12,7 +12,7 @@ import pytest
 from mainspring import Context, Retry
 from mainspring.errors import AnswerLost, ClaimLost, UsageError
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.telemetry import ClaimsLost, RunEnded, SettlementRefused
 from tests.engine.kit import LEASE, Floor, until
 

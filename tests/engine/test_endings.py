@@ -8,16 +8,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from mainspring.declare.context import Context
-from mainspring.declare.endings import Discard, Snooze
-from mainspring.declare.retry import On, Retry
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.sweeper import PASSES_BETWEEN_COUNTS, Sweeper
 from mainspring.entropy import SeededEntropy
-from mainspring.model.failure import Failure
-from mainspring.model.job import JobState
-from mainspring.model.outcome import Crashed
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.job import Failure, JobState
+from mainspring.model.run import Crashed, Reason, Verdict
+from mainspring.tasks.context import Context, Discard, Snooze
+from mainspring.tasks.retry import On, Retry
 from mainspring.telemetry import DeadLettersCounted, JobsExpired, JobsQuarantined, RunEnded, RunStarted
 from tests.engine.kit import HOUR, MINUTE, SECOND, Floor, until
 

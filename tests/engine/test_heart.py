@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.telemetry import (
     ClaimsLost,
     LeaseEnded,

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.declare.isolation import Isolation
-from mainspring.declare.retry import Retry
 from mainspring.engine.isolate import caps, child
 from mainspring.engine.isolate.pool import Seats
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.serve import serve
+from mainspring.tasks.retry import Retry
+from mainspring.tasks.task import Isolation
 from tests.engine import isolated
 from tests.engine.kit import SECOND, Floor, until
 

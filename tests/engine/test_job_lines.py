@@ -16,9 +16,8 @@ from mainspring import Isolation, Retry
 from mainspring.engine.failures import failure_of, reported
 from mainspring.engine.log import CALM, PATIENCE, TAIL, StoreLines, log_event
 from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim, JobName, Whereabouts
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import Claim, Failure, JobName, Whereabouts
+from mainspring.model.run import Verdict
 from mainspring.telemetry import (
     ClaimsLost,
     Event,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
-from mainspring.declare.retry import Retry
 from mainspring.engine.journal import EVERY, IDLE
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.context import Context
+from mainspring.tasks.retry import Retry
 from tests.engine.kit import SECOND, Floor, until
 
 ONCE = Retry(attempts=1)

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
-from mainspring.declare.retry import Retry
 from mainspring.engine import crew, executor
 from mainspring.engine.worker import Bridge
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.context import Context
+from mainspring.tasks.retry import Retry
 from mainspring.telemetry import HandlerLeaked, LoopBlocked
 from tests.engine.kit import MINUTE, Floor, until
 

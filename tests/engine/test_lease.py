@@ -15,7 +15,7 @@ from mainspring.engine.candidate import Candidate
 from mainspring.engine.lease import leasing
 from mainspring.entropy import SeededEntropy, SystemEntropy
 from mainspring.errors import InvalidArgument, LeaseHeld, LeaseLost, StoreUnavailable, UsageError
-from mainspring.model.lease import Lease
+from mainspring.model.process import Lease
 from mainspring.sync import Portal
 from mainspring.telemetry import StoreTrouble, Telemetry
 from tests.engine.kit import LEASE, SECOND, Faulty, Heard

@@ -11,10 +11,10 @@ from mainspring import Context, Mainspring, Period
 from mainspring.admin.simulation.simulate import Horizon, Outage, simulate
 from mainspring.admin.views import period_view
 from mainspring.admin.why.asking import Why
-from mainspring.declare.schedule import declare_schedule
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
+from mainspring.tasks.schedule import declare_schedule
 from mainspring.telemetry import Telemetry
 from mainspring.testing import Harness, eager
 from tests.engine import isolated

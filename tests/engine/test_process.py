@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.declare.context import Context
-from mainspring.declare.handle import JobHandle
 from mainspring.engine.process import Process
 from mainspring.errors import UsageError
-from mainspring.model.fleet import Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import JobFilter, JobState, NewJob
+from mainspring.model.process import Role
+from mainspring.model.run import Verdict
 from mainspring.serve import serve
 from mainspring.store.postgres import sweep
 from mainspring.sync import Portal
+from mainspring.tasks.context import Context
+from mainspring.tasks.enqueue import JobHandle
 from mainspring.telemetry import ProcessStopped, RunStarted, Telemetry
 from tests.engine.kit import Heard, until, until_async
 

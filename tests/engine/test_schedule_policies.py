@@ -10,16 +10,15 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
-from mainspring.calendars import Calendar
 from mainspring.engine.scheduler import Scheduler
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, JobFilter
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
-from mainspring.model.settlement import Settlement, Verdict
 from mainspring.telemetry import Event, SlotsDropped, Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.interval import Every
+from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.intervals import Every
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 MINUTELY = Every(MINUTE)
@@ -428,7 +427,7 @@ def test_a_calendar_skips_in_the_ledger(stage: Stage, clock: ManualClock, run: A
 
 
 def stored(calendar: Calendar) -> Any:
-    from mainspring.model.calendar import StoredCalendar
+    from mainspring.model.schedule import StoredCalendar
 
     return StoredCalendar(name=calendar.name, version=calendar.version, definition=calendar.encode())
 

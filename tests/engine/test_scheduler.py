@@ -9,18 +9,16 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.engine.pruner import Pruner
 from mainspring.engine.reaper import Reaper
 from mainspring.engine.scheduler import AFTER, BATCH, FIRST_CHUNK, Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState
-from mainspring.model.report import RESULT_GONE
+from mainspring.model.job import JobFilter, JobState
+from mainspring.model.run import RESULT_GONE, Verdict
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
-from mainspring.model.settlement import Verdict
 from mainspring.store.store import Store
+from mainspring.tasks.context import Context
 from mainspring.telemetry import (
     HistoryPruned,
     MembersReaped,
@@ -30,8 +28,8 @@ from mainspring.telemetry import (
     TriggerRefused,
 )
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
 from tests.engine.kit import HOUR, MINUTE, SECOND, Faulty, Floor, Heard
 
 MINUTELY = Cron("* * * * *", "UTC")

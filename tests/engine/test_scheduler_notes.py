@@ -10,7 +10,7 @@ from mainspring.model.schedule import NewSchedule, Slot
 from mainspring.store.store import Store
 from mainspring.telemetry import LagMeasured, Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.cron import Cron
 from tests.engine.kit import HOUR, SECOND, Heard
 
 NIGHTLY = Cron("30 2 * * *", "Europe/Berlin")

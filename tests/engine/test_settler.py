@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim, JobState, NewJob
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.job import Claim, Failure, JobState, NewJob
+from mainspring.model.run import Settlement, Verdict
 from mainspring.telemetry import RunEnded, SettlementRefused
 from tests.engine.kit import LEASE, Floor
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.declare.retry import Retry
 from mainspring.engine import waiter as waiting
 from mainspring.engine.waiter import Waiter
 from mainspring.errors import (
@@ -24,7 +23,8 @@ from mainspring.errors import (
     UsageError,
     WaitTimeout,
 )
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.retry import Retry
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty, until
 from tests.support.desk import DAY, SECOND, Desk, settlement

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.declare.context import Context
-from mainspring.declare.endings import Snooze
-from mainspring.declare.retry import Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.tasks.context import Context, Snooze
+from mainspring.tasks.retry import Retry
 from mainspring.telemetry import RunEnded, RunStarted
 from tests.engine.kit import MINUTE, SECOND, Floor, until
 

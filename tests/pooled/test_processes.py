@@ -15,7 +15,7 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidConfig
 from mainspring.model.job import NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.pooled import steered
 from mainspring.waiting import pause

@@ -19,12 +19,12 @@ from mainspring.admin.records import in_force
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.clock import SystemClock
 from mainspring.engine.scheduler import Scheduler
-from mainspring.model.history import JobFilter
+from mainspring.model.job import JobFilter
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from mainspring.telemetry import Telemetry
-from mainspring.trigger.interval import Every
+from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 
 SECOND = timedelta(seconds=1)

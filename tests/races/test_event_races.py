@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.model.job import Claim, JobState
-from mainspring.model.settlement import FOREVER, Settlement, Verdict
+from mainspring.model.run import FOREVER, Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import DAY, Desk, settlement

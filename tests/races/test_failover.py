@@ -10,9 +10,9 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
 from mainspring.model.limit import Gate
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import lines
 from tests.engine.kit import until_async

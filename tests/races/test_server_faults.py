@@ -15,9 +15,8 @@ from mainspring.app import Mainspring
 from mainspring.clock import SystemClock
 from mainspring.engine.process import Process
 from mainspring.errors import AnswerLost, StoreError
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState, NewJob
+from mainspring.model.job import JobFilter, JobState, NewJob
+from mainspring.model.process import Member, Role
 from mainspring.serve import serve
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import Session

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mainspring.errors import UsageError
-from mainspring.model.history import JobFilter
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import JobFilter
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Constant, Kind, Stopping, When, WorkflowState
 from mainspring.store.store import Store
 from tests.support.desk import settlement

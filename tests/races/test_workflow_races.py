@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import JobFilter, JobState, NewJob
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Constant,
     Kind,

@@ -14,7 +14,7 @@ from mainspring.engine.resolver import Resolver
 from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
-from mainspring.model.fleet import Member, Role
+from mainspring.model.process import Member, Role
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
 from tests.simulation.hosts import Wire

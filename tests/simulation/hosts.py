@@ -12,7 +12,7 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.store.around import around
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.misfire import BREAKER
+from mainspring.triggers.misfire import BREAKER
 
 POLL = timedelta(seconds=1)
 CHUNK = 1

@@ -16,14 +16,13 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import Claim, JobState
+from mainspring.model.job import Claim, JobFilter, JobState
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Misfire, Overlap, Schedule, Skipped, Slot
-from mainspring.model.settlement import Settlement, Verdict
 from mainspring.testing.clock import START, ManualClock
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.misfire import CATCH_UP_PAUSE, LATE
+from mainspring.triggers.misfire import CATCH_UP_PAUSE, LATE
+from mainspring.triggers.trigger import Trigger
 from tests.simulation.hosts import Died, Host
 
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3600, 86400))

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from mainspring import Context, Discard, Mainspring, Retry, Snooze
-from mainspring.declare.endings import Begin
 from mainspring.errors import UsageError
-from mainspring.lifecycle.burial import CRASHES_ALLOWED
-from mainspring.model.history import JobFilter
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import JobFilter
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Stopping, WorkflowState
+from mainspring.rules.settle import CRASHES_ALLOWED
+from mainspring.tasks.context import Begin
 from mainspring.telemetry import Event, RunEnded, SettlementRefused, Telemetry, WorkflowEnded
 from mainspring.testing.clock import ManualClock
 from tests.simulation.crews import LOOPS, WorkHost

@@ -16,17 +16,15 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor, Report
-from mainspring.calendars import from_dates
-from mainspring.declare.payload import decode
 from mainspring.engine.scheduler import CATCH_UP_PAUSE
-from mainspring.model.calendar import StoredCalendar
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import Claim, JobState
-from mainspring.model.schedule import Disposition, Skipped, Slot
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.job import Claim, JobFilter, JobState
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Settlement, Verdict
+from mainspring.model.schedule import Disposition, Skipped, Slot, StoredCalendar
+from mainspring.tasks.payload import decode
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.base import Trigger
+from mainspring.triggers.calendars import from_dates
+from mainspring.triggers.trigger import Trigger
 from tests.simulation.hosts import Died, Host
 
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3600, 86400))

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mainspring.errors import SchemaMismatch
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import JobFilter, JobState, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import DAY, HOUR, MINUTE, settlement
 

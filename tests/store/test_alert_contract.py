@@ -6,8 +6,18 @@ import asyncio
 
 import pytest
 
-from mainspring.model.alert import AlertChange, AlertFilter, AlertMove, NewNote, NoteEnd, NoteKind, NoteState
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.alert import (
+    AlertChange,
+    AlertFilter,
+    AlertMove,
+    NewNote,
+    NoteEnd,
+    NoteKind,
+    NoteState,
+    Rule,
+    Severity,
+    Trouble,
+)
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 

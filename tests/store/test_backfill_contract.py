@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.model.backfill import BackfillState, Reprocess
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Disposition, Overlap, Skipped
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.model.schedule import BackfillState, Disposition, Overlap, Reprocess, Skipped
 from tests.support.desk import DAY, HOUR, MINUTE, Desk
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Run, Verdict
 from tests.support.desk import HOUR, SECOND
 
 

@@ -11,18 +11,17 @@ import pytest
 
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
-from mainspring.calendars import from_dates
 from mainspring.engine.scheduler import Scheduler
-from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
+from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped, StoredCalendar
 from mainspring.store import declaring
 from mainspring.telemetry import Telemetry
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
-from mainspring.trigger.rolled import Roll, Rolled
+from mainspring.triggers.calendars import from_dates
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.rolled import Roll, Rolled
+from mainspring.triggers.trigger import Trigger
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 
 MINUTELY, HOURLY = Every(MINUTE), Every(HOUR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mainspring.model.job import Claim, JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.desk import HOUR, LEASE, MINUTE, SECOND
 
 

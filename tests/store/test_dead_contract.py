@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from mainspring.model.failure import Failure
-from mainspring.model.history import DeadGroup
-from mainspring.model.job import JobState
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.dead_letter import DeadGroup
+from mainspring.model.job import Failure, JobState
+from mainspring.model.run import Reason, Verdict
 from tests.support.desk import BOOM, MINUTE, SECOND, settlement
 
 

@@ -25,12 +25,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import DeadFilter, JobFilter
-from mainspring.model.job import JobState, NewJob
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import Failure, JobFilter, JobState, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
-from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 

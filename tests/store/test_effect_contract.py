@@ -9,7 +9,7 @@ import pytest
 
 from mainspring.errors import AnswerLost, UsageError
 from mainspring.model.job import Claim, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.desk import DAY, SECOND, Desk, settlement
 
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from mainspring.lifecycle.burial import NEVER_BEGAN, WORKER_LOST
-from mainspring.model.failure import Failure
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.model.job import Failure, JobState, NewJob
+from mainspring.model.run import Reason, Settlement, Verdict
+from mainspring.rules.settle import NEVER_BEGAN, WORKER_LOST
 from tests.support.desk import BOOM, HOUR, LEASE, MINUTE, SECOND, settlement
 
 SEGFAULT = Failure(type="Crashed", message="signal 11")

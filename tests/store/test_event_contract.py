@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from mainspring.model.checkpoint import Checkpoint
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, Checkpoint, Event
 from mainspring.model.job import Claim, JobState
 from mainspring.model.limit import Gate
-from mainspring.model.settlement import FOREVER, Settlement, Verdict
+from mainspring.model.run import FOREVER, Settlement, Verdict
 from mainspring.store.codes import AWAITING
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk, settlement
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from mainspring.model.fleet import UNWATCHED, WATCH_GAP, Beat, MemberInfo, Reaped, Role, Watch
-from mainspring.model.history import Run
 from mainspring.model.job import JobName, JobState, NewJob, Whereabouts
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import UNWATCHED, WATCH_GAP, Beat, MemberInfo, Reaped, Role, Watch
+from mainspring.model.run import Run, Verdict
 from tests.support.desk import HOUR, LEASE, MINUTE, SECOND, settlement
 
 

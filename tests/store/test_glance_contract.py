@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.model.report import ProgressNote
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import ProgressNote, Verdict
 from tests.support.desk import MINUTE, SECOND, Desk
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mainspring.model.history import QueueDepth
 from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.queue import QueueDepth
+from mainspring.model.run import Verdict
 from tests.support.desk import HOUR, LEASE, MINUTE, SECOND
 
 

@@ -7,8 +7,8 @@ import asyncio
 import asyncpg
 import pytest
 
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from tests.support.desk import HOUR
 

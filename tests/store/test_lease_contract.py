@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mainspring.model.lease import Held, Lease, LeaseInfo
+from mainspring.model.process import Held, Lease, LeaseInfo
 from mainspring.store.opener import open_store
 from tests.support.desk import LEASE, SECOND
 

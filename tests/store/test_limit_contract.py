@@ -9,8 +9,8 @@ import pytest
 
 from mainspring.model.job import JobState
 from mainspring.model.limit import Gate
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Overlap
-from mainspring.model.settlement import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 

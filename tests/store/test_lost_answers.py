@@ -16,9 +16,8 @@ import pytest
 from mainspring import Limit, Mainspring
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import NewJob
+from mainspring.model.job import JobFilter, NewJob
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import REPEATABLE, SQL, TEXTS
 from mainspring.store.postgres.repeating import IDEMPOTENT

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from mainspring.model.job import JobState
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Disposition, Misfire, Overlap, Skipped
-from mainspring.model.settlement import Verdict
 from mainspring.store.codes import HELD
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk, settlement
 

@@ -6,11 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter
-from mainspring.model.settlement import Verdict
-from mainspring.model.unique import Key
+from mainspring.model.job import JobFilter, JobState, Key, NewJob
+from mainspring.model.run import Verdict
+from mainspring.model.schedule import Only, ScheduleCounts, ScheduleFilter
 from mainspring.store import jobs, paging
 from mainspring.store import schedules as store_schedules
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND

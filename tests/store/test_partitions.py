@@ -10,9 +10,9 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreUnavailable
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import settlement
 

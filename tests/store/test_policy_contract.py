@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from mainspring.model.job import JobState
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Change, Disposition, Drop, Misfire, Overlap, Skipped
-from mainspring.model.settlement import Verdict
 from mainspring.store.codes import CODE
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 

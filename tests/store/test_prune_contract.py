@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from tests.support.desk import DAY, HOUR, LEASE, MINUTE, SECOND
 
 

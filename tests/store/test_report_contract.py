@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mainspring.errors import StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.job import JobState
-from mainspring.model.report import RESULT_GONE, Ending, Progress, ProgressNote, RunLog
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import Failure, JobState
+from mainspring.model.run import RESULT_GONE, Ending, Progress, ProgressNote, RunLog, Verdict
 from tests.support.desk import BOOM, DAY, HOUR, MINUTE, SECOND, settlement
 
 NO_JOB = 10**9

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring.errors import DuplicateJob, KeyReused
-from mainspring.model.history import JobFilter
-from mainspring.model.job import NewJob
-from mainspring.model.request import Answered, RequestKey
-from mainspring.model.unique import Inserted, Key, OnDuplicate
+from mainspring.model.job import Answered, Inserted, JobFilter, Key, NewJob, OnDuplicate, RequestKey
 from tests.support.desk import DAY, HOUR, Desk
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from mainspring.model.job import Job, JobState
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Chunk, Disposition, Drop, Misfire, Overlap, Schedule, Skipped, Slot
-from mainspring.model.settlement import Verdict
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 # Putting.

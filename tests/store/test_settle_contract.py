@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mainspring.model.failure import Failure
-from mainspring.model.history import DeadJob, Run
-from mainspring.model.job import Job, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.dead_letter import DeadJob
+from mainspring.model.job import Failure, Job, JobState
+from mainspring.model.run import Run, Verdict
 from tests.support.desk import BOOM, HOUR, LEASE, MINUTE, SECOND, settlement
 
 WORKERS_VERDICTS = [Verdict.SUCCEEDED, Verdict.FAILED, Verdict.DEAD, Verdict.RELEASED]

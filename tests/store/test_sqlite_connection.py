@@ -17,10 +17,9 @@ import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import NewJob
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.job import JobFilter, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Settlement, Verdict
 from mainspring.store.sqlite import connection as connection_module
 from mainspring.store.sqlite.connection import MIGRATIONS, Session
 from mainspring.store.sqlite.store import SQLiteStore

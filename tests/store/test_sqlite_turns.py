@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mainspring.errors import StoreUnavailable
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.sqlite import connection as sqlite
 from mainspring.store.sqlite import loan

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from mainspring.lifecycle.burial import CRASHES_ALLOWED
-from mainspring.lifecycle.transitions import MOVES, Move, Verb, targets
 from mainspring.model.job import LIVE_STATES, Claim, JobState
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.run import Reason, Verdict
+from mainspring.rules.settle import CRASHES_ALLOWED
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk, settlement
+from tests.support.transitions import MOVES, Move, Verb, targets
 
 EXAMPLES, STEPS, MOST_JOBS = 40, 40, 6
 

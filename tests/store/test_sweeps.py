@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
+from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import hints, sweep
 from mainspring.testing import ManualClock

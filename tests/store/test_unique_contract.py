@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from mainspring.errors import DuplicateJob
-from mainspring.model.job import JobState, NewJob
-from mainspring.model.settlement import Verdict
-from mainspring.model.unique import Inserted, Key, OnDuplicate, Scope
+from mainspring.model.job import Inserted, JobState, Key, NewJob, OnDuplicate, Scope
+from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 

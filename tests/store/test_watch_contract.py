@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mainspring.model.fleet import Role
+from mainspring.model.alert import Died, Dropped, Gap, Late, Lost, Overdue, Rule, Streak, Waiting, Watched
 from mainspring.model.job import NewJob
+from mainspring.model.process import Role
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Misfire
-from mainspring.model.settlement import Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
-from mainspring.model.trouble import Died, Dropped, Gap, Late, Lost, Overdue, Rule, Streak, Waiting, Watched
 from tests.support.desk import DAY, HOUR, LEASE, MINUTE, SECOND
 
 WATCHED = Watched(

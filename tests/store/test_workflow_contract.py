@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mainspring.model.job import JobState
 from mainspring.model.limit import Gate
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Condition,
     Constant,

@@ -6,7 +6,7 @@ import pytest
 
 from mainspring.errors import NotFound, UsageError
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Kind, Param, Result, When, WorkflowState
 from tests.support.desk import Desk
 from tests.support.flows import WORKER, Story, definition

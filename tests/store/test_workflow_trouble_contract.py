@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.errors import UsageError
 from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Constant, Definition, Kind, Result, Stopping, When, WorkflowState
 from tests.support.desk import Desk
 from tests.support.flows import Story, definition

@@ -6,18 +6,27 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from mainspring.model.backfill import Advance, Backfill, BackfillSlot, NewBackfill
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role, Watch
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Run
-from mainspring.model.job import Claim, Job, NewJob
+from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.job import Claim, Failure, Inserted, Job, JobFilter, NewJob
 from mainspring.model.limit import GateInfo
-from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
-from mainspring.model.settlement import Settlement, Verdict
-from mainspring.model.unique import Inserted
+from mainspring.model.process import Beat, Member, MemberInfo, Reaped, Role, Watch
+from mainspring.model.run import Run, Settlement, Verdict
+from mainspring.model.schedule import (
+    Advance,
+    Backfill,
+    BackfillSlot,
+    Chunk,
+    NewBackfill,
+    NewSchedule,
+    Opening,
+    Schedule,
+    ScheduleVersion,
+    Slot,
+    Spec,
+)
 from mainspring.store.store import Store
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.misfire import BREAKER
+from mainspring.triggers.misfire import BREAKER
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

@@ -12,11 +12,10 @@ from starlette.testclient import TestClient
 
 from mainspring import Mainspring
 from mainspring.model.access import AccessRole, Actor
-from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteKind
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Member, Role
-from mainspring.model.settlement import Reason, Settlement, Verdict
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteKind, Rule, Severity, Trouble
+from mainspring.model.job import Failure
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.workflow import NewWorkflow
 from mainspring.web.access.ways import usual_ways
 from mainspring.web.app import Door, create_app

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from mainspring.lifecycle.graph import Graph
 from mainspring.model.job import Claim
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Definition,
     Input,
@@ -20,6 +19,7 @@ from mainspring.model.workflow import (
     Stopping,
     Workflow,
 )
+from mainspring.rules.graph import Graph
 from tests.support.desk import Desk
 
 WORKER = 7

@@ -10,10 +10,10 @@ from mainspring.admin.order import AdminContext
 from mainspring.admin.redact import Redaction
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import Settings, load
-from mainspring.declare.registry import Registry
 from mainspring.entropy import SeededEntropy
 from mainspring.model.access import AccessRole, Actor
 from mainspring.store.store import Store
+from mainspring.tasks.registry import Registry
 
 
 def admin_of(

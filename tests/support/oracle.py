@@ -1,6 +1,6 @@
 """What becomes of workflows, told a second time: slowly, without counters, from the words of the docs.
 
-Nothing here is taken from `lifecycle/`. After every pass all nodes are looked at, again and again, until
+Nothing here is taken from `rules/`. After every pass all nodes are looked at, again and again, until
 nothing changes any more; tests compare a real store with what comes of it.
 """
 

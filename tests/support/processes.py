@@ -18,10 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import MemberInfo
+from mainspring.model.run import Run, Verdict
 from mainspring.store.store import Store
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ import asyncpg
 
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Workflow
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mainspring.declare.payload import encode
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Role
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 from mainspring.model.limit import Gate
-from mainspring.model.report import ProgressNote
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.process import Role
+from mainspring.model.run import ProgressNote, Reason, Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
 from mainspring.store.store import Store
+from mainspring.tasks.payload import encode
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 

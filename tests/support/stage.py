@@ -10,10 +10,9 @@ from random import Random
 from typing import Any
 
 from mainspring.errors import UsageError
-from mainspring.model.fleet import Member, Role
-from mainspring.model.history import JobFilter
-from mainspring.model.job import Claim, NewJob
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import Claim, JobFilter, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Stopping
 from mainspring.testing.clock import ManualClock
 from tests.support.cells import Flow, JobKey, Key

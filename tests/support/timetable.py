@@ -12,22 +12,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mainspring.admin.order import Recorder
-from mainspring.declare.payload import encode
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import AnswerLost, NotFound
 from mainspring.model.access import AccessRole, Actor
-from mainspring.model.backfill import Reprocess
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Role
-from mainspring.model.schedule import NewSchedule, Overlap
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.job import Failure
+from mainspring.model.process import Role
+from mainspring.model.run import Reason, Verdict
+from mainspring.model.schedule import NewSchedule, Overlap, Reprocess
 from mainspring.model.workflow import Constant, Kind, When
 from mainspring.store.store import Store
+from mainspring.tasks.payload import encode
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.trigger import Trigger
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk
 from tests.support.flows import WORKER, Story, definition
 from tests.support.management import admin_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
+from mainspring.tasks.context import Context
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.targets.argv import Argv
+from mainspring.targets.shell import Argv
 
 
 def filled(words: list[str], **values: object) -> list[str]:

@@ -11,10 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from mainspring.cli.main import cli
-from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument, TargetRefused
-from mainspring.targets.headers import valid_headers
-from mainspring.targets.http import HttpTarget
+from mainspring.targets.http import HttpTarget, valid_headers
+from mainspring.tasks.context import Context
 from tests.support.budget import within_cpu, within_memory
 
 CASES = json.loads((Path(__file__).parents[1] / "data/bad_inputs_targets.json").read_text(encoding="utf-8"))

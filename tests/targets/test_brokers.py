@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument, TargetUnavailable
 from mainspring.targets import Kafka, Nats, RabbitMQ, RedisStream
-from mainspring.targets.broker import Broker
-from mainspring.targets.clients import Clients
-from mainspring.targets.publish import PublishTarget
+from mainspring.targets.broker import Broker, Clients, PublishTarget
+from mainspring.tasks.context import Context
 from tests.support import brokers
 
 Publish = Callable[..., list[Any]]

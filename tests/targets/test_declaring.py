@@ -12,12 +12,12 @@ import pytest
 
 from mainspring import Mainspring, Retry
 from mainspring.config import load
-from mainspring.declare.payload import decode
 from mainspring.errors import InvalidArgument, InvalidConfig
 from mainspring.model.job import Job, JobState
 from mainspring.serve import serve
 from mainspring.targets import RedisStream
-from mainspring.targets.extras import needs
+from mainspring.targets.task import needs
+from mainspring.tasks.payload import decode
 from tests.support.http_server import answers, serving
 
 URL = "https://example.com/hook"

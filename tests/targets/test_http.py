@@ -17,11 +17,10 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument, TargetError, TargetInDoubt, TargetRefused, TargetUnavailable
 from mainspring.targets.answer import LONGEST_WAIT
-from mainspring.targets.http import HttpTarget
-from mainspring.targets.signing import Signer
+from mainspring.targets.http import HttpTarget, Signer
+from mainspring.tasks.context import Context
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import until as eventually
 from tests.support.http_server import Request, Script, Server, answers, serving

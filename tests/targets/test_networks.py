@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.targets.networks import is_reachable, networks
+from mainspring.targets.address import is_reachable, networks
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,7 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.config import AlertsConfig
 from mainspring.errors import InvalidConfig, TargetError
-from mainspring.model.alert import NoteKind
-from mainspring.model.message import Message, MessagePart
-from mainspring.model.trouble import Rule, Severity
+from mainspring.model.alert import Message, MessagePart, NoteKind, Rule, Severity
 from mainspring.targets.notify import AppriseNotifier, WebhookNotifier, notifiers
 from mainspring.targets.outbound import Outbound
 from tests.support.receiver import Receiver, receiving

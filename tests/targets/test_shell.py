@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument, TargetError, TargetRefused, TargetUnavailable
-from mainspring.targets.limits import Limits
-from mainspring.targets.shell import ShellTarget
+from mainspring.targets.shell import Limits, ShellTarget
+from mainspring.tasks.context import Context
 from tests.engine.kit import until as eventually
 from tests.support.processes import PATIENCE, until
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.targets.signing import Signer
+from mainspring.targets.http import Signer
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + base64.b64encode(bytes(range(32))).decode()

@@ -13,11 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from mainspring.config import MetricsConfig, Settings
 from mainspring.engine.progress import Progress
 from mainspring.errors import StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Member, Role
-from mainspring.model.job import NewJob
+from mainspring.model.job import Failure, NewJob
+from mainspring.model.process import Member, Role
+from mainspring.model.run import Reason, Verdict
 from mainspring.model.schedule import Skipped
-from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import WorkflowState
 from mainspring.monitor import catalogue
 from mainspring.monitor.metrics import Metrics

@@ -17,8 +17,8 @@ from mainspring.engine.loop import Cycle
 from mainspring.engine.progress import Progress
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig, StoreUnavailable
-from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
+from mainspring.model.process import Member, Role
 from mainspring.monitor.health import alive, ready
 from mainspring.monitor.server import LARGEST_HEAD, Page, ProbeServer, listen
 from mainspring.monitor.survey import Survey

@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mainspring import Context, Mainspring, Retry
-from mainspring.model.history import DeadFilter
-from mainspring.model.trace import read_trace, trace_id, written_trace
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import read_trace, trace_id, written_trace
 from mainspring.serve import serve
 from tests.telemetry import traced
 

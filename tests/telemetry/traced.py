@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opentelemetry import trace
 
-from mainspring.declare.context import Context
+from mainspring.tasks.context import Context
 
 
 def in_a_child(ctx: Context) -> dict[str, str | None]:

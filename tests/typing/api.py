@@ -8,18 +8,15 @@ from typing import Any, assert_type
 
 from mainspring import Step, Workflow
 from mainspring.app import Mainspring
-from mainspring.declare.context import Context
-from mainspring.declare.decorator import TaskDecorator
-from mainspring.declare.endings import Discard, Snooze
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.isolation import Isolation
-from mainspring.declare.registry import Registry
-from mainspring.declare.retry import On, Retry
-from mainspring.declare.schedule import declare_schedule
-from mainspring.declare.sender import Sender
-from mainspring.declare.unique import Unique
 from mainspring.model.job import NewJob
 from mainspring.targets import Kafka, Limits, RedisStream, TargetTask
+from mainspring.tasks.context import Context, Discard, Snooze
+from mainspring.tasks.enqueue import JobHandle, Sender
+from mainspring.tasks.registry import Registry, TaskDecorator
+from mainspring.tasks.retry import On, Retry
+from mainspring.tasks.schedule import declare_schedule
+from mainspring.tasks.task import Isolation
+from mainspring.tasks.unique import Unique
 
 
 def bare_and_configured(task: TaskDecorator) -> None:

@@ -16,10 +16,9 @@ from mainspring.admin.schedules.edited import Written
 from mainspring.admin.schedules.orders import ScheduleDone
 from mainspring.admin.workflows.orders import WorkflowDone
 from mainspring.app import Mainspring
-from mainspring.declare.handle import JobHandle
-from mainspring.model.backfill import Backfill
-from mainspring.model.history import DeadFilter, DeadJob
-from mainspring.model.schedule import Schedule
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.schedule import Backfill, Schedule
+from mainspring.tasks.enqueue import JobHandle
 
 
 def blocking(app: Mainspring, plan: BackfillPlan) -> None:

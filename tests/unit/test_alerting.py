@@ -9,12 +9,30 @@ from typing import Any
 import pytest
 
 from mainspring.config import AlertsConfig
-from mainspring.lifecycle.alert_text import body, part, text, title
-from mainspring.lifecycle.alerting import Addressee, Judge, deliveries, next_try, quiet_until
-from mainspring.lifecycle.troubles import OTHERS
-from mainspring.model.alert import Alert, AlertChange, AlertMove, Note, NoteKind, NoteState
-from mainspring.model.message import Message
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.alert import (
+    Alert,
+    AlertChange,
+    AlertMove,
+    Message,
+    Note,
+    NoteKind,
+    NoteState,
+    Rule,
+    Severity,
+    Trouble,
+)
+from mainspring.rules.alerts import (
+    Addressee,
+    Judge,
+    deliveries,
+    message_json,
+    message_part,
+    message_text,
+    message_title,
+    next_try,
+    quiet_until,
+)
+from mainspring.rules.troubles import OTHERS
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
@@ -212,13 +230,13 @@ def test_a_target_is_tried_again_ever_later_and_then_given_up() -> None:
 
 
 def test_a_message_says_it_in_words_and_as_json() -> None:
-    one = Message(id="i", parts=(part(note()),))
-    two = Message(id="i", parts=(part(note()), part(note(2, kind=NoteKind.RECOVERED))))
+    one = Message(id="i", parts=(message_part(note()),))
+    two = Message(id="i", parts=(message_part(note()), message_part(note(2, kind=NoteKind.RECOVERED))))
 
-    assert title(one) == "[mainspring] alert: failed t"
-    assert text(two) == "alert (warning): dead\nrecovered (warning): dead"
-    assert title(two) == "[mainspring] 1 alerts, 1 recovered"
-    assert b'"type":"alert.opened"' in body(one, NOW)
-    assert b'"type":"alert.summary"' in body(two, NOW)
-    assert b'"key":"failed:t"' in body(one, NOW)
-    assert "and 950 more" in text(Message(id="i", parts=(part(note()),) * 1000))
+    assert message_title(one) == "[mainspring] alert: failed t"
+    assert message_text(two) == "alert (warning): dead\nrecovered (warning): dead"
+    assert message_title(two) == "[mainspring] 1 alerts, 1 recovered"
+    assert b'"type":"alert.opened"' in message_json(one, NOW)
+    assert b'"type":"alert.summary"' in message_json(two, NOW)
+    assert b'"key":"failed:t"' in message_json(one, NOW)
+    assert "and 950 more" in message_text(Message(id="i", parts=(message_part(note()),) * 1000))

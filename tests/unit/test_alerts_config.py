@@ -13,7 +13,7 @@ from mainspring.cli.main import cli
 from mainspring.config import AlertsConfig, load, masked_target
 from mainspring.config.alerts import RULES
 from mainspring.errors import InvalidConfig
-from mainspring.model.trouble import Rule
+from mainspring.model.alert import Rule
 
 SECRET = "whsec_" + "c2VjcmV0" * 8
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.declare.retry import Retry
 from mainspring.errors import InvalidArgument
-from mainspring.lifecycle.backoff import delay
+from mainspring.rules.backoff import delay
+from mainspring.tasks.retry import Retry
 
 SECOND = timedelta(seconds=1)
 

@@ -18,10 +18,9 @@ from click.testing import CliRunner, Result
 
 from mainspring import Mainspring
 from mainspring.cli.main import cli
-from mainspring.declare.jsontext import NotJSON, read_json
-from mainspring.declare.names import is_text
-from mainspring.declare.payload import decode
 from mainspring.errors import InvalidArgument, shown
+from mainspring.tasks.checks import is_text
+from mainspring.tasks.payload import NotJSON, decode, read_json
 from tests.support.budget import within_cpu, within_memory
 
 DATA = Path(__file__).parents[1] / "data"

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mainspring.cli.main import cli
-from mainspring.declare.retry import Retry
-from mainspring.declare.schedule import declare_schedule
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.moment import moment
-from mainspring.trigger.preview import fires
+from mainspring.tasks.retry import Retry
+from mainspring.tasks.schedule import declare_schedule
+from mainspring.tasks.task import Task
+from mainspring.triggers.slots import fires
+from mainspring.triggers.zones import moment
 from tests.support.budget import within_cpu
 
 CASES = json.loads((Path(__file__).parents[1] / "data/bad_inputs_time.json").read_text(encoding="utf-8"))

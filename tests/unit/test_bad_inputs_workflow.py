@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring, Workflow
-from mainspring.declare.payload import decode
 from mainspring.errors import InvalidWorkflow
+from mainspring.tasks.payload import decode
 from tests.support.budget import within_cpu
 
 CASES = json.loads((Path(__file__).parents[1] / "data/bad_inputs_workflow.json").read_text(encoding="utf-8"))

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.codec import decode
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.instants import Instants
-from mainspring.trigger.interval import EPOCH, Every
+from mainspring.triggers.codec import decode
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import EPOCH, Every, Instants
+from mainspring.triggers.trigger import Bounded
 
 HOURLY = Every(timedelta(hours=1))
 DAY, HOUR, TICK = timedelta(days=1), timedelta(hours=1), timedelta(microseconds=1)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.calendars import Calendar, decode_calendar, from_country, from_dates, merge
 from mainspring.errors import InvalidArgument
+from mainspring.triggers.calendars import Calendar, decode_calendar, from_country, from_dates, merge
 
 XMAS = {date(2026, 12, 25): "Christmas", date(2026, 12, 26): "Boxing Day"}
 DAY = timedelta(days=1)
@@ -142,7 +142,7 @@ def test_unknown_places_and_years_are_refused(
 def test_without_the_library_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['holidays'] = None\n"
-        "from mainspring.calendars import from_country\n"
+        "from mainspring.triggers.calendars import from_country\n"
         "from_country('de', 'DE', years=[2026])"
     )
 

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from mainspring.calendars import from_ical
 from mainspring.errors import InvalidArgument
+from mainspring.triggers.calendars import from_ical
 
 YEARS = range(2026, 2029)
 

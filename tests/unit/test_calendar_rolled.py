@@ -8,18 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.calendars import Calendar, from_dates
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.codec import calendar_of, decode
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.instants import Instants
-from mainspring.trigger.interval import Every
-from mainspring.trigger.local import LocalClock
-from mainspring.trigger.rolled import Roll, Rolled, is_skipped
-from mainspring.trigger.rrule import RRule
-from mainspring.trigger.zones import zone
+from mainspring.triggers.calendars import Calendar, from_dates
+from mainspring.triggers.codec import calendar_of, decode
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every, Instants
+from mainspring.triggers.rolled import Roll, Rolled, is_skipped
+from mainspring.triggers.rrule import RRule
+from mainspring.triggers.trigger import Bounded, Trigger
+from mainspring.triggers.zones import LocalClock, zone
 from tests.support.budget import within_calls
 
 DAY = timedelta(days=1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mainspring.lifecycle.condition import LONGEST, ConditionError, evaluate, names
+from mainspring.rules.condition import LONGEST, ConditionError, evaluate, names
 from tests.support.budget import within_cpu
 
 VALUES: dict[str, Any] = {

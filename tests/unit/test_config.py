@@ -20,7 +20,7 @@ from mainspring.config import (
     masked_url,
 )
 from mainspring.config.load import load
-from mainspring.config.pooling import Address, address
+from mainspring.config.url import DatabaseAddress, database_address
 from mainspring.errors import InvalidConfig
 
 SECOND = timedelta(seconds=1)
@@ -175,15 +175,21 @@ def test_the_password_is_in_no_representation() -> None:
 
 
 def test_a_url_says_whether_it_leads_to_a_pool_and_where_to_listen() -> None:
-    plain = address("postgresql://u:p@h:1/db?sslmode=require")
-    pooled = address("postgresql://u:p%40@h:1/db?pool=transaction&sslmode=require")
-    around = address("postgresql://u:p%40@h:1/db?sslmode=require&pool=transaction&listen=[::1]:2/other")
+    plain = database_address("postgresql://u:p@h:1/db?sslmode=require")
+    pooled = database_address("postgresql://u:p%40@h:1/db?pool=transaction&sslmode=require")
+    around = database_address(
+        "postgresql://u:p%40@h:1/db?sslmode=require&pool=transaction&listen=[::1]:2/other"
+    )
 
     assert (plain.url, plain.pooled, plain.listen) == (plain.url, False, plain.url)
-    assert pooled == Address(url="postgresql://u:p%40@h:1/db?sslmode=require", pooled=True, listen=None)
+    assert pooled == DatabaseAddress(
+        url="postgresql://u:p%40@h:1/db?sslmode=require", pooled=True, listen=None
+    )
     assert around.url == pooled.url
     assert around.listen == "postgresql://u:p%40@[::1]:2/other?sslmode=require"
-    assert address("postgresql:///db?host=/run&pool=session&listen=h:2").listen == "postgresql://h:2/db"
+    assert (
+        database_address("postgresql:///db?host=/run&pool=session&listen=h:2").listen == "postgresql://h:2/db"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.codec import decode
-from mainspring.trigger.cron import Cron
+from mainspring.triggers.codec import decode
+from mainspring.triggers.cron import Cron
 from tests.support.budget import within_cpu
 
 NOW = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 from cronsim import CronSim
 
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.zones import zone
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.zones import zone
 from tests.support.walker import Stretch
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.moment import moment
+from mainspring.triggers.zones import moment
 
 
 @pytest.mark.parametrize(

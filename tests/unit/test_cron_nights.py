@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.preview import fires
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.slots import fires
 
 # Zone, expression, an instant before the night, and the local slots that follow it under each rule.
 GAPS = [

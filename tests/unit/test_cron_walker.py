@@ -15,8 +15,8 @@ from itertools import pairwise
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.zones import zone
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.zones import zone
 from tests.support.walker import MONTHS, WEEKDAYS, Stretch, transitions
 
 TRIPLES = int(os.environ.get("MAINSPRING_TEST_TRIPLES", "5000"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger import zones
-from mainspring.trigger.zones import tzdata_version, zone
+from mainspring.triggers import zones
+from mainspring.triggers.zones import tzdata_version, zone
 
 
 @pytest.fixture

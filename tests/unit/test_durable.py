@@ -8,18 +8,13 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.context import Context
-from mainspring.declare.durable import valid_length, valid_step, valid_wait
-from mainspring.declare.endings import Suspended
-from mainspring.declare.events import new_event
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.retry import Retry
 from mainspring.engine.outcomes import outcome_of
 from mainspring.errors import InvalidArgument, UsageError
-from mainspring.model.checkpoint import Kind
-from mainspring.model.event import EVERYBODY
-from mainspring.model.outcome import Failed, Snoozed
-from mainspring.model.settlement import FOREVER
+from mainspring.model.checkpoint import EVERYBODY, CheckpointKind
+from mainspring.model.run import FOREVER, Failed, Snoozed
+from mainspring.tasks.context import Context, Suspended, valid_length, valid_step, valid_wait
+from mainspring.tasks.enqueue import JobHandle, new_event
+from mainspring.tasks.retry import Retry
 
 HOUR = timedelta(hours=1)
 BAD_NAMES = ["", " ", "a b", "-a", "a-", "__a", "a..b", "ä", "a" * 201, "a\n", None, 5, b"a"]
@@ -100,9 +95,9 @@ def test_an_event_is_for_everybody_or_for_one() -> None:
 
 
 def test_kinds_have_names_of_their_own_and_none_is_one_of_once() -> None:
-    keys = {kind.key("a") for kind in Kind}
+    keys = {kind.key("a") for kind in CheckpointKind}
 
-    assert len(keys) == len(Kind)
+    assert len(keys) == len(CheckpointKind)
     for key in keys:
         with pytest.raises(InvalidArgument):
             valid_step(key, int)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Optional
 import pytest
 
 from mainspring import Context, Mainspring
-from mainspring.declare.fit import Fit
+from mainspring.tasks.fit import Fit
 
 
 def fit_of(function: Callable[..., Any]) -> Fit:

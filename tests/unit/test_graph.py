@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mainspring.lifecycle.graph import Graph, ends_with_the_workflow, read
 from mainspring.model.workflow import (
     Cause,
     Condition,
@@ -23,6 +22,7 @@ from mainspring.model.workflow import (
     Stopping,
     When,
 )
+from mainspring.rules.graph import Graph, ends_with_the_workflow, read
 from tests.support.flows import definition
 
 STATES = {

@@ -10,10 +10,9 @@ import pytest
 from mainspring.admin.simulation.heat_map import LEVELS, heat_map, level, steps
 from mainspring.admin.simulation.nights import nights, zones_of
 from mainspring.model.schedule import NewSchedule
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.trigger import Bounded, Trigger
 
 NOW = datetime(2026, 3, 27, 9, 20, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

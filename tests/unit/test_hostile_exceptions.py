@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from mainspring.declare.endings import Discard
-from mainspring.declare.retry import On, Retry
 from mainspring.engine.failures import failure_of, reported, shown_in_log
 from mainspring.engine.isolate import runner
 from mainspring.engine.loop import Cycle
 from mainspring.engine.outcomes import failed, outcome_of, suspension
 from mainspring.entropy import SeededEntropy
-from mainspring.model.failure import Failure
-from mainspring.model.outcome import Discarded, Failed
+from mainspring.model.job import Failure
+from mainspring.model.run import Discarded, Failed
+from mainspring.tasks.context import Discard
+from mainspring.tasks.retry import On, Retry
 from mainspring.telemetry import LeaseRenewed, LoopFailed, Telemetry
 from tests.engine.kit import Heard
 

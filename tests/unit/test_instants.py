@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.codec import decode
-from mainspring.trigger.instants import MOST, Instants
+from mainspring.triggers.codec import decode
+from mainspring.triggers.intervals import MOST_INSTANTS, Instants
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -39,7 +39,7 @@ def test_order_repetition_and_offset_do_not_count() -> None:
 
 @pytest.mark.parametrize(
     "moments",
-    [(), (datetime(2026, 1, 1),), ("2026-01-01",), tuple(NOON + n * HOUR for n in range(MOST + 1))],  # noqa: DTZ001
+    [(), (datetime(2026, 1, 1),), ("2026-01-01",), tuple(NOON + n * HOUR for n in range(MOST_INSTANTS + 1))],  # noqa: DTZ001
     ids=["none", "naive", "text", "too many"],
 )
 def test_what_names_no_instants_is_refused(moments: tuple[datetime, ...]) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.codec import decode
-from mainspring.trigger.interval import EPOCH, Every
+from mainspring.triggers.codec import decode
+from mainspring.triggers.intervals import EPOCH, Every
 
 PERIOD = st.timedeltas(timedelta(seconds=1), timedelta(days=400))
 MOMENT = st.datetimes(datetime(1960, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  bounds are naive

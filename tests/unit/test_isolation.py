@@ -13,8 +13,7 @@ from mainspring.engine.isolate.child import crash_failure
 from mainspring.engine.isolate.frames import Ask, Ended, FrameError, Hello, Ready, Reply, Run
 from mainspring.engine.isolate.launch import Launch, function_name
 from mainspring.errors import InvalidArgument
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 from tests.engine import isolated
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Run, Verdict
 from mainspring.web.frame.timeline import WIDTH, drawn, parts
 
 START = datetime(2030, 1, 1, tzinfo=UTC)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
-from mainspring.trigger.latest import latest
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.slots import latest
+from mainspring.triggers.trigger import Trigger
 
 TRIGGERS = [
     Every(timedelta(seconds=1.5)),

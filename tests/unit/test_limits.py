@@ -12,8 +12,8 @@ from mainspring import Context, Limit, Mainspring
 from mainspring.engine.turns import Turns
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument
-from mainspring.lifecycle.admission import GateState, Line, admit
 from mainspring.model.limit import Gate
+from mainspring.rules.admission import GateState, Line, admit
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from mainspring.engine.log import log_event
-from mainspring.model.failure import Failure
+from mainspring.model.job import Failure
+from mainspring.model.run import FOREVER, Reason, Verdict
 from mainspring.model.schedule import Skipped
-from mainspring.model.settlement import FOREVER, Reason, Verdict
 from mainspring.telemetry import (
     DeadLettersCounted,
     Event,

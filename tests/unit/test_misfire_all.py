@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from mainspring.model.schedule import Opening, Skipped, Spec
-from mainspring.trigger.interval import Every
-from mainspring.trigger.misfire import open_spec
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.misfire import open_spec
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 HOURLY = Every(HOUR)

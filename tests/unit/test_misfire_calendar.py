@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.calendars import Calendar
 from mainspring.model.schedule import Skipped, Spec
-from mainspring.trigger.interval import Every
-from mainspring.trigger.misfire import open_spec
-from mainspring.trigger.rolled import Roll, Rolled
+from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.misfire import open_spec
+from mainspring.triggers.rolled import Roll, Rolled
 
 WEEKDAYS = Calendar(name="weekdays", version=1)
 FRIDAY = datetime(2026, 11, 13, 22, tzinfo=UTC)

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.declare.payload import DEEPEST, LARGEST_PAYLOAD, LARGEST_RESULT, decode, encode, encode_result
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.payload import DEEPEST, LARGEST_PAYLOAD, LARGEST_RESULT, decode, encode, encode_result
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 VALUE = st.recursive(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.calendars import from_dates
-from mainspring.declare.when import When
-from mainspring.trigger.latest import MOST_COUNTED, counted, period, previous
+from mainspring.tasks.schedule_options import TriggerOptions
+from mainspring.triggers.calendars import from_dates
+from mainspring.triggers.slots import MOST_COUNTED, counted, period, previous
 
 DAY, HOUR, MINUTE, SECOND = (timedelta(seconds=n) for n in (86400, 3600, 60, 1))
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -24,7 +24,7 @@ def at(text: str) -> datetime:
 
 
 def trigger(**options: Any) -> Any:
-    return When(**options).trigger("s")
+    return TriggerOptions(**options).trigger("s")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.declare.policies import Policies, PolicyOptions
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Misfire, Overlap
+from mainspring.tasks.schedule_options import Policies, PolicyOptions
 
 MINUTE = timedelta(minutes=1)
 

@@ -9,8 +9,8 @@ import pytest
 
 from mainspring.admin.schedules.policy_words import policies
 from mainspring.model.schedule import Misfire, Overlap, Schedule
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.lifecycle.graph import Graph
-from mainspring.lifecycle.resolution import Ending, Resolution
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     WIDEST,
     Cause,
@@ -27,6 +25,8 @@ from mainspring.model.workflow import (
     Workflow,
     WorkflowState,
 )
+from mainspring.rules.graph import Graph
+from mainspring.rules.resolution import Ending, Resolution
 from tests.support.flows import definition
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.declare.retry import On, Retry
 from mainspring.errors import InvalidArgument
-from mainspring.lifecycle.backoff import LONGEST_RETRY_AFTER, delay
+from mainspring.rules.backoff import LONGEST_RETRY_AFTER, delay
+from mainspring.tasks.retry import On, Retry
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)

@@ -6,8 +6,6 @@ import msgspec
 import pytest
 
 from mainspring.errors import UsageError
-from mainspring.lifecycle.graph import Graph
-from mainspring.lifecycle.revival import Revival, failed_places, fork, retry
 from mainspring.model.workflow import (
     Cause,
     Constant,
@@ -20,6 +18,7 @@ from mainspring.model.workflow import (
     Workflow,
     WorkflowState,
 )
+from mainspring.rules.graph import Graph, Revival, failed_places, fork, retry
 from tests.support.flows import definition
 from tests.unit.test_resolution import NOW
 

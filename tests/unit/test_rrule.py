@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.codec import decode
-from mainspring.trigger.rrule import RRule
-from mainspring.trigger.zones import zone
+from mainspring.triggers.codec import decode
+from mainspring.triggers.rrule import RRule
+from mainspring.triggers.zones import zone
 
 BERLIN = "Europe/Berlin"
 SECOND = timedelta(seconds=1)
@@ -262,7 +262,7 @@ def test_without_dateutil_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['dateutil'] = None\n"
         "from datetime import datetime\n"
-        "from mainspring.trigger.rrule import RRule\n"
+        "from mainspring.triggers.rrule import RRule\n"
         "RRule('FREQ=DAILY', datetime(2026, 1, 1))"
     )
 

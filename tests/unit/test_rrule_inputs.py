@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from mainspring.cli.main import cli
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.rrule import RRule
+from mainspring.triggers.rrule import RRule
 from tests.support.budget import within_calls
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "bad_inputs_rrule.json").read_text(encoding="utf-8"))

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from mainspring.calendars import from_dates
-from mainspring.declare.edit import changed_policies, changed_when, options_of
-from mainspring.declare.policies import PolicyOptions
-from mainspring.declare.when import When
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Overlap
-from mainspring.trigger.codec import decode
+from mainspring.tasks.schedule import changed_policies, changed_when, options_of
+from mainspring.tasks.schedule_options import PolicyOptions, TriggerOptions
+from mainspring.triggers.calendars import from_dates
+from mainspring.triggers.codec import decode
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
@@ -32,32 +31,32 @@ HOLIDAYS = {"calendar": DAYS, "on_holiday": "next"}
     "kind", [CRON, {"cron": "H H * * *"}, RULE, EVERY, {"every": 3600}, {"at": [END - timedelta(days=7)]}]
 )
 def test_a_trigger_is_made_of_the_options_it_is_read_as(kind: Any, around: Any) -> None:
-    trigger = When(**kind, **around).trigger("nightly")
+    trigger = TriggerOptions(**kind, **around).trigger("nightly")
     stored = decode(trigger.encode(), {("de", 1): DAYS})
 
     assert options_of(stored).trigger("another name") == trigger
 
 
-def changed(stored: dict[str, Any], **said: Any) -> When:
-    trigger = When(**stored).trigger("nightly")
+def changed(stored: dict[str, Any], **said: Any) -> TriggerOptions:
+    trigger = TriggerOptions(**stored).trigger("nightly")
     return options_of(changed_when(options_of(trigger), said).trigger("nightly"))
 
 
 def test_one_option_changes_and_the_others_stay() -> None:
-    assert changed(CRON | BOUNDS, tz="UTC") == When(**(CRON | BOUNDS | {"tz": "UTC"}))
-    assert changed(CRON, cron="0 3 * * *") == When(**(CRON | {"cron": "0 3 * * *"}))
+    assert changed(CRON | BOUNDS, tz="UTC") == TriggerOptions(**(CRON | BOUNDS | {"tz": "UTC"}))
+    assert changed(CRON, cron="0 3 * * *") == TriggerOptions(**(CRON | {"cron": "0 3 * * *"}))
     assert changed(EVERY, every="3h").anchor == datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
-    assert changed(BOUNDS | CRON, end=None) == When(**CRON, start=START)
+    assert changed(BOUNDS | CRON, end=None) == TriggerOptions(**CRON, start=START)
     assert changed(RULE, rrule="FREQ=WEEKLY").exdates == (datetime(2026, 7, 1, 7, tzinfo=UTC),)
 
 
 def test_another_kind_keeps_what_both_kinds_know() -> None:
-    assert changed(CRON | BOUNDS | HOLIDAYS, every="1h") == When(
+    assert changed(CRON | BOUNDS | HOLIDAYS, every="1h") == TriggerOptions(
         every=timedelta(hours=1), **BOUNDS, **HOLIDAYS
     )
     assert changed(CRON, rrule="FREQ=DAILY", dtstart=MORNING).tz == BERLIN
     assert changed(EVERY, cron="@daily").tz == "UTC"
-    assert changed(RULE, at=[END]) == When(at=(END,))
+    assert changed(RULE, at=[END]) == TriggerOptions(at=(END,))
 
 
 def test_a_rule_that_moves_to_another_zone_takes_its_exceptions_with_it() -> None:
@@ -67,7 +66,7 @@ def test_a_rule_that_moves_to_another_zone_takes_its_exceptions_with_it() -> Non
 
 
 def test_without_its_calendar_a_holiday_means_nothing() -> None:
-    assert changed(CRON | HOLIDAYS, calendar=None) == When(**CRON)
+    assert changed(CRON | HOLIDAYS, calendar=None) == TriggerOptions(**CRON)
     assert changed(CRON | HOLIDAYS, on_holiday=None).on_holiday == "skip"
 
 

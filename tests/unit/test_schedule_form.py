@@ -10,11 +10,11 @@ from mainspring.admin.redact import Redaction
 from mainspring.admin.schedules.draft import Draft
 from mainspring.admin.schedules.form import field_of, form_of, options_from
 from mainspring.admin.spelled import HIDDEN
-from mainspring.declare.payload import encode
-from mainspring.declare.policies import PolicyOptions
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
+from mainspring.tasks.payload import encode
+from mainspring.tasks.schedule_options import PolicyOptions
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
 
 
 def _draft(**policies: object) -> Draft:

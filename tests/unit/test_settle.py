@@ -6,20 +6,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mainspring.lifecycle.settle import settle
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
-from mainspring.model.outcome import (
+from mainspring.model.job import Claim, Failure
+from mainspring.model.run import (
     Crashed,
     Discarded,
     Expired,
     Failed,
     Outcome,
+    Reason,
+    Settlement,
     Snoozed,
     Stopped,
     Succeeded,
+    Verdict,
 )
-from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.rules.settle import settle
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 TOOK, BACKOFF = timedelta(seconds=2), timedelta(seconds=40)

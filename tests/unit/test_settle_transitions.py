@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mainspring.lifecycle.transitions import MOVES, WORKFLOW_MOVES, Verb, WorkflowVerb, mermaid, targets
 from mainspring.model.job import LIVE_STATES, JobState
+from tests.support.transitions import MOVES, WORKFLOW_MOVES, Verb, WorkflowVerb, mermaid, targets
 
 PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 

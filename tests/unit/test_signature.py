@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.declare import context as module
-from mainspring.declare.context import Context
-from mainspring.declare.signature import Signature
 from mainspring.errors import InvalidArgument
+from mainspring.tasks import context as module
+from mainspring.tasks.context import Context
+from mainspring.tasks.signature import Signature
 
 if TYPE_CHECKING:
     from nowhere import Context as Missing

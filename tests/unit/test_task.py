@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from mainspring.declare.context import Context
-from mainspring.declare.decorator import TaskDecorator
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.registry import Registry
-from mainspring.declare.retry import Retry
 from mainspring.errors import InvalidArgument, UnknownTask, UsageError
 from mainspring.model.job import NewJob
+from mainspring.tasks.context import Context
+from mainspring.tasks.enqueue import JobHandle
+from mainspring.tasks.registry import Registry, TaskDecorator
+from mainspring.tasks.retry import Retry
 
 
 class Outbox:

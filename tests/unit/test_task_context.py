@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from mainspring.declare.context import Context
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.context import Context
 
 
 def context(**facts: object) -> Context:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.checks import valid_name
 
 
 @pytest.mark.parametrize(

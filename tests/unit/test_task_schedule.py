@@ -7,22 +7,20 @@ from types import MappingProxyType
 
 import pytest
 
-from mainspring.calendars import from_dates
-from mainspring.declare.context import Context
-from mainspring.declare.registry import Registry
-from mainspring.declare.retry import Retry
-from mainspring.declare.schedule import declare_schedule
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.schedule import Misfire, NewSchedule
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.codec import decode
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.instants import Instants
-from mainspring.trigger.interval import Every
-from mainspring.trigger.rolled import Roll, Rolled
-from mainspring.trigger.rrule import RRule
+from mainspring.tasks.context import Context
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.retry import Retry
+from mainspring.tasks.schedule import declare_schedule
+from mainspring.tasks.task import Task
+from mainspring.triggers.calendars import from_dates
+from mainspring.triggers.codec import decode
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every, Instants
+from mainspring.triggers.rolled import Roll, Rolled
+from mainspring.triggers.rrule import RRule
+from mainspring.triggers.trigger import Bounded, Trigger
 
 NOW = datetime(2026, 11, 15, 7, 30, tzinfo=UTC)
 XMAS = from_dates("de", [date(2026, 12, 25)], tz="Europe/Berlin")

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from mainspring.config import AlertsConfig
-from mainspring.lifecycle.progress import hindrance
-from mainspring.lifecycle.troubles import OTHERS, troubles, watched
-from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.queue import QueuePause
-from mainspring.model.trouble import (
+from mainspring.model.alert import (
     Died,
     Dropped,
     Facts,
@@ -28,6 +24,9 @@ from mainspring.model.trouble import (
     Trouble,
     Waiting,
 )
+from mainspring.model.process import MemberInfo, Role
+from mainspring.model.queue import QueuePause
+from mainspring.rules.troubles import OTHERS, hindrance, troubles, watched
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)

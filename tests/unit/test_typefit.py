@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Un
 import pytest
 
 from mainspring import Context, Mainspring
-from mainspring.declare.typefit import Misfit, fits, inside, parameters, result_of
+from mainspring.tasks.fit import Misfit, fits, inside, parameters, result_of
 
 if TYPE_CHECKING:
     from nowhere import Unknown

@@ -8,7 +8,7 @@ import pytest
 
 from mainspring import Context, Mainspring, Unique
 from mainspring.errors import InvalidArgument
-from mainspring.model.unique import OnDuplicate, Scope
+from mainspring.model.job import OnDuplicate, Scope
 
 app = Mainspring("sqlite://:memory:")
 

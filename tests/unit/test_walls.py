@@ -6,8 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
-from mainspring.trigger.walls import Fold, Gap, Walls
-from mainspring.trigger.zones import zone
+from mainspring.triggers.zones import Fold, Gap, Walls, zone
 
 SECOND = timedelta(seconds=1)
 TURN = datetime(2026, 10, 25, 1, tzinfo=UTC)  # Berlin: 03:00 summer time becomes 02:00

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring import Mainspring, Workflow
-from mainspring.declare.compiling import BARRIER, LARGEST
-from mainspring.declare.limits import Limit
-from mainspring.declare.ordering import topological
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidWorkflow
 from mainspring.model.limit import Gate
 from mainspring.model.workflow import DEEPEST, Constant, Definition, Kind, Limiting, Result
+from mainspring.tasks.graph import BARRIER, LARGEST_DEFINITION, topological
+from mainspring.tasks.limits import Limit
+from mainspring.tasks.task import Task
 
 
 @pytest.fixture
@@ -120,10 +119,12 @@ def test_the_barrier_waits_for_everything_that_nothing_waits_for(app: Mainspring
 
 def test_a_definition_has_a_size(app: Mainspring) -> None:
     flow, do = app.workflow("w"), anything(app)
-    for _ in range(LARGEST // 200_000 + 1):
+    for _ in range(LARGEST_DEFINITION // 200_000 + 1):
         flow.step(do, "x" * 200_000)
 
-    with pytest.raises(InvalidWorkflow, match=rf"w: expected a definition of at most {LARGEST} bytes"):
+    with pytest.raises(
+        InvalidWorkflow, match=rf"w: expected a definition of at most {LARGEST_DEFINITION} bytes"
+    ):
         flow.job()
 
 

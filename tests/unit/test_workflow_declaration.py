@@ -11,9 +11,6 @@ import pytest
 
 from mainspring import Context, Mainspring, Retry, Step, Unique, Workflow
 from mainspring.admin.deploy_check import Comparison, Source, Trouble
-from mainspring.declare.endings import Begin
-from mainspring.declare.limits import Limit
-from mainspring.declare.payload import decode
 from mainspring.errors import InvalidArgument, InvalidWorkflow, MainspringError
 from mainspring.model.workflow import (
     MOST_STEPS,
@@ -26,6 +23,9 @@ from mainspring.model.workflow import (
     Result,
     When,
 )
+from mainspring.tasks.context import Begin
+from mainspring.tasks.limits import Limit
+from mainspring.tasks.payload import decode
 from mainspring.testing import Harness
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.lifecycle.inputs import Given, InputError, new_job, result_or_null, written
 from mainspring.model.limit import Gate
 from mainspring.model.workflow import (
     LARGEST_INPUT,
@@ -20,6 +19,7 @@ from mainspring.model.workflow import (
     Param,
     Result,
 )
+from mainspring.rules.resolution import Given, InputError, new_job, result_json, result_json_or_null
 
 RESULTS: dict[int, bytes | list[bytes]] = {
     0: b'{"k":[1,{"x":null}]}',
@@ -95,7 +95,7 @@ def test_an_input_has_a_bound_and_so_has_what_a_workflow_answers() -> None:
     with pytest.raises(InputError, match=f"at most {LARGEST_INPUT} bytes of JSON, got {LARGEST_INPUT + 1}"):
         new_job(msgspec.structs.replace(node, args=(Constant(value="x" * (room + 1)),)), GIVEN)
     with pytest.raises(InputError, match="its result"):
-        written("x" * LARGEST_INPUT)
+        result_json("x" * LARGEST_INPUT)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_a_limit_is_counted_by_the_value_of_its_parameter(node: dict[str, Any], 
 
 
 def test_nothing_is_null() -> None:
-    assert (result_or_null(None), result_or_null(b"0")) == (b"null", b"0")
+    assert (result_json_or_null(None), result_json_or_null(b"0")) == (b"null", b"0")

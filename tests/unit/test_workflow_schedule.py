@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mainspring import Context, Mainspring, Period, Workflow
-from mainspring.calendars import from_dates
-from mainspring.declare.endings import Begin
-from mainspring.declare.payload import decode
 from mainspring.errors import InvalidArgument, InvalidWorkflow
+from mainspring.tasks.context import Begin
+from mainspring.tasks.payload import decode
+from mainspring.triggers.calendars import from_dates
 
 SLOT = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.model.trouble import Rule
+from mainspring.model.alert import Rule
 from tests.support.door import House, open_alert
 
 

@@ -17,8 +17,8 @@ import mainspring.store
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.admin.why.asking import Why
 from mainspring.errors import NotFound
-from mainspring.lifecycle.troubles import watched
-from mainspring.model.history import JobFilter
+from mainspring.model.job import JobFilter
+from mainspring.rules.troubles import watched
 from mainspring.store.unreadable import TABLES
 from tests.support.door import House
 from tests.support.planting import Soil

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from mainspring.admin.redact import Redaction
 from mainspring.admin.restoring import restored
 from mainspring.errors import NotFound
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from mainspring.web.frame.charts import charts

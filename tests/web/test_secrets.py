@@ -20,17 +20,15 @@ from starlette.responses import JSONResponse
 
 from mainspring.admin.access import Credentials
 from mainspring.admin.health.top import frame_view, look
-from mainspring.declare.names import is_name
 from mainspring.model.access import AccessRole, Actor
-from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind
-from mainspring.model.backfill import NewBackfill
-from mainspring.model.event import Event
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Member, Role
-from mainspring.model.report import ProgressNote
-from mainspring.model.settlement import Reason, Settlement, Verdict
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind, Rule, Severity, Trouble
+from mainspring.model.checkpoint import Event
+from mainspring.model.job import Failure
+from mainspring.model.process import Member, Role
+from mainspring.model.run import ProgressNote, Reason, Settlement, Verdict
+from mainspring.model.schedule import NewBackfill
 from mainspring.model.workflow import NewWorkflow
+from mainspring.tasks.checks import is_name
 from mainspring.web.live import Live
 from mainspring.web.privacy import EXEMPT
 from mainspring.web.topics import _WHOLE, topic_of

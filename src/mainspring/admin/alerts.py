@@ -14,9 +14,7 @@ from mainspring.config.alerts import RULES
 from mainspring.duration import written
 from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.alert import Alert, AlertFilter, Note, NoteKind
-from mainspring.model.message import Message, MessagePart
-from mainspring.model.trouble import Rule, Severity
+from mainspring.model.alert import Alert, AlertFilter, Message, MessagePart, Note, NoteKind, Rule, Severity
 from mainspring.model.value import Value
 from mainspring.targets.notify import Notifier, notifiers
 

@@ -10,9 +10,15 @@ from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.admin.slot_verification.ledger import ledger
 from mainspring.admin.views import View, iso
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.backfill import Backfill, BackfillState, NewBackfill, Reprocess
 from mainspring.model.job import JobState
-from mainspring.model.schedule import Overlap, ScheduleVersion
+from mainspring.model.schedule import (
+    Backfill,
+    BackfillState,
+    NewBackfill,
+    Overlap,
+    Reprocess,
+    ScheduleVersion,
+)
 from mainspring.model.value import Value
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store

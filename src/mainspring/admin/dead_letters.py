@@ -10,12 +10,12 @@ import msgspec
 from mainspring.admin.jobs import Done, effects, replayed
 from mainspring.admin.order import Noun, blocking, one_or_more, order
 from mainspring.clock import Clock
-from mainspring.declare import payload
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.failure import Failure
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.job import Failure
 from mainspring.model.value import Value
 from mainspring.store.store import Store
+from mainspring.tasks import payload
 from mainspring.waiting import pause
 
 PAGE = 500

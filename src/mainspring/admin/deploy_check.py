@@ -8,15 +8,15 @@ from enum import StrEnum
 
 from mainspring.admin.views import View
 from mainspring.clock import Clock
-from mainspring.declare.fit import Fit
-from mainspring.declare.payload import decode
-from mainspring.declare.registry import Registry
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, shown
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter
-from mainspring.model.job import Job
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.job import Job, JobFilter
 from mainspring.model.value import Value
 from mainspring.store.store import Store
+from mainspring.tasks.fit import Fit
+from mainspring.tasks.payload import decode
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.task import Task
 
 EXAMPLES = 3
 LARGEST = 200

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mainspring.admin.order import Noun, blocking, order
 from mainspring.admin.views import View
-from mainspring.declare.events import new_event
 from mainspring.errors import NotFound
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.model.value import Value
+from mainspring.tasks.enqueue import new_event
 
 
 class Sent(Value, frozen=True, kw_only=True):

@@ -14,24 +14,20 @@ from mainspring.admin.why.asking import Why
 from mainspring.admin.why.obstacle import hint
 from mainspring.admin.workflow_of_job import StepOf, retry_words, step_of
 from mainspring.clock import Clock
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.registry import Registry
-from mainspring.declare.task import Task
 from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, NotFound, UnknownTask
-from mainspring.model.fleet import Role
-from mainspring.model.history import JobFilter, Run
-from mainspring.model.job import Job, JobState, NewJob
-from mainspring.model.pages import JobPage
-from mainspring.model.report import Progress
-from mainspring.model.request import RequestKey
+from mainspring.model.job import Inserted, Job, JobFilter, JobPage, JobState, NewJob, RequestKey
+from mainspring.model.process import Role
+from mainspring.model.run import Progress, Run
 from mainspring.model.schedule import Period
-from mainspring.model.unique import Inserted
 from mainspring.model.value import Value
 from mainspring.model.workflow import Workflow
 from mainspring.store.database import Stamp
 from mainspring.store.periods import slot_period
 from mainspring.store.store import Store
+from mainspring.tasks.enqueue import JobHandle
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.task import Task
 from mainspring.tracing import traced
 
 LIVE = JobFilter()

@@ -26,7 +26,6 @@ from mainspring.admin.redact import CUT, DEEPEST, MOST_NODES, Redaction
 from mainspring.admin.views import iso
 from mainspring.clock import Clock
 from mainspring.config import Settings
-from mainspring.declare.registry import Registry
 from mainspring.duration import written
 from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageError
@@ -35,6 +34,7 @@ from mainspring.model.audit_log import AuditEntry, AuditPhase, NewAuditEntry
 from mainspring.store.audit_log import AuditLog
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store
+from mainspring.tasks.registry import Registry
 from mainspring.tracing import Tracer
 from mainspring.waiting import whole
 

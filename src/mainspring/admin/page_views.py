@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mainspring.admin.views import View, iso, job_view, schedule_view, slot_view
-from mainspring.model.pages import JobPage, ScheduleCounts, SchedulePage
+from mainspring.model.job import JobPage
+from mainspring.model.schedule import ScheduleCounts, SchedulePage
 
 
 def job_page_view(page: JobPage) -> View:

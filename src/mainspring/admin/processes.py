@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mainspring.admin.order import Noun, blocking
 from mainspring.admin.views import View, iso
-from mainspring.model.fleet import MemberInfo
-from mainspring.model.lease import LeaseInfo
+from mainspring.model.process import LeaseInfo, MemberInfo
 
 
 class Processes(Noun):

@@ -7,15 +7,14 @@ from datetime import datetime, timedelta
 
 from mainspring.admin.order import Noun, blocking, order
 from mainspring.admin.views import View, iso
-from mainspring.declare.names import valid_name
 from mainspring.duration import Duration, duration
-from mainspring.model.fleet import Role
-from mainspring.model.history import QueueDepth
 from mainspring.model.limit import GateInfo
-from mainspring.model.queue import QueuePause
+from mainspring.model.process import Role
+from mainspring.model.queue import QueueDepth, QueuePause
 from mainspring.model.value import Value
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store
+from mainspring.tasks.checks import valid_name
 from mainspring.waiting import pause as wait
 
 LOOK_EVERY = timedelta(milliseconds=200)

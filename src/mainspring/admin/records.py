@@ -10,9 +10,9 @@ import msgspec
 from mainspring.admin.schedules.triggers import readable
 from mainspring.model.schedule import Change, Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import Calendars
-from mainspring.trigger.latest import latest
+from mainspring.triggers.codec import Calendars
+from mainspring.triggers.slots import latest
+from mainspring.triggers.trigger import Trigger
 
 _INSTANT = timedelta(microseconds=1)
 _FAR_BACK = timedelta(days=3653)

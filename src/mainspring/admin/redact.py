@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote_plus
 import msgspec
 
 from mainspring.admin.spelled import HIDDEN, LABELS, VALUES, Spelled, squeeze
-from mainspring.declare.names import is_name
+from mainspring.tasks.checks import is_name
 
 T = TypeVar("T")
 CUT = "[cut]"

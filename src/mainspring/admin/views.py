@@ -11,16 +11,16 @@ import msgspec
 
 from mainspring.admin.health.finding import Check
 from mainspring.admin.why.answer import Answer
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.payload import decode
 from mainspring.duration import written
 from mainspring.errors import InvalidArgument
-from mainspring.model.failure import Failure, tried_since
-from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import DeadGroup, DeadJob, QueueDepth, Run
-from mainspring.model.job import Job
-from mainspring.model.report import RESULT_GONE, Progress
+from mainspring.model.dead_letter import DeadGroup, DeadJob
+from mainspring.model.job import Failure, Job, tried_since
+from mainspring.model.process import MemberInfo
+from mainspring.model.queue import QueueDepth
+from mainspring.model.run import RESULT_GONE, Progress, Run
 from mainspring.model.schedule import Period, Schedule, Slot
+from mainspring.tasks.enqueue import JobHandle
+from mainspring.tasks.payload import decode
 
 View = dict[str, object]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.admin.views import trigger_view
 from mainspring.duration import written
-from mainspring.model.failure import Failure
+from mainspring.model.job import Failure
 from mainspring.model.schedule import Disposition, Period, Slot
 
 _SHOWN = 200

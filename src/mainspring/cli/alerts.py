@@ -12,8 +12,7 @@ from mainspring.cli.errors import FAILED
 from mainspring.cli.options import ALERT_ID, Whole, app_option, json_option, settings_options, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.model.alert import AlertFilter
-from mainspring.model.trouble import Rule
+from mainspring.model.alert import AlertFilter, Rule
 
 
 @click.group()

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import click
 
-from mainspring.declare.jsontext import NotJSON, read_json
-from mainspring.declare.signature import TextKind
 from mainspring.errors import InvalidArgument, shown
+from mainspring.tasks.payload import NotJSON, read_json
+from mainspring.tasks.signature import TextKind
 
 _ARRAY, _OBJECT = "a JSON array", "a JSON object"
 

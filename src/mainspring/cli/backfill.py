@@ -18,7 +18,7 @@ from mainspring.cli.author import author_option
 from mainspring.cli.options import LARGEST_ID, Whole, moment, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.model.backfill import Backfill, Reprocess
+from mainspring.model.schedule import Backfill, Reprocess
 
 MOST_SHOWN = 50
 BACKFILL_ID = Whole(1, LARGEST_ID)

@@ -19,7 +19,7 @@ from mainspring.engine.isolate.keeper import STATUS, keep
 from mainspring.engine.isolate.line import Line
 from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
 from mainspring.isolated import ChildEffects
-from mainspring.model.failure import Failure
+from mainspring.model.job import Failure
 from mainspring.tracing import Tracer
 
 

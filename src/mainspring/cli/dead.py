@@ -17,7 +17,7 @@ from mainspring.cli.jobs import LARGEST_PAGE, show_job
 from mainspring.cli.options import JOB_ID, Whole, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
 
 limit_option = click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
 

@@ -12,8 +12,8 @@ from mainspring.cli.jobs import show_job
 from mainspring.cli.options import JOB_ID, store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
-from mainspring.declare.signature import TextKind
-from mainspring.model.history import DeadJob
+from mainspring.model.dead_letter import DeadJob
+from mainspring.tasks.signature import TextKind
 
 
 @click.command()

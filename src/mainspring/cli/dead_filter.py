@@ -9,8 +9,8 @@ import click
 
 from mainspring.admin.views import iso
 from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, moment
-from mainspring.model.history import DeadFilter
-from mainspring.model.settlement import Reason
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.run import Reason
 
 _WHICH = "which ones? Give their ids (7 9), or --all, or a filter such as --task NAME; not two of these."
 

@@ -19,7 +19,7 @@ from mainspring.cli.options import store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
 from mainspring.errors import shown
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 
 _NAMED = 10
 _SECONDS = {"s": 1, "m": 60, "h": 3600}

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from mainspring.cli.output import printable
-from mainspring.declare.names import is_text
 from mainspring.errors import AnswerLost, MainspringError, StoreUnavailable, UsageError, shown
+from mainspring.tasks.checks import is_text
 
 FAILED, USAGE, UNREACHABLE = 1, 2, 3
 # Raised by click 8.2 and newer for a group without a command; older ones print and exit 0.

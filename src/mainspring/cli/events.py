@@ -9,7 +9,7 @@ from mainspring.cli.author import author_option
 from mainspring.cli.options import JOB_ID, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
-from mainspring.declare.jsontext import read_json
+from mainspring.tasks.payload import read_json
 
 
 @click.group()

@@ -15,9 +15,8 @@ from mainspring.cli.errors import FAILED
 from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, store_options
 from mainspring.cli.output import block, document, fields, printable, say, table, when
 from mainspring.cli.session import Access
-from mainspring.model.history import JobFilter, Run
-from mainspring.model.job import Job, JobState
-from mainspring.model.report import Progress
+from mainspring.model.job import Job, JobFilter, JobState
+from mainspring.model.run import Progress, Run
 from mainspring.model.schedule import Period
 
 LARGEST_PAGE = 1000

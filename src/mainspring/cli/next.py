@@ -8,14 +8,14 @@ from mainspring.cli.options import Whole, json_option
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, table, when
 from mainspring.clock import SystemClock
-from mainspring.declare.names import valid_name
 from mainspring.duration import duration
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import EPOCH, Every
-from mainspring.trigger.moment import moment, wall_or_moment
-from mainspring.trigger.preview import Fire, fires
-from mainspring.trigger.rrule import RRule
+from mainspring.tasks.checks import valid_name
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import EPOCH, Every
+from mainspring.triggers.rrule import RRule
+from mainspring.triggers.slots import Fire, fires
+from mainspring.triggers.trigger import Trigger
+from mainspring.triggers.zones import moment, wall_or_moment
 
 MOST_FIRES = 1000
 

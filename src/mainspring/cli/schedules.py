@@ -19,7 +19,7 @@ from mainspring.cli.plan import apply_command, plan_command
 from mainspring.cli.session import Access
 from mainspring.errors import shown
 from mainspring.model.schedule import Schedule, Slot
-from mainspring.trigger.zones import zone
+from mainspring.triggers.zones import zone
 
 MOST_FIRES = 1000
 

@@ -17,9 +17,9 @@ from mainspring.cli.output import printable, say
 from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
-from mainspring.declare.registry import Registry
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.store.store import Store
+from mainspring.tasks.registry import Registry
 
 T = TypeVar("T")
 

@@ -19,12 +19,12 @@ from mainspring.admin.simulation.views import (
     simulation_view,
 )
 from mainspring.app import Mainspring
-from mainspring.calendars import decode_calendar
 from mainspring.cli.options import Whole, length, moment, store_options
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_admin
 from mainspring.errors import NotFound
-from mainspring.trigger.codec import Calendars
+from mainspring.triggers.calendars import decode_calendar
+from mainspring.triggers.codec import Calendars
 
 MOST_SLOTS = 1_000_000
 

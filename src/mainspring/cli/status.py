@@ -11,7 +11,7 @@ from mainspring.cli.options import store_options
 from mainspring.cli.output import document, fields, line, table
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
-from mainspring.model.fleet import Role
+from mainspring.model.process import Role
 from mainspring.store.store import Store
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from mainspring.cli.graph_text import show_graph
 from mainspring.cli.options import LARGEST_ID, store_options
 from mainspring.cli.output import document
 from mainspring.cli.session import Access
-from mainspring.declare.registry import Registry
-from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.workflow import Definition
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.workflow_task import PREFIX, WorkflowTask
 
 States = dict[str, str] | None
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mainspring.config.alerts import AlertsConfig, masked_target
-from mainspring.config.exposed import exposed_secret
-from mainspring.config.load import Manager, load, service_manager, unmanaged, variables
+from mainspring.config.load import Manager, exposed_secret, load, service_manager, unmanaged, variables
 from mainspring.config.settings import (
     CAPTURE_ALL,
     CAPTURE_NONE,

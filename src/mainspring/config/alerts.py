@@ -8,8 +8,7 @@ from datetime import time, timedelta
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from mainspring.config.checks import check_flag, check_length, check_range
-from mainspring.config.secrets import check_signing
+from mainspring.config.checks import check_flag, check_length, check_range, check_signing
 from mainspring.errors import InvalidConfig
 
 LOG = "log"

@@ -6,22 +6,53 @@ further down. Only the value that wins is read and checked.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import stat
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
-from mainspring.config.environment import NEVER_EMPTY, from_environment
-from mainspring.config.file import from_file
-from mainspring.config.keys import Given, Layer, keys, known_setting, sections
-from mainspring.config.secrets import EMPTY
+from mainspring.config.checks import EMPTY
 from mainspring.config.settings import Settings
+from mainspring.config.url import holds_password
 from mainspring.duration import duration
 from mainspring.errors import InvalidArgument, InvalidConfig
 
 DEFAULT = "default"
+_URL = "MAINSPRING_DATABASE_URL"
+_IN_FILES = {
+    f"{variable}_FILE": key
+    for variable, key in (
+        (_URL, "database.url"),
+        ("MAINSPRING_ACCESS_OIDC_CLIENT_SECRET", "access.oidc_client_secret"),
+        ("MAINSPRING_ALERTS_TO", "alerts.to"),
+        ("MAINSPRING_ALERTS_SECRET", "alerts.secret"),
+        ("MAINSPRING_ALERTS_PING_URL", "alerts.ping_url"),
+    )
+}
+"""Secrets that may be named by the file that holds them."""
+_PLAIN_URL = "DATABASE_URL"
+NEVER_EMPTY = {
+    "database.url": "postgresql://… or sqlite:///…; leave it out for a file in this folder",
+    "access.oidc_client_secret": "a secret; leave it out for none",
+    "alerts.to": "who is told; leave it out for the log alone",
+    "alerts.secret": "a secret; leave it out for none",
+    "alerts.ping_url": "a URL; leave it out for none",
+    "worker.name": "1 to 100 printable characters; leave it out for host:pid",
+}
+"""Settings that must not be taken as left out where somebody has set them and the value came out empty:
+webhooks would go unsigned, alerts to nobody, jobs into a file, and nobody would know."""
+_SO_CLOSE = 0.92
+NAME, PROJECT = "mainspring.toml", "pyproject.toml"
+_LARGEST = 1024 * 1024
+_HEADER = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]")
+_KEY_LINE = re.compile(r"\s*([\w.\s\"'-]+?)\s*=")
+_SECRET_NAMES = ("secret", "password", "token", "key")
 
 
 def load(
@@ -160,3 +191,169 @@ _READERS: dict[object, Callable[[str, object], object]] = {
     timedelta: _length,
     tuple[str, ...]: _names,
 }
+
+
+class Given(NamedTuple):
+    """A value as a source holds it, not yet read, and where exactly it stands."""
+
+    value: object
+    origin: str
+
+
+Layer = Mapping[str, Given]
+
+
+@cache
+def sections() -> Mapping[str, type]:
+    """The classes that make up Settings, by section."""
+    return get_type_hints(Settings)
+
+
+@cache
+def keys() -> Mapping[str, object]:
+    """The type of every setting, by dotted name."""
+    return {
+        f"{section}.{name}": kind
+        for section, config in sections().items()
+        for name, kind in get_type_hints(config).items()
+    }
+
+
+def known_setting(wrong: str, known: Iterable[str]) -> str:
+    """What to say was expected instead of a name that is not known."""
+    close = difflib.get_close_matches(wrong, list(known), n=1)
+    return f"a known setting (did you mean {close[0]}?)" if close else "a known setting"
+
+
+def from_environment(environ: Mapping[str, str]) -> Layer:
+    """What the environment sets. An empty variable sets nothing, as compose files leave many such; but what
+    is `NEVER_EMPTY`, or is to be in a file, is there for whoever reads it to refuse."""
+    known = {f"MAINSPRING_{key.replace('.', '_').upper()}": key for key in keys()}
+    told = {*_IN_FILES, *(name for name, key in known.items() if key in NEVER_EMPTY)}
+    present = {name: value for name, value in environ.items() if value or name in told}
+    for name in present:
+        if name not in known and name not in _IN_FILES and _looks_like_a_setting(name, known):
+            raise InvalidConfig(name, name, known_setting(name, known), origin="environment")
+    layer = {key: Given(present[name], name) for name, key in known.items() if name in present}
+    if _PLAIN_URL in present:
+        layer.setdefault("database.url", Given(present[_PLAIN_URL], _PLAIN_URL))
+    for name, key in _IN_FILES.items():
+        if name in present:
+            variable = name.removesuffix("_FILE")
+            if variable in present:
+                raise InvalidConfig(key, name, f"either {variable} or {name}", origin="environment")
+            layer[key] = Given(_secret(key, present[name], name), name)
+    return layer
+
+
+def _looks_like_a_setting(name: str, known: Mapping[str, str]) -> bool:
+    if not name.startswith("MAINSPRING_"):
+        return False
+    of_a_section = name.startswith(tuple(f"MAINSPRING_{section.upper()}_" for section in sections()))
+    return of_a_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_SO_CLOSE))
+
+
+def _secret(key: str, path: str, origin: str) -> str:
+    if not path:
+        raise InvalidConfig(key, EMPTY, "the path of a file; leave it out for none", origin=origin)
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as problem:
+        raise InvalidConfig(key, path, f"a readable file ({problem})", origin=origin) from None
+
+
+def from_file(folder: Path, file: Path | None) -> Layer:
+    """What the file sets: the one named, which must be there, or the first that is found in the folder."""
+    found = found_file(folder, file)
+    return {} if found is None else _read_file(found)
+
+
+def found_file(folder: Path, file: Path | None) -> Path | None:
+    """The file that settings are read from, if there is one."""
+    if file is not None:
+        return file
+    return next((folder / name for name in (NAME, PROJECT) if (folder / name).exists()), None)
+
+
+def _read_file(file: Path) -> Layer:
+    text = _file_text(file)
+    try:
+        document: Mapping[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidConfig(file.name, str(problem), "valid TOML", origin=file.name) from None
+    prefix: tuple[str, ...] = ()
+    if file.name == PROJECT:
+        prefix = ("tool", "mainspring")
+        document = _table(_table(document, "tool", file.name), "mainspring", file.name)
+    lines = _Lines(text, file.name, prefix)
+    return dict(_settings_in(document, lines))
+
+
+def _file_text(file: Path) -> str:
+    try:
+        # Neither a folder nor a pipe nor something huge is read in the hope that it is a file.
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            raise InvalidConfig("file", str(file), "a file of at most 1 MiB", origin=file.name)
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as problem:
+        raise InvalidConfig("file", str(file), f"a readable file in UTF-8 ({problem})") from None
+
+
+def _settings_in(document: Mapping[str, object], lines: _Lines) -> Iterator[tuple[str, Given]]:
+    for section in document:
+        if section not in sections():
+            raise InvalidConfig(
+                section, section, known_setting(section, sections()), origin=lines.at(section)
+            )
+        for name, value in _table(document, section, lines.at(section)).items():
+            key = f"{section}.{name}"
+            if key not in keys():
+                # The value stays out of the message: it may be a secret under a misspelt name.
+                raise InvalidConfig(key, name, known_setting(key, keys()), origin=lines.at(section, name))
+            yield key, Given(value, lines.at(section, name))
+
+
+def _table(document: Mapping[str, object], name: str, origin: str) -> Mapping[str, object]:
+    table = document.get(name, {})
+    if not isinstance(table, dict):
+        raise InvalidConfig(name, type(table), f"a table: [{name}]", origin=origin)
+    return table
+
+
+class _Lines:
+    """On which line a key stands; tomllib does not say. The innermost table or key that leads to it."""
+
+    def __init__(self, text: str, name: str, prefix: tuple[str, ...]) -> None:
+        self._name, self._prefix = name, prefix
+        self._first: dict[tuple[str, ...], int] = {}
+        table: tuple[str, ...] = ()
+        for number, line in enumerate(text.splitlines(), start=1):
+            if header := _HEADER.match(line):
+                table = _parts(header[1])
+                self._first.setdefault(table, number)
+            elif key := _KEY_LINE.match(line):
+                self._first.setdefault((*table, *_parts(key[1])), number)
+
+    def at(self, *path: str) -> str:
+        whole = (*self._prefix, *path)
+        while whole and whole not in self._first:
+            whole = whole[:-1]
+        return f"{self._name}:{self._first.get(whole, 1)}"
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip(" \t\"'") for part in dotted.split("."))
+
+
+def exposed_secret(file: Path | None, folder: Path | None = None) -> str | None:
+    """What to tell of the file that `load` reads: which setting of it is a secret that anybody may read.
+    None when there is none, or nobody else may."""
+    path = found_file(folder if folder is not None else Path(), file)
+    if path is None or not stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH:
+        return None
+    for key, given in from_file(path.parent, path).items():
+        values = given.value if isinstance(given.value, list) else [given.value]
+        named = key.rpartition(".")[2].split("_")[-1] in _SECRET_NAMES
+        if any(isinstance(each, str) and each and (named or holds_password(each)) for each in values):
+            return f"everybody on this machine may read {key} ({given.origin}): chmod 600 {path.name}"
+    return None

@@ -10,7 +10,7 @@ from mainspring.config.alerts import AlertsConfig
 from mainspring.config.checks import check_choice as _check_choice
 from mainspring.config.checks import check_length as _check_length
 from mainspring.config.checks import check_range as _check_range
-from mainspring.config.secrets import check_secret
+from mainspring.config.checks import check_secret
 from mainspring.config.url import masked_url, normal_url
 from mainspring.duration import written
 from mainspring.errors import InvalidConfig

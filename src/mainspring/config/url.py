@@ -1,17 +1,22 @@
-"""Database URLs: one spelling inside, and no password in any message."""
+"""Database URLs: one spelling inside, no password in any message, and what a pooler in between changes."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from mainspring.config.dsn import unknown_options
-from mainspring.config.pooling import address
 from mainspring.errors import InvalidConfig
 
-MEMORY = "sqlite://:memory:"
 _FIELD = "database.url"
-_ALLOWED = (
+POOL, LISTEN = "pool", "listen"
+OWN = frozenset({POOL, LISTEN})
+"""Read here; neither the driver nor the server is shown them."""
+SESSION, TRANSACTION = "session", "transaction"
+_PLACE = "a place such as 10.0.0.5:5432 or 10.0.0.5:5432/name, where PostgreSQL itself answers"
+MEMORY = "sqlite://:memory:"
+_ALLOWED_URLS = (
     "postgresql://user:password@host:5432/name, sqlite:///relative/file.db, "
     "sqlite:////absolute/file.db or sqlite://:memory:"
 )
@@ -31,8 +36,96 @@ _SHAPE = re.compile(
 )
 _SUSPICIOUS = re.compile(r"[@:=;]|pass|pwd|secret", re.IGNORECASE)
 _SCHEME = re.compile(r"""["'\s]*[A-Za-z][A-Za-z0-9+.-]*://""")
-_SIMPLE = re.compile(r"[A-Za-z0-9_.-]*")
+_SIMPLE_NAME = re.compile(r"[A-Za-z0-9_.-]*")
 _HIDDEN = "***"
+# fmt: off
+_CONNECTION = frozenset({
+    "host", "port", "user", "database", "dbname", "password", "passfile", "sslmode", "sslcert", "sslkey",
+    "sslrootcert", "sslcrl", "sslpassword", "sslnegotiation", "ssl_min_protocol_version",
+    "ssl_max_protocol_version", "target_session_attrs", "krbsrvname", "gsslib", "service", "servicefile",
+})
+"""Those that the driver reads."""
+_SESSION = frozenset({
+    "application_name", "client_connection_check_interval", "idle_in_transaction_session_timeout",
+    "idle_session_timeout", "jit", "lock_timeout", "options", "role", "search_path", "statement_timeout",
+    "tcp_keepalives_count", "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_user_timeout", "timezone",
+    "work_mem",
+})
+"""Those that are passed on to the server, which refuses a connection over one that it does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseAddress:
+    """A URL, taken apart."""
+
+    url: str
+    """As the driver may have it."""
+    pooled: bool = False
+    """Whether somebody in between gives us another session for every transaction."""
+    listen: str | None = None
+    """Where to listen for hints; None where nobody can."""
+
+
+def database_address(url: str) -> DatabaseAddress:
+    """What a URL says. Whoever has a session keeps it and listens there, unless it says otherwise."""
+    parts = urlsplit(url)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    own = {name: value for name, value in options if name in OWN}
+    if not own:
+        return DatabaseAddress(url=url, listen=url)
+    if len(own) < sum(name in OWN for name, _ in options):
+        raise InvalidConfig(_FIELD, "&".join(name for name, _ in options), "each option once")
+    rest = [(name, value) for name, value in options if name not in OWN]
+    plain = urlunsplit(parts._replace(query=urlencode(rest, quote_via=quote)))
+    pool = own.get(POOL, SESSION)
+    if pool not in (SESSION, TRANSACTION):
+        raise InvalidConfig(f"{_FIELD} {POOL}", pool, f"{SESSION} or {TRANSACTION}")
+    elsewhere = _elsewhere(plain, own[LISTEN]) if LISTEN in own else None
+    return DatabaseAddress(
+        url=plain,
+        pooled=pool == TRANSACTION,
+        listen=elsewhere or (None if pool == TRANSACTION else plain),
+    )
+
+
+def apart(url: str) -> tuple[str, ...]:
+    """The same URL for each of its hosts alone."""
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    named = dict(options)
+    if "," in named.get("host", ""):
+        places = named["host"].split(",")
+        ports = named.get("port", "").split(",")
+        ports = ports * len(places) if len(ports) == 1 else ports
+        rest = [(name, value) for name, value in options if name not in ("host", "port")]
+        queries = [
+            urlencode([*rest, ("host", place), *([("port", port)] if port else [])], quote_via=quote)
+            for place, port in zip(places, ports, strict=False)
+        ]
+        return tuple(urlunsplit(parts._replace(query=query)) for query in queries)
+    return tuple(urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(","))
+
+
+def _elsewhere(url: str, place: str) -> str:
+    """The same user and options at another host, and in another database if one is named."""
+    parts = urlsplit(url)
+    where, _, database = place.partition("/")
+    try:
+        told = urlsplit(f"//{where}")
+        fit = bool(told.hostname) and told.port != 0 and told.username is None
+    except ValueError:
+        fit = False
+    if not fit or not place.isprintable() or {" ", "?", "#", ","} & set(place) or "/" in database:
+        named = place.rpartition("@")
+        # Somebody may have put a password there, too.
+        raise InvalidConfig(f"{_FIELD} {LISTEN}", f"***@{named[2]}" if named[1] else place, _PLACE)
+    user, at, _ = parts.netloc.rpartition("@")
+    options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("host", "port")]
+    path = f"/{database}" if database else parts.path
+    return urlunsplit(
+        parts._replace(netloc=f"{user}{at}{where}", path=path, query=urlencode(options, quote_via=quote))
+    )
 
 
 def masked_url(url: str) -> str:
@@ -47,7 +140,7 @@ def masked_url(url: str) -> str:
             return f"{scheme[0]}{_HIDDEN}"
         return _HIDDEN if _SUSPICIOUS.search(url) else url
     user, password, options = found["user"], found["password"], found["options"]
-    who = user if user is None or _SIMPLE.fullmatch(user) else _HIDDEN
+    who = user if user is None or _SIMPLE_NAME.fullmatch(user) else _HIDDEN
     account = "" if who is None else f"{who}@" if password is None else f"{who}:{_HIDDEN}@"
     path = found["path"] or ""
     shown = f"{found['before']}{account}{found['hosts']}{path}"
@@ -77,14 +170,14 @@ def sqlite_file(url: str) -> str | None:
 def normal_url(url: str) -> str:
     """The URL in the one spelling that stores read: postgresql://… or sqlite://…"""
     if not isinstance(url, str) or not url.isprintable() or url != url.strip():
-        raise _refused(url, _ALLOWED)
+        raise _refused(url, _ALLOWED_URLS)
     if prefix := _POSTGRES.match(url):
         return _checked(f"postgresql://{url[prefix.end() :]}")
     if url in (MEMORY, "sqlite:///:memory:"):
         return MEMORY
     if url.startswith("sqlite:///") and not url.endswith("/") and not {"?", "#"} & set(url):
         return url
-    raise _refused(url, _ALLOWED)
+    raise _refused(url, _ALLOWED_URLS)
 
 
 def _checked(url: str) -> str:
@@ -95,7 +188,7 @@ def _checked(url: str) -> str:
     except ValueError:
         ports = [0]
     if 0 in ports:
-        raise _refused(url, f"{_ALLOWED}, with a port from 1 to 65535")
+        raise _refused(url, f"{_ALLOWED_URLS}, with a port from 1 to 65535")
     if parts.fragment or "#" in url or "@" in parts.path:
         raise _refused(url, "a password with / # ? and @ written as %2F %23 %3F and %40")
     if not parts.path.strip("/"):
@@ -103,9 +196,19 @@ def _checked(url: str) -> str:
     for option in unknown_options(parts.query):
         expected = "options that PostgreSQL or its driver knows, such as sslmode and application_name"
         raise InvalidConfig(_FIELD, option, expected)
-    address(url)  # which refuses what `pool` and `listen` may not be
+    database_address(url)  # which refuses what `pool` and `listen` may not be
     return url
 
 
 def _refused(url: object, expected: str) -> InvalidConfig:
     return InvalidConfig(_FIELD, masked_url(url) if isinstance(url, str) else url, expected)
+
+
+# fmt: on
+
+
+def unknown_options(query: str) -> Iterator[str]:
+    """Options of a URL that mean nothing here. Names with a dot are an extension's or the user's own."""
+    for name, _ in parse_qsl(query, keep_blank_values=True):
+        if name not in OWN and name.lower() not in _CONNECTION | _SESSION and "." not in name:
+            yield name

@@ -12,10 +12,9 @@ from mainspring.engine.outage import Outage
 from mainspring.engine.pinger import Pinger
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.lifecycle.alerting import Addressee, Judge
-from mainspring.lifecycle.progress import hindrance
-from mainspring.lifecycle.troubles import troubles, watched
-from mainspring.model.lease import Lease
+from mainspring.model.process import Lease
+from mainspring.rules.alerts import Addressee, Judge
+from mainspring.rules.troubles import hindrance, troubles, watched
 from mainspring.store.store import Store
 from mainspring.targets.notify import LOG, Notifier
 from mainspring.telemetry import Telemetry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mainspring.model.message import Message
+from mainspring.model.alert import Message
 from mainspring.telemetry import AlertTold, Telemetry
 
 

@@ -12,7 +12,7 @@ from mainspring.engine.answer import drop
 from mainspring.engine.keeper import END_WITHIN, SURE, Keeper
 from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, LeaseHeld, StoreUnavailable
-from mainspring.model.lease import Held, Lease
+from mainspring.model.process import Held, Lease
 from mainspring.store.leases import Leases
 from mainspring.telemetry import StoreTrouble, Telemetry
 from mainspring.waiting import NOW

@@ -9,10 +9,8 @@ from typing import Any
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.lifecycle.alert_text import part
-from mainspring.lifecycle.alerting import Delivery, deliveries, next_try
-from mainspring.model.alert import NoteEnd
-from mainspring.model.message import Message
+from mainspring.model.alert import Message, NoteEnd
+from mainspring.rules.alerts import Delivery, deliveries, message_part, next_try
 from mainspring.store.store import Store
 from mainspring.targets.notify import Notifier
 from mainspring.telemetry import AlertUndelivered, Telemetry
@@ -65,7 +63,7 @@ class Courier:
         notes = [note for note in delivery.notes if note.id in taken]
         if not notes:
             return True
-        message = Message(id=delivery.batch, parts=tuple(part(note) for note in notes))
+        message = Message(id=delivery.batch, parts=tuple(message_part(note) for note in notes))
         problem = await told(notifier, message)
         again_in = None
         if problem is not None:

@@ -10,7 +10,6 @@ from functools import partial
 import msgspec
 
 from mainspring.clock import Clock
-from mainspring.declare.registry import Registry
 from mainspring.engine.executor import AnyTask, Executor
 from mainspring.engine.failures import timeout_failure
 from mainspring.engine.fields import running
@@ -21,12 +20,11 @@ from mainspring.engine.settler import Settler
 from mainspring.engine.threads import Call
 from mainspring.engine.timers import Timers
 from mainspring.entropy import Entropy
-from mainspring.lifecycle.backoff import delay
-from mainspring.lifecycle.burial import LAST_CRASH
-from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Failed, Outcome, Settled, Stopped, Succeeded
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Crashed, Failed, Outcome, Settled, Settlement, Stopped, Succeeded
+from mainspring.rules.backoff import delay
+from mainspring.rules.settle import LAST_CRASH, settle
+from mainspring.tasks.registry import Registry
 from mainspring.telemetry import HandlerLeaked, RunStarted, Telemetry
 from mainspring.tracing import Tracer
 

@@ -14,12 +14,6 @@ from functools import partial
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.declare.context import Context
-from mainspring.declare.durable import RAISE
-from mainspring.declare.endings import Suspended
-from mainspring.declare.payload import decode_value, encode_value
-from mainspring.declare.signature import is_async
-from mainspring.declare.task import Task
 from mainspring.engine.aside import aside
 from mainspring.errors import (
     AnswerLost,
@@ -29,11 +23,15 @@ from mainspring.errors import (
     StoreUnavailable,
     UsageError,
 )
-from mainspring.model.checkpoint import Checkpoint, Kind
+from mainspring.model.checkpoint import Checkpoint, CheckpointKind
 from mainspring.model.job import Claim
-from mainspring.model.settlement import FOREVER
+from mainspring.model.run import FOREVER
 from mainspring.store.effects import Effects
 from mainspring.store.events import Events
+from mainspring.tasks.context import RAISE, Context, Suspended
+from mainspring.tasks.payload import decode_value, encode_value
+from mainspring.tasks.signature import is_async
+from mainspring.tasks.task import Task
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")
@@ -121,14 +119,14 @@ class RunSteps:
         if name is None:
             self._sleeps += 1
             name = "sleep" if self._sleeps == 1 else f"sleep-{self._sleeps}"
-        with self._waiting(Kind.SLEEP, name):
-            left = await self._left(Kind.SLEEP, name, length)
+        with self._waiting(CheckpointKind.SLEEP, name):
+            left = await self._left(CheckpointKind.SLEEP, name, length)
             if left > _NO_TIME:
                 self._suspend(Suspended(left))
 
     async def wait_event(self, name: str, limit: timedelta | None, default: object) -> object:
-        with self._waiting(Kind.EVENT, name):
-            ended = await self._found(Kind.EVENT.key(name))
+        with self._waiting(CheckpointKind.EVENT, name):
+            ended = await self._found(CheckpointKind.EVENT.key(name))
             if ended is None:
                 ended = await self._look(name, limit)
         if ended.value is not None:
@@ -144,16 +142,16 @@ class RunSteps:
         """The end of the wait, if it has come; otherwise this run ends here."""
         payload = await self._events.get(self._run.claim.job_id, name)
         if payload is not None:
-            return await self._record(Kind.EVENT.key(name), payload)
-        begun = await self._found(Kind.WAIT.key(name))
+            return await self._record(CheckpointKind.EVENT.key(name), payload)
+        begun = await self._found(CheckpointKind.WAIT.key(name))
         left = FOREVER
         if limit is not None or begun is not None:
-            left = await self._left(Kind.WAIT, name, limit or FOREVER)
+            left = await self._left(CheckpointKind.WAIT, name, limit or FOREVER)
         if left > _NO_TIME:
             self._suspend(Suspended(left, awaits=name))
-        return await self._record(Kind.EVENT.key(name), None)
+        return await self._record(CheckpointKind.EVENT.key(name), None)
 
-    async def _left(self, kind: Kind, name: str, length: timedelta) -> timedelta:
+    async def _left(self, kind: CheckpointKind, name: str, length: timedelta) -> timedelta:
         """How much is left of a time whose beginning is on record, or is put there now."""
         found = await self._found(kind.key(name))
         if found is None:
@@ -165,12 +163,12 @@ class RunSteps:
 
     async def _enter(self, name: str) -> Checkpoint | None:
         """The record of the step; without one it is under way."""
-        self._take(Kind.STEP, name)
+        self._take(CheckpointKind.STEP, name)
         try:
-            found = await self._found(Kind.STEP.key(name))
+            found = await self._found(CheckpointKind.STEP.key(name))
             self._require_unsuspended()
         except BaseException:
-            self._taken.discard(Kind.STEP.key(name))
+            self._taken.discard(CheckpointKind.STEP.key(name))
             raise
         if found is None:
             self._under_way.append(name)
@@ -181,7 +179,7 @@ class RunSteps:
         text = None
         if returned is not None:
             text = encode_value(returned, f"step {name}", self._result_bytes, " (results.max_bytes)")
-        recorded = await self._record(Kind.STEP.key(name), text)
+        recorded = await self._record(CheckpointKind.STEP.key(name), text)
         self._under_way.remove(name)
         return _value(recorded)
 
@@ -189,10 +187,10 @@ class RunSteps:
         """It failed, and may be tried again, in this run too. Safe from any thread."""
         if name in self._under_way:
             self._under_way.remove(name)
-        self._taken.discard(Kind.STEP.key(name))
+        self._taken.discard(CheckpointKind.STEP.key(name))
 
     @contextmanager
-    def _waiting(self, kind: Kind, name: str) -> Iterator[None]:
+    def _waiting(self, kind: CheckpointKind, name: str) -> Iterator[None]:
         self._require_alone(kind)
         self._take(kind, name)
         try:
@@ -201,7 +199,7 @@ class RunSteps:
             self._taken.discard(kind.key(name))
             raise
 
-    def _take(self, kind: Kind, name: str) -> None:
+    def _take(self, kind: CheckpointKind, name: str) -> None:
         self._require_unsuspended()
         self._run.require_unsettled()
         if self._run.open is not None:
@@ -216,7 +214,7 @@ class RunSteps:
         self._taken.add(kind.key(name))
 
     def _suspend(self, suspended: Suspended) -> NoReturn:
-        self._require_alone(Kind.SLEEP if suspended.awaits is None else Kind.EVENT)
+        self._require_alone(CheckpointKind.SLEEP if suspended.awaits is None else CheckpointKind.EVENT)
         self.suspended = suspended
         raise suspended
 
@@ -224,7 +222,7 @@ class RunSteps:
         if self.suspended is not None:
             raise self.suspended
 
-    def _require_alone(self, kind: Kind) -> None:
+    def _require_alone(self, kind: CheckpointKind) -> None:
         if self._under_way:
             raise UsageError(
                 f"{_CALLS[kind]}: not while step {self._under_way[0]} is under way, for it ends the run"
@@ -289,5 +287,9 @@ def _value(checkpoint: Checkpoint) -> object:
     return None if checkpoint.value is None else decode_value(checkpoint.value)
 
 
-_CALLS = {Kind.STEP: "ctx.step()", Kind.SLEEP: "ctx.sleep()", Kind.EVENT: "ctx.wait_event()"}
-_NOUNS = {Kind.STEP: "step", Kind.SLEEP: "sleep", Kind.EVENT: "event"}
+_CALLS = {
+    CheckpointKind.STEP: "ctx.step()",
+    CheckpointKind.SLEEP: "ctx.sleep()",
+    CheckpointKind.EVENT: "ctx.wait_event()",
+}
+_NOUNS = {CheckpointKind.STEP: "step", CheckpointKind.SLEEP: "sleep", CheckpointKind.EVENT: "event"}

@@ -10,18 +10,16 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.declare.payload import LARGEST_RESULT, encode_result
 from mainspring.engine.durable import RunSteps
 from mainspring.engine.failures import reported
 from mainspring.engine.once import Once
 from mainspring.engine.transaction import RunTransaction
 from mainspring.errors import AnswerLost, ClaimLost, StoreUnavailable, UsageError
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
-from mainspring.model.outcome import Failed, Outcome, Settled, Succeeded
-from mainspring.model.settlement import Settlement, Verdict
+from mainspring.model.job import Claim, Failure
+from mainspring.model.run import Failed, Outcome, Settled, Settlement, Succeeded, Verdict
 from mainspring.store.effects import Loan
 from mainspring.store.store import Store
+from mainspring.tasks.payload import LARGEST_RESULT, encode_result
 from mainspring.waiting import pause, whole
 
 T = TypeVar("T")

@@ -9,10 +9,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from mainspring.declare.context import Context, Log, StopSignal
-from mainspring.declare.effects import Effects
-from mainspring.declare.payload import decode, encode_result
-from mainspring.declare.task import Task
 from mainspring.engine.aside import LINGER, as_a_future_can_carry
 from mainspring.engine.effects import RunEffects, Settling
 from mainspring.engine.failures import expired_failure, is_a, shown_in_log, timeout_failure
@@ -21,11 +17,13 @@ from mainspring.engine.journal import Journal
 from mainspring.engine.outcomes import failed, outcome_of
 from mainspring.engine.threads import Call, OnBegin, OnEnd, Places, Threads
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
-from mainspring.lifecycle.burial import NEVER_BEGAN
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
-from mainspring.model.outcome import Expired, Failed, Outcome, Stopped, Succeeded
+from mainspring.model.job import Claim, Failure
+from mainspring.model.run import Expired, Failed, Outcome, Stopped, Succeeded
 from mainspring.model.schedule import Period
+from mainspring.rules.settle import NEVER_BEGAN
+from mainspring.tasks.context import Context, Effects, Log, StopSignal
+from mainspring.tasks.payload import decode, encode_result
+from mainspring.tasks.task import Task
 from mainspring.waiting import until
 
 if TYPE_CHECKING:

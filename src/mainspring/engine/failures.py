@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TypeGuard, TypeVar
 
-from mainspring.model.failure import Failure
+from mainspring.model.job import Failure
 
 E = TypeVar("E", bound=BaseException)
 

@@ -6,8 +6,7 @@ import logging
 from contextvars import ContextVar
 from datetime import datetime
 
-from mainspring.model.job import Claim
-from mainspring.model.trace import trace_id
+from mainspring.model.job import Claim, trace_id
 
 running: ContextVar[Claim | None] = ContextVar("mainspring_claim", default=None)
 """The claim whose handler this context runs."""

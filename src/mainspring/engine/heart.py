@@ -17,7 +17,7 @@ from mainspring.clock import Clock
 from mainspring.engine.membership import Membership
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreUnavailable
-from mainspring.model.fleet import Beat, Member
+from mainspring.model.process import Beat, Member
 from mainspring.store.store import Store
 from mainspring.telemetry import LeaseOutlasted, LeaseRenewed, ProcessStarted, RenewalFailed, Telemetry
 

@@ -14,7 +14,7 @@ from mainspring.config import CAPTURE_ALL, CAPTURE_NONE
 from mainspring.engine.capture import Capture
 from mainspring.engine.runlog import RootCapture, RunLogger, current
 from mainspring.model.job import Claim
-from mainspring.model.report import ProgressNote
+from mainspring.model.run import ProgressNote
 from mainspring.store.runs import Runs
 
 EVERY = timedelta(seconds=1)

@@ -10,7 +10,7 @@ from mainspring.clock import Clock
 from mainspring.engine.answer import answer
 from mainspring.entropy import Entropy
 from mainspring.errors import LeaseLost, StoreError
-from mainspring.model.lease import Lease
+from mainspring.model.process import Lease
 from mainspring.store.leases import Leases
 from mainspring.telemetry import StoreRecovered, StoreTrouble, Telemetry
 from mainspring.waiting import NOW, until

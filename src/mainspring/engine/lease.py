@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.declare.names import valid_name
 from mainspring.duration import Duration, duration
 from mainspring.engine.candidate import Candidate
 from mainspring.engine.keeper import Holding, Keeper
 from mainspring.entropy import Entropy
 from mainspring.errors import UsageError
 from mainspring.store.store import Store
+from mainspring.tasks.checks import valid_name
 from mainspring.telemetry import Telemetry
 from mainspring.waiting import pause
 

@@ -10,10 +10,8 @@ from mainspring.config import AlertsConfig
 from mainspring.duration import written
 from mainspring.engine.courier import told
 from mainspring.entropy import Entropy
-from mainspring.lifecycle.alerting import next_try
-from mainspring.model.alert import NoteKind
-from mainspring.model.message import Message, MessagePart
-from mainspring.model.trouble import Rule, Severity
+from mainspring.model.alert import Message, MessagePart, NoteKind, Rule, Severity
+from mainspring.rules.alerts import next_try
 from mainspring.targets.notify import Notifier
 from mainspring.telemetry import AlertUndelivered, Telemetry
 

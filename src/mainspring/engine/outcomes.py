@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mainspring.declare.endings import Begin, Discard, Snooze, Suspended
-from mainspring.declare.retry import Retry
 from mainspring.engine.failures import failure_of, is_a, shown_in_log
-from mainspring.model.failure import Failure
-from mainspring.model.outcome import Discarded, Failed, Outcome, Snoozed, Started
+from mainspring.model.job import Failure
+from mainspring.model.run import Discarded, Failed, Outcome, Snoozed, Started
+from mainspring.tasks.context import Begin, Discard, Snooze, Suspended
+from mainspring.tasks.retry import Retry
 
 _LONGEST = 10_000_000_000
 """Seconds beyond which a number is no time to wait, and a timedelta might overflow."""

@@ -8,8 +8,8 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.model.fleet import UNWATCHED
 from mainspring.model.job import JobName
+from mainspring.model.process import UNWATCHED
 from mainspring.store.store import Store
 from mainspring.telemetry import JobsQuarantined, MembersReaped, Telemetry
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from mainspring.engine.failures import failure_of, shown_in_log
 from mainspring.engine.threads import Call
-from mainspring.lifecycle.burial import NEVER_BEGAN
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Expired, Failed, Outcome, Stopped
+from mainspring.model.run import Expired, Failed, Outcome, Stopped
+from mainspring.rules.settle import NEVER_BEGAN
 from mainspring.telemetry import RunStarted
 from mainspring.tracing import RunSpan
 

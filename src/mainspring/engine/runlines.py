@@ -7,7 +7,7 @@ import logging
 from mainspring.duration import short
 from mainspring.engine.failures import reported
 from mainspring.engine.fields import origin
-from mainspring.model.settlement import FOREVER, Reason, Verdict
+from mainspring.model.run import FOREVER, Reason, Verdict
 from mainspring.telemetry import RunEnded, RunStarted
 
 SUCCEEDED = Verdict.SUCCEEDED  # once a job: before Python 3.12 a member of an enum is as slow as a call

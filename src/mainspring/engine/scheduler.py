@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import UsageError
 from mainspring.model.schedule import Chunk, Opening, Skipped, Spec
 from mainspring.store.store import Store
 from mainspring.telemetry import LagMeasured, SlotsDropped, SlotsFired, Telemetry, TriggerRefused
-from mainspring.trigger.codec import calendar_of, decode
-from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
+from mainspring.triggers.calendars import Calendar, decode_calendar
+from mainspring.triggers.codec import calendar_of, decode
+from mainspring.triggers.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
 
 BATCH = 500
 """Specs looked at in one pass: a bounded window, however many there are."""

@@ -10,9 +10,8 @@ import msgspec
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailable
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim, JobName, Whereabouts
-from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.model.job import Claim, Failure, JobName, Whereabouts
+from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.store.queue import Queue
 from mainspring.telemetry import Event, JobsQuarantined, RunEnded, SettlementRefused, Telemetry
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.engine.reaper import dead_names
 from mainspring.entropy import Entropy
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.store.store import Store
 from mainspring.telemetry import DeadLettersCounted, JobsExpired, Telemetry
 

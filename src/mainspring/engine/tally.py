@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.run import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OF_VERDICT, OTHER, PLACES, Counted, Tally, bucket
 from mainspring.store.stats import Stats
 from mainspring.telemetry import (
@@ -20,7 +20,7 @@ from mainspring.telemetry import (
     RunStarted,
     SlotsFired,
 )
-from mainspring.trigger.misfire import LATE
+from mainspring.triggers.misfire import LATE
 
 EVERY = timedelta(seconds=10)
 MOST_KEYS = 500

@@ -23,7 +23,7 @@ from mainspring.errors import (
     WaitTimeout,
 )
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.model.report import RESULT_GONE, Ending
+from mainspring.model.run import RESULT_GONE, Ending
 from mainspring.store.store import Store
 from mainspring.waiting import until
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
 from mainspring.config import ResultsConfig, WorkerConfig
-from mainspring.declare.registry import Registry
 from mainspring.engine.claimer import Claimer
 from mainspring.engine.crew import Crew
 from mainspring.engine.effects import RunEffects
@@ -24,6 +23,7 @@ from mainspring.errors import StoreError
 from mainspring.model.job import Claim
 from mainspring.store.periods import period_of
 from mainspring.store.store import Store
+from mainspring.tasks.registry import Registry
 from mainspring.telemetry import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 
 if TYPE_CHECKING:

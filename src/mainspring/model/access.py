@@ -7,23 +7,6 @@ from enum import StrEnum
 
 from mainspring.model.value import Value
 
-
-class AccessRole(StrEnum):
-    """What an actor may do; each may do what those before it may."""
-
-    VIEWER = "viewer"
-    """Read."""
-    OPERATOR = "operator"
-    """Enqueue, cancel, retry, replay, pause, trigger, backfill."""
-    ADMIN = "admin"
-    """Purge, delete, and give others access."""
-
-    def includes(self, other: AccessRole) -> bool:
-        """Whether who has this role may do what `other` may."""
-        order = tuple(AccessRole)
-        return order.index(self) >= order.index(other)
-
-
 NOUNS = (
     "jobs",
     "dead",
@@ -43,6 +26,22 @@ NOUNS = (
     "access",
 )
 """What routes are about, and tokens may be confined to."""
+
+
+class AccessRole(StrEnum):
+    """What an actor may do; each may do what those before it may."""
+
+    VIEWER = "viewer"
+    """Read."""
+    OPERATOR = "operator"
+    """Enqueue, cancel, retry, replay, pause, trigger, backfill."""
+    ADMIN = "admin"
+    """Purge, delete, and give others access."""
+
+    def includes(self, other: AccessRole) -> bool:
+        """Whether who has this role may do what `other` may."""
+        order = tuple(AccessRole)
+        return order.index(self) >= order.index(other)
 
 
 class Actor(Value, frozen=True, kw_only=True):

@@ -1,12 +1,221 @@
-"""Alerts: troubles that somebody is told of, and what is said to whom."""
+"""Alerts: what may be wrong, what a look at the store found, and the messages about it."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from mainspring.model.trouble import Rule, Severity, Trouble
+from mainspring.model.process import MemberInfo, Role
+from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
+
+COUNTED = 1_000
+"""Dead letters of a task are counted up to here; those of all, up to here or to what is too many."""
+
+
+class Rule(StrEnum):
+    """What may be wrong with a schedule, a task, a queue or a process: the subject of its trouble."""
+
+    MISSED = "missed"
+    """A slot that should have been decided was not."""
+    SLOTS_DROPPED = "slots_dropped"
+    """A schedule lost missed slots: they were older than its catch_up, or the circuit breaker was open."""
+    LATE_START = "late_start"
+    """A slot's job is due and has not started."""
+    LATE_FINISH = "late_finish"
+    """A slot's job has not ended by when its schedule expects it."""
+    FAILED = "failed"
+    """Jobs of a task became dead letters."""
+    FAILING = "failing"
+    """A schedule's last jobs all became dead letters."""
+    RETRYING = "retrying"
+    """Runs of a task fail and are tried again, and none succeeds."""
+    DEAD_GROWTH = "dead_growth"
+    """Many jobs became dead letters in a short time."""
+    OLDEST_WAITING = "oldest_waiting"
+    """The oldest job that is due in a queue waits for too long."""
+    NO_WORKER = "no_worker"
+    """A queue has jobs that are due, and nobody alive takes them."""
+    NO_SCHEDULER = "no_scheduler"
+    """There are schedules, and no scheduler is alive."""
+    SCHEDULER_LAG = "scheduler_lag"
+    """Schedulers are alive and behind."""
+    MEMBER_LOST = "member_lost"
+    """A process did not renew its lease."""
+    CLOCK_SKEW = "clock_skew"
+    """The clock of a process is far from the database's."""
+    OUTAGE = "outage"
+    """For a time nothing ran at all. It is over, and told once."""
+    STORE = "store"
+    """A process cannot reach the store. Each tells of itself, since nobody can tell of all."""
+
+
+class Severity(StrEnum):
+    """How much it matters; what is critical is told in quiet hours too."""
+
+    NOTICE = "notice"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class Trouble(Value, frozen=True, kw_only=True):
+    """Something is wrong. Rule and subject together name it."""
+
+    rule: Rule
+    subject: str
+    severity: Severity
+    since: datetime
+    """When it began."""
+    sentence: str
+    hold: timedelta = timedelta()
+    """Who is to be woken wants it to have been so for this long."""
+    recorded: bool = False
+    """`since` is on record, and the hold counts from there; else from when it was first seen."""
+    after_start: bool = False
+    """A start or a deploy looks like this too: it is told of once that must be over."""
+
+
+class Waiting(Value, frozen=True, kw_only=True):
+    """The oldest job of a queue, at one priority, that is due and that nobody has."""
+
+    queue: str
+    task: str
+    job_id: int
+    due_at: datetime
+
+
+class Overdue(Value, frozen=True, kw_only=True):
+    """A slot that has passed and that nobody has decided about."""
+
+    schedule: str
+    slot_at: datetime
+    expect_start_within: timedelta | None = None
+
+
+class Dropped(Value, frozen=True, kw_only=True):
+    """Slots of a schedule that were dropped lately, and that no backfill has run since."""
+
+    schedule: str
+    since: datetime
+    until: datetime
+    """The first and the last of the slots."""
+    dropped_at: datetime
+    """When the first of them was dropped."""
+    breaker: bool
+    """Whether the circuit breaker left any of them out."""
+
+
+class Late(Value, frozen=True, kw_only=True):
+    """A slot's job that is due, or under way, for longer than expected."""
+
+    schedule: str
+    slot_at: datetime
+    job_id: int
+    queue: str
+    due_at: datetime | None
+    """None while it waits for others of its schedule, or for a limit."""
+    claimed: bool
+    """A worker has it now."""
+    begun: bool
+    """Some worker had it once."""
+    expect_start_within: timedelta | None = None
+    expect_finish_by: timedelta | None = None
+
+
+class Lost(Value, frozen=True, kw_only=True):
+    """A process whose lease ended without a word."""
+
+    name: str
+    role: Role
+    lost_at: datetime
+
+
+class Died(Value, frozen=True, kw_only=True):
+    """The dead letters of one task within the window, by the newest of them."""
+
+    task: str
+    jobs: int
+    """How many; counted up to `COUNTED`."""
+    since: datetime
+    """When the first of them died."""
+    job_id: int
+    died_at: datetime
+    reason: str
+    schedule: str | None = None
+
+
+class Retrying(Value, frozen=True, kw_only=True):
+    """A task whose runs have failed since its last good minutes."""
+
+    task: str
+    failed: int
+    succeeded: int
+    since: datetime
+
+
+class Gap(Value, frozen=True, kw_only=True):
+    """A time in which nobody watched and nothing was counted: nothing ran."""
+
+    began_at: datetime
+    ended_at: datetime
+
+
+class Streak(Value, frozen=True, kw_only=True):
+    """The newest ended jobs of a schedule's slots that are all dead letters."""
+
+    schedule: str
+    failures: int
+    since: datetime
+    """The earliest slot of them that was looked at."""
+
+
+class Watched(Value, frozen=True, kw_only=True):
+    """How far a look goes back, and how much of each kind it brings at most."""
+
+    missed_after: timedelta
+    late_after: timedelta
+    failed_window: timedelta
+    dead_window: timedelta
+    dead_growth: int
+    lost_window: timedelta
+    failing: int
+    """Dead letters of a schedule from which on it is looked at."""
+    streak: int
+    """Slots of a schedule that are looked at for failures."""
+    dropped_window: timedelta = timedelta(days=1)
+    most: int = 1000
+    """Of one kind, this many are named: schedules, tasks, queues, processes."""
+    scanned: int = 20_000
+    """Candidates of one kind that are looked at."""
+
+
+class Facts(Value, frozen=True, kw_only=True):
+    """What one look at the store found. Every list is bounded, and has each schedule, task, queue or process
+    once or twice: many of one do not hide another. What was longer is said in `cut`."""
+
+    now: datetime
+    members: tuple[MemberInfo, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    scheduled: bool = False
+    """Whether any schedule has a slot to come."""
+    behind_since: datetime | None = None
+    """The earliest slot that is due and not decided."""
+    overdue: tuple[Overdue, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    late: tuple[Late, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    pauses: tuple[QueuePause, ...] = ()
+    died: tuple[Died, ...] = ()
+    """By task, the newest first."""
+    grown: int = 0
+    """Dead letters of the window, counted up to a bound."""
+    grown_since: datetime | None = None
+    """When the first of those that were counted died."""
+    streaks: tuple[Streak, ...] = ()
+    retrying: tuple[Retrying, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    cut: tuple[Rule, ...] = ()
+    """Rules of which there may be more to tell than is here: what is not here may still be so."""
 
 
 class AlertMove(StrEnum):
@@ -134,3 +343,31 @@ class AlertFilter(Value, frozen=True, kw_only=True):
     subject: str | None = None
     before: int | None = None
     limit: int = 50
+
+
+class MessagePart(Value, frozen=True, kw_only=True):
+    """What is said of one alert."""
+
+    kind: NoteKind
+    key: str
+    """Rule and subject: what opens under a key recovers under it."""
+    rule: Rule
+    subject: str
+    severity: Severity
+    sentence: str
+    since: datetime
+    alert_id: int = 0
+    """Under which it is on record; zero for one that could not be written."""
+
+
+class Message(Value, frozen=True, kw_only=True):
+    """One or more alerts for one receiver. It may come twice, then with the same id."""
+
+    id: str
+    parts: tuple[MessagePart, ...]
+    test: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """The worst of its parts."""
+        return max((part.severity for part in self.parts), key=tuple(Severity).index)

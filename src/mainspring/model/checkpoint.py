@@ -1,4 +1,4 @@
-"""What a job's runs have got done, for the runs that come after."""
+"""What the runs of a job have recorded for later runs, and the events that jobs wait for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from enum import StrEnum
 
 from mainspring.model.value import Value
 
+EVERYBODY = 0
+"""In place of a job's id: for every job that waits, or will wait."""
 
-class Kind(StrEnum):
+
+class CheckpointKind(StrEnum):
     """What a checkpoint is of; each kind has names of its own."""
 
     STEP = "step"
@@ -38,3 +41,12 @@ class Recorded(Value, frozen=True, kw_only=True):
 
     now: datetime
     checkpoints: tuple[Checkpoint, ...] = ()
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """Something that happened, once: to one job, or for everybody."""
+
+    name: str
+    payload: bytes
+    """JSON; `null` when there is nothing to say."""
+    job_id: int = EVERYBODY

@@ -1,17 +1,20 @@
-"""Jobs: what is put into a queue, what is read back, and what a worker holds."""
+"""Jobs: what callers put into a queue, what the store returns, and what a worker claims."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from mainspring.model.failure import Failure
 from mainspring.model.limit import Gate
-from mainspring.model.unique import Key
 from mainspring.model.value import Value
 
 DEFAULT_QUEUE = "default"
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
+LONGEST_TRACE_STATE = 512
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_STATE = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 
 
 class JobState(StrEnum):
@@ -124,12 +127,121 @@ class Claim(Value, frozen=True, kw_only=True, gc=False):
         return self.failures + 1
 
 
+class Failure(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """What a handler raised. `attempt` and `at` are set by the store when it is written."""
+
+    type: str
+    message: str
+    traceback: str = ""
+    attempt: int = 0
+    at: datetime | None = None
+
+
+def tried_since(errors: Sequence[Failure]) -> datetime | None:
+    """When the first of these attempts failed, counted from the last replay; None where none did."""
+    first = None
+    for error in reversed(errors):
+        if first is not None and error.attempt > first.attempt:
+            break  # attempts count from one again: those before it ended with another death
+        first = error
+    return None if first is None else first.at
+
+
+class Scope(StrEnum):
+    """How long a key keeps others out."""
+
+    QUEUED = "queued"
+    """While its job waits. One that runs is too late for news: a second job is made."""
+    FINISHED = "finished"
+    """Until its job has ended, however."""
+    PERIOD = "period"
+    """For a length of time from when its job was made, whatever became of the job."""
+
+
+class OnDuplicate(StrEnum):
+    """What becomes of a job whose key is taken."""
+
+    RETURN = "return"
+    """The job there is stands for it."""
+    REPLACE = "replace"
+    """The job there is gets its arguments, its time and its priority; one that runs already refuses."""
+    ERROR = "error"
+    """It is refused."""
+
+
+class Key(Value, frozen=True, kw_only=True):
+    """The key of one job."""
+
+    digest: bytes
+    """SHA-256 of the task and what was named or derived: what is compared."""
+    name: str
+    """For people: the key as it was named, or the digest."""
+    scope: Scope = Scope.FINISHED
+    period: timedelta | None = None
+    on_duplicate: OnDuplicate = OnDuplicate.RETURN
+
+
+class Inserted(Value, frozen=True, kw_only=True):
+    """What became of one job that was to be inserted."""
+
+    job_id: int
+    """Its own, or that of the job that stands for it."""
+    created: bool = True
+    replaced: bool = False
+
+
+class RequestKey(Value, frozen=True, kw_only=True):
+    """What a caller calls one request. Two callers may use the same key."""
+
+    caller: str
+    key: str
+    digest: bytes
+    """SHA-256 of what is asked for: the same key for something else is a mistake."""
+
+
+class Answered(Value, frozen=True, kw_only=True):
+    """What became of the jobs of a request."""
+
+    jobs: tuple[Inserted, ...]
+    again: bool = False
+    """It had been answered before; nothing was written."""
+
+
 class JobName(Value, frozen=True, kw_only=True):
     """What is said of a job in a line about it."""
 
     job_id: int
     task: str
     queue: str
+
+
+class Standing(Value, frozen=True, kw_only=True):
+    """Where a live job stands, without what it was given."""
+
+    id: int
+    state: JobState
+    run_at: datetime
+    enqueued_at: datetime
+    failures: int
+    max_attempts: int
+    worker_id: int | None = None
+    claimed_at: datetime | None = None
+    """When the run that is under way began."""
+
+
+class RunningJob(Value, frozen=True, kw_only=True):
+    """A job in a worker's hands."""
+
+    id: int
+    task: str
+    queue: str
+    attempt: int
+    max_attempts: int
+    worker_id: int
+    claimed_at: datetime
+    fraction: float | None = None
+    """How far its run said it is; None when it said nothing."""
+    note: str = ""
 
 
 class Whereabouts(Value, frozen=True, kw_only=True):
@@ -146,3 +258,60 @@ class Cancelled(Value, frozen=True, kw_only=True):
 
     job_id: int
     was: JobState | None
+
+
+class JobFilter(Value, frozen=True, kw_only=True):
+    """Which jobs to list, newest first; `before` is where the page above says to go on."""
+
+    state: JobState | None = None
+    states: tuple[JobState, ...] = ()
+    """More than one; none at all means the live ones."""
+    task: str | None = None
+    queue: str | None = None
+    key: str | None = None
+    """The name of its key, for as long as that is kept."""
+    schedule: str | None = None
+    worker: int | None = None
+    """What this member had in hand when it last said that it lives."""
+    since: datetime | None = None
+    """Live ones by when they were put into the queue, others by when they ended."""
+    until: datetime | None = None
+    before: int | None = None
+    limit: int = 50
+
+    @property
+    def wanted(self) -> tuple[JobState, ...]:
+        """The states to look for."""
+        return self.states or (LIVE_STATES if self.state is None else (self.state,))
+
+
+class JobPage(Value, frozen=True, kw_only=True):
+    """Jobs, newest id first. The number of rows that are looked at is bounded, so a page may have fewer jobs
+    than asked for and still name a next one."""
+
+    jobs: tuple[Job, ...]
+    next: int | None = None
+    """What to give as `before` for the page after this one; None when there is none."""
+    partial: bool = False
+    """So many rows were looked at that the page was given up before it was full."""
+
+
+def written_trace(parent: str | None, state: str | None = None) -> str | None:
+    """One text of both headers; None for a parent that is none. A state that is too long or not plain text
+    is left out, as the standard allows."""
+    if parent is None or not _TRACE_PARENT.fullmatch(parent):
+        return None
+    if not state or len(state) > LONGEST_TRACE_STATE or not _TRACE_STATE.fullmatch(state):
+        return parent
+    return f"{parent} {state}"
+
+
+def read_trace(trace: str) -> dict[str, str]:
+    """The headers again, by their names."""
+    parent, _, state = trace.partition(" ")
+    return {"traceparent": parent, "tracestate": state} if state else {"traceparent": parent}
+
+
+def trace_id(trace: str | None) -> str | None:
+    """The 32 hex digits that all spans of the trace share."""
+    return None if trace is None else trace[3:35]

@@ -1,4 +1,4 @@
-"""Schedules, the specs they share, and the slots they leave in the ledger."""
+"""Schedules, the specs they share, the slots they leave in the ledger, and backfills of past slots."""
 
 from __future__ import annotations
 
@@ -284,3 +284,159 @@ class Slot(Value, frozen=True, kw_only=True):
     blocker: int | None = None
     """The live job that was in the way."""
     note: str | None = None
+
+
+class ComingFire(Value, frozen=True, kw_only=True):
+    """The next slot of one schedule."""
+
+    schedule: str
+    task: str
+    queue: str
+    slot_at: datetime
+    paused: bool = False
+    """It will be skipped, unless somebody resumes the schedule before."""
+
+
+class Only(StrEnum):
+    """Which schedules to list."""
+
+    PAUSED = "paused"
+    EDITED = "edited"
+    """Changed by somebody since code declared them."""
+    OVERDUE = "overdue"
+    """A slot of theirs has passed that nobody has dealt with."""
+    ENDED = "ended"
+    """They have no slot left."""
+
+
+class ScheduleFilter(Value, frozen=True, kw_only=True):
+    """Which schedules to list, by name; `after` is where the page before says to go on."""
+
+    text: str | None = None
+    """What the name of the schedule or of its task holds, in whatever case."""
+    task: str | None = None
+    queue: str | None = None
+    only: Only | None = None
+    late: timedelta = timedelta(seconds=5)
+    """How late a slot is overdue."""
+    after: str | None = None
+    limit: int = 50
+
+
+class ScheduleRow(Value, frozen=True, kw_only=True):
+    """A schedule and the newest slot that is on its record."""
+
+    schedule: Schedule
+    last: Slot | None = None
+
+
+class SchedulePage(Value, frozen=True, kw_only=True):
+    """Schedules by name. The number of rows that are looked at is bounded, so a page may have fewer schedules
+    than asked for and still name a next one."""
+
+    rows: tuple[ScheduleRow, ...]
+    next: str | None = None
+    partial: bool = False
+
+
+class ScheduleCounts(Value, frozen=True, kw_only=True):
+    """How many schedules there are, of the first so many by name."""
+
+    total: int
+    paused: int
+    edited: int
+    overdue: int
+    ended: int
+    oldest_due_at: datetime | None
+    """The earliest slot that is due and not dealt with."""
+    more: bool = False
+    """There are more schedules than were looked at."""
+
+
+class StoredCalendar(Value, frozen=True, kw_only=True):
+    """One version of a named calendar; `definition` is its canonical JSON and never changes."""
+
+    name: str
+    version: int
+    definition: str
+
+
+class Reprocess(StrEnum):
+    """Which slots that made a job are run once more."""
+
+    NONE = "none"
+    FAILED = "failed"
+    """Those whose job died or was cancelled."""
+    ALL = "all"
+    """All whose job has ended."""
+
+
+class BackfillState(StrEnum):
+    """Where a backfill stands."""
+
+    ACTIVE = "active"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class BackfillSlot(Value, frozen=True, kw_only=True):
+    """A slot to be run, as the version in force at that time says."""
+
+    slot_at: datetime
+    schedule_id: int
+    version: int
+    seen: int | None = None
+    """The job that the ledger named when this was planned: another one since means somebody was faster."""
+
+
+class NewBackfill(Value, frozen=True, kw_only=True):
+    """A backfill to be written, its slots in the order in which they are to run."""
+
+    schedule: str
+    start: datetime
+    end: datetime
+    slots: tuple[BackfillSlot, ...]
+    author: str
+    max_active: int = 1
+    reverse: bool = False
+    reprocess: Reprocess = Reprocess.NONE
+
+
+class Backfill(Value, frozen=True, kw_only=True):
+    """A backfill as it is on record."""
+
+    id: int
+    schedule: str
+    start: datetime
+    end: datetime
+    author: str
+    max_active: int
+    reverse: bool
+    reprocess: Reprocess
+    state: BackfillState
+    created_at: datetime
+    ended_at: datetime | None
+    cancelled_by: str | None
+    slots: int
+    """How many in all."""
+    made: int
+    """How many have their job."""
+    left: int
+    """How many were left alone, for somebody else had run them meanwhile."""
+    live: int
+    """How many of the jobs have not ended."""
+
+
+class Advance(Value, frozen=True, kw_only=True):
+    """What one pass over the active backfills found and did."""
+
+    active: int
+    made: int
+
+
+class BackfillJob(Value, frozen=True, kw_only=True):
+    """A job that a backfill made of a slot, and the one it did over."""
+
+    slot_at: datetime
+    job_id: int
+    seen: int | None

@@ -8,8 +8,20 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.value import Value
+
+PLACES = 16
+"""Room for what may be counted one day."""
+BOUNDS: tuple[float, ...] = tuple(0.001 * 2.0**n for n in range(25))
+"""Upper ends of the buckets in seconds: a millisecond, two, four … 4.7 hours. One more holds the rest."""
+BUCKETS = len(BOUNDS) + 1
+SPANS = (1, 10, 60, 1440)
+"""Minutes that a row stands for."""
+ALL = "*"
+"""The task and queue of a row that is the sum of all of them."""
+OTHER = "(other)"
+"""The name of what there was no room for."""
 
 
 class Counted(IntEnum):
@@ -35,18 +47,7 @@ class Counted(IntEnum):
     """Jobs that became dead letters, by whatever way."""
 
 
-PLACES = 16
-"""Room for what may be counted one day."""
 OF_VERDICT = {verdict: Counted[verdict.name] for verdict in Verdict}
-BOUNDS: tuple[float, ...] = tuple(0.001 * 2.0**n for n in range(25))
-"""Upper ends of the buckets in seconds: a millisecond, two, four … 4.7 hours. One more holds the rest."""
-BUCKETS = len(BOUNDS) + 1
-SPANS = (1, 10, 60, 1440)
-"""Minutes that a row stands for."""
-ALL = "*"
-"""The task and queue of a row that is the sum of all of them."""
-OTHER = "(other)"
-"""The name of what there was no room for."""
 
 
 def bucket(length: timedelta) -> int:

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from mainspring.model.failure import Failure
-from mainspring.model.job import DEFAULT_QUEUE
+from mainspring.model.job import DEFAULT_QUEUE, Failure
 from mainspring.model.limit import Gate
 from mainspring.model.value import Value
 

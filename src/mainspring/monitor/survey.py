@@ -9,8 +9,8 @@ from mainspring.admin.health.status import Status, look, troubles
 from mainspring.clock import Clock
 from mainspring.config import Settings
 from mainspring.errors import StoreError
+from mainspring.model.alert import Trouble
 from mainspring.model.health import StoreHealth
-from mainspring.model.trouble import Trouble
 from mainspring.store.store import Store
 
 WITHIN = timedelta(seconds=10)

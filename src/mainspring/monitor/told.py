@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mainspring.admin.health.status import Status, age
-from mainspring.model.fleet import Role
+from mainspring.model.alert import Rule
 from mainspring.model.health import StoreHealth
-from mainspring.model.trouble import Rule
+from mainspring.model.process import Role
 from mainspring.monitor import catalogue as c
 from mainspring.monitor.cells import Names, Spread, TaskCell
 from mainspring.monitor.survey import Survey

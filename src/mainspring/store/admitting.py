@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from mainspring.lifecycle.admission import GateState, Line, admit
 from mainspring.model.limit import Admission, Gate
 from mainspring.model.value import Value
+from mainspring.rules.admission import GateState, Line, admit
 from mainspring.store.database import Row
 from mainspring.store.rows import maybe_moment, reader
 

@@ -8,8 +8,7 @@ from datetime import timedelta
 import msgspec
 
 from mainspring.errors import KeyReused
-from mainspring.model.request import Answered, RequestKey
-from mainspring.model.unique import Inserted
+from mainspring.model.job import Answered, Inserted, RequestKey
 
 KEPT = timedelta(days=2)
 """How long an answer is remembered: whoever asks again does so within a day."""

@@ -7,8 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.model.backfill import Advance, Backfill, BackfillJob, BackfillState, NewBackfill
-from mainspring.model.schedule import Schedule
+from mainspring.model.schedule import Advance, Backfill, BackfillJob, BackfillState, NewBackfill, Schedule
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from mainspring.model.job import JobState
+from mainspring.model.run import Verdict
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule
-from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import StepState, WorkflowState
 
 VERDICT_CODE = {

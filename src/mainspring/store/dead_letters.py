@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.model.failure import Failure
-from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
-from mainspring.model.job import JobName
+from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
+from mainspring.model.job import Failure, JobName
 from mainspring.store.database import Database, Stamp
 from mainspring.store.reads import reads
 from mainspring.store.rows import reader, written

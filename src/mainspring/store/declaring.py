@@ -11,13 +11,12 @@ from itertools import chain, islice
 
 import msgspec
 
-from mainspring.calendars import decode_calendar
 from mainspring.errors import Outdated, UsageError
-from mainspring.model.calendar import StoredCalendar
-from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, Skipped, Spec
+from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, Skipped, Spec, StoredCalendar
 from mainspring.model.value import Value
-from mainspring.trigger.codec import Calendars, calendar_of, decode
-from mainspring.trigger.misfire import overdue
+from mainspring.triggers.calendars import decode_calendar
+from mainspring.triggers.codec import Calendars, calendar_of, decode
+from mainspring.triggers.misfire import overdue
 
 Expected = Mapping[str, Schedule | None]
 """By name, what the caller has read and wants to stand as it was; None for what must not be there."""

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from mainspring.errors import AnswerLost
 from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.store.database import Database, Stamp
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader

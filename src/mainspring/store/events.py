@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
 

@@ -16,10 +16,7 @@ from mainspring.errors import (
     StoreUnavailable,
     Unreadable,
 )
-from mainspring.model.fleet import MemberInfo
-from mainspring.model.health import StoreHealth, UnreadableRow
-from mainspring.model.queue import QueuePause
-from mainspring.model.trouble import (
+from mainspring.model.alert import (
     COUNTED,
     Died,
     Dropped,
@@ -32,6 +29,9 @@ from mainspring.model.trouble import (
     Waiting,
     Watched,
 )
+from mainspring.model.health import StoreHealth, UnreadableRow
+from mainspring.model.process import MemberInfo
+from mainspring.model.queue import QueuePause
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.migrations import Schema
 from mainspring.store.reads import reads

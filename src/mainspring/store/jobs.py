@@ -6,13 +6,19 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from mainspring.lifecycle.burial import NEVER_BEGAN
-from mainspring.model.failure import Failure
-from mainspring.model.glance import RunningJob
-from mainspring.model.history import JobFilter, Standing
-from mainspring.model.job import LIVE_STATES, Cancelled, Job, JobState
-from mainspring.model.pages import JobPage
+from mainspring.model.job import (
+    LIVE_STATES,
+    Cancelled,
+    Failure,
+    Job,
+    JobFilter,
+    JobPage,
+    JobState,
+    RunningJob,
+    Standing,
+)
 from mainspring.model.value import Value
+from mainspring.rules.settle import NEVER_BEGAN
 from mainspring.store.codes import FINAL_CODE, FINAL_STATE, GATED
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.dead_letters import dead_job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mainspring.model.lease import Held, Lease, LeaseInfo
+from mainspring.model.process import Held, Lease, LeaseInfo
 from mainspring.store.database import Database, Stamp
 from mainspring.store.reads import reads
 from mainspring.store.rows import length, moment, reader

@@ -6,9 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from mainspring.model.history import JobFilter
-from mainspring.model.job import LIVE_STATES, Job, JobState
-from mainspring.model.pages import JobPage
+from mainspring.model.job import LIVE_STATES, Job, JobFilter, JobPage, JobState
 from mainspring.model.value import Value
 
 LOOK = 20_000

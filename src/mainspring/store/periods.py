@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 
-from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Job
 from mainspring.model.schedule import Period
 from mainspring.store.store import Store
-from mainspring.trigger import codec
-from mainspring.trigger.latest import period
+from mainspring.triggers import codec
+from mainspring.triggers.calendars import decode_calendar
+from mainspring.triggers.slots import period
 
 
 async def slot_period(store: Store, job: Job) -> Period | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.lifecycle.burial import CRASHES_ALLOWED, WORKER_LOST
-from mainspring.model.fleet import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
+from mainspring.model.process import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
+from mainspring.rules.settle import CRASHES_ALLOWED, WORKER_LOST
 from mainspring.store.database import Database, Stamp
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader, written

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mainspring.model.job import Claim, NewJob, Whereabouts
-from mainspring.model.request import Answered, RequestKey
-from mainspring.model.settlement import Settlement
-from mainspring.model.unique import Inserted
+from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
+from mainspring.model.run import Settlement
 from mainspring.store.database import Stamp
 
 

@@ -8,8 +8,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from mainspring.errors import StoreError
-from mainspring.model.history import QueueDepth
-from mainspring.model.queue import QueuePause
+from mainspring.model.queue import QueueDepth, QueuePause
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import reader

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from mainspring.model.glance import FailedRun
-from mainspring.model.history import Run
-from mainspring.model.report import Ending, Progress, ProgressNote, RunLog
+from mainspring.model.run import Ending, FailedRun, Progress, ProgressNote, Run, RunLog
 from mainspring.store.codes import FINAL_STATE, VERDICT
 from mainspring.store.database import Database, Row, Stamp
 from mainspring.store.reads import reads

@@ -8,10 +8,20 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from mainspring.model.calendar import StoredCalendar
 from mainspring.model.limit import Gate
-from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage, ScheduleRow
-from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, ScheduleVersion, Skipped
+from mainspring.model.schedule import (
+    Change,
+    NewSchedule,
+    Opening,
+    Schedule,
+    ScheduleCounts,
+    ScheduleFilter,
+    SchedulePage,
+    ScheduleRow,
+    ScheduleVersion,
+    Skipped,
+    StoredCalendar,
+)
 from mainspring.store.codes import CODE, catch_up_code, catch_up_read, spec_catch_up
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.declaring import (

@@ -12,14 +12,22 @@ from typing import Protocol
 
 import msgspec
 
-from mainspring.model.glance import ComingFire
-from mainspring.model.schedule import Chunk, DeletedSlots, Opening, Schedule, Slot, SlotFacts, Spec
+from mainspring.model.schedule import (
+    Chunk,
+    ComingFire,
+    DeletedSlots,
+    Opening,
+    Schedule,
+    Slot,
+    SlotFacts,
+    Spec,
+)
 from mainspring.store.codes import COALESCE, DISPOSITION, catch_up_read
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.declaring import Due
 from mainspring.store.reads import reads
 from mainspring.store.rows import length, maybe_length, moment, reader
-from mainspring.trigger.misfire import BREAKER, LATE
+from mainspring.triggers.misfire import BREAKER, LATE
 
 _definition = msgspec.json.Decoder(Schedule)
 

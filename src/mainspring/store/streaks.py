@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TypeVar
 
-from mainspring.model.trouble import Rule, Streak
+from mainspring.model.alert import Rule, Streak
 
 HERD = 50
 """Schedules of one herd that are named as overdue."""

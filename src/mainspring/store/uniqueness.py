@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mainspring.errors import DuplicateJob
-from mainspring.model.job import NewJob
-from mainspring.model.unique import Inserted, Key, OnDuplicate, Scope
+from mainspring.model.job import Inserted, Key, NewJob, OnDuplicate, Scope
 from mainspring.model.value import Value
 
 

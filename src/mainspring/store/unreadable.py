@@ -14,13 +14,11 @@ from typing import Annotated
 
 import msgspec
 
-from mainspring.model.alert import NoteKind, NoteState
-from mainspring.model.backfill import Reprocess
-from mainspring.model.failure import Failure
-from mainspring.model.fleet import Role
-from mainspring.model.schedule import Change, Misfire, Overlap, Schedule, Skipped
-from mainspring.model.trouble import Rule as AlertRule
-from mainspring.model.trouble import Severity
+from mainspring.model.alert import NoteKind, NoteState, Severity
+from mainspring.model.alert import Rule as AlertRule
+from mainspring.model.job import Failure
+from mainspring.model.process import Role
+from mainspring.model.schedule import Change, Misfire, Overlap, Reprocess, Schedule, Skipped
 from mainspring.model.workflow import Definition
 from mainspring.store.codes import DISPOSITION, STEP, VERDICT, WORKFLOW
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from mainspring.targets.brokers.nats import Nats
     from mainspring.targets.brokers.rabbitmq import RabbitMQ
     from mainspring.targets.brokers.redis import RedisStream
-    from mainspring.targets.limits import Limits
+    from mainspring.targets.shell import Limits
     from mainspring.targets.task import TargetTask
 
 __all__ = ["Kafka", "Limits", "Nats", "RabbitMQ", "RedisStream", "TargetTask"]
 
 _HOMES = {
     "Kafka": "brokers.kafka",
-    "Limits": "limits",
+    "Limits": "shell",
     "Nats": "brokers.nats",
     "RabbitMQ": "brokers.rabbitmq",
     "RedisStream": "brokers.redis",

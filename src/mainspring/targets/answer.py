@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from mainspring.errors import TargetRefused, TargetUnavailable, shown
 from mainspring.model.value import Value
-from mainspring.targets.keep import as_text
+from mainspring.targets.task import as_text
 
 LONGEST_WAIT = timedelta(hours=1)
 """However long a server asks us to wait."""
@@ -17,7 +17,7 @@ _KEPT = frozenset(("content-type", "content-length", "date", "location", "retry-
 _LONGEST_HEADER = 200
 
 
-class Answer(Value, frozen=True, kw_only=True):
+class HttpAnswer(Value, frozen=True, kw_only=True):
     """The status, the headers worth keeping, and the beginning of the body."""
 
     status: int
@@ -35,10 +35,12 @@ class Answer(Value, frozen=True, kw_only=True):
         }
 
 
-def answer(status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes, *, truncated: bool) -> Answer:
+def answer(
+    status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes, *, truncated: bool
+) -> HttpAnswer:
     """Cut to what is kept."""
     named = {name.decode("ascii", "replace").lower(): as_text(value) for name, value in headers}
-    return Answer(
+    return HttpAnswer(
         status=status,
         headers={name: value[:_LONGEST_HEADER] for name, value in named.items() if name in _KEPT},
         body=as_text(body),
@@ -46,7 +48,7 @@ def answer(status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes, *, 
     )
 
 
-def judge(given: Answer, where: str, *, now: datetime) -> Answer:
+def judge(given: HttpAnswer, where: str, *, now: datetime) -> HttpAnswer:
     """The answer if it is a success. What may be another next time is tried again; the rest never:
     the same call would get the same answer, and a redirect is a place that nobody has checked."""
     status = given.status

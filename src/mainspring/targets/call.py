@@ -1,23 +1,26 @@
-"""One HTTP call: one connection, a limit on its time and on what is read of the answer."""
+"""One HTTP call: one connection, a guard on its address, limits on its time and on how much is read."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import cache
 
 import httpcore2
 
-from mainspring.errors import TargetInDoubt, TargetRefused, TargetUnavailable
+from mainspring.errors import TargetInDoubt, TargetRefused, TargetUnavailable, shown
 from mainspring.model.value import Value
-from mainspring.targets.answer import Answer, answer
-from mainspring.targets.guard import Guard
-from mainspring.targets.url import Address
+from mainspring.targets.address import Address, IPAddress, Network, address_of, is_reachable
+from mainspring.targets.answer import HttpAnswer, answer
 
 _BEFORE = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
 _BROKEN = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.RemoteProtocolError)
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+_TRIED = 4
+"""Addresses of one host that are tried, at most."""
 
 
 class Outgoing(Value, frozen=True, kw_only=True):
@@ -31,7 +34,7 @@ class Outgoing(Value, frozen=True, kw_only=True):
     """Whether a second call does no harm."""
 
 
-async def call(outgoing: Outgoing, guard: Guard, *, timeout: timedelta, keep: int) -> Answer:  # noqa: ASYNC109 - it is the whole call's, and part of what is declared
+async def call(outgoing: Outgoing, guard: Guard, *, timeout: timedelta, keep: int) -> HttpAnswer:  # noqa: ASYNC109 - it is the whole call's, and part of what is declared
     """Make the call; answer what the server said, whatever that was."""
     exchange = _Exchange(keep)
     connection = httpcore2.AsyncHTTPConnection(
@@ -92,7 +95,7 @@ class _Exchange:
             raise TargetUnavailable(f"{where}: not sent, {reason}") from None
         raise TargetInDoubt(f"{where}: sent, then {reason}", harmless=outgoing.harmless) from None
 
-    def answer(self) -> Answer:
+    def answer(self) -> HttpAnswer:
         if self._response is None:  # pragma: no cover
             raise AssertionError("a call that ended without a response has raised")
         return answer(
@@ -116,3 +119,81 @@ def _url(address: Address) -> httpcore2.URL:
 def _trust() -> ssl.SSLContext:
     """The system's certificates, read once: it takes as long as many calls."""
     return ssl.create_default_context()
+
+
+async def look_up(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver says."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(each[4][0]) for each in found]
+
+
+class Guard(httpcore2.AsyncNetworkBackend):
+    """The network of one call: it connects to checked addresses only.
+
+    The name is looked up once, each of its addresses is checked, and the connection goes to one of those
+    addresses. There is no second look-up, to which the name server of an attacker could answer otherwise.
+    """
+
+    def __init__(self, address: Address, allowed: Sequence[Network], resolve: Resolver) -> None:
+        self._address = address
+        self._allowed = allowed
+        self._resolve = resolve
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the interface is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that takes it, if all may be reached. The name and port asked
+        for are the call's own, as there are no redirects and no proxies."""
+        problem: Exception | None = None
+        for address in (await self._checked())[:_TRIED]:
+            try:
+                stream = await self._network.connect_tcp(str(address), self._address.port, timeout)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                problem = error
+                continue
+            peer = stream.get_extra_info("server_addr")
+            if peer is None or address_of(peer[0]) != address:
+                await stream.aclose()
+                raise TargetRefused(f"{self._address}: connected to {shown(peer)} instead of {address}")
+            return stream
+        raise problem or httpcore2.ConnectError("no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the interface is httpcore's
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """No URL leads to one."""
+        raise TargetRefused(f"{self._address}: sockets of this machine are not reached")
+
+    async def _checked(self) -> list[IPAddress]:
+        addresses = [self._address.literal] if self._address.literal else await self._looked_up()
+        for each in addresses:
+            if not is_reachable(each, self._allowed):
+                raise TargetRefused(
+                    f"{self._address}: {shown(self._address.host)} leads to {each}, which is private; "
+                    "allow_private=… names exceptions"
+                )
+        return addresses
+
+    async def _looked_up(self) -> list[IPAddress]:
+        host = self._address.host
+        try:
+            texts = await self._resolve(host, self._address.port)
+        except (OSError, UnicodeError) as problem:
+            raise TargetUnavailable(
+                f"{self._address}: {shown(host)} could not be looked up: {problem}"
+            ) from None
+        found = [address_of(text) for text in dict.fromkeys(texts)]
+        addresses = [each for each in found if each is not None]
+        if not addresses or len(addresses) < len(found):
+            raise TargetUnavailable(f"{self._address}: {shown(host)} has no address that can be read")
+        return addresses

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mainspring.clock import Clock
-from mainspring.declare.registry import Registry
-from mainspring.declare.retry import Retry
-from mainspring.declare.sender import Sender
 from mainspring.duration import Duration
 from mainspring.model.job import DEFAULT_QUEUE
+from mainspring.tasks.enqueue import Sender
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.retry import Retry
 
 # The targets themselves are loaded when the first of their kind is declared: most apps have none.
 if TYPE_CHECKING:
-    from mainspring.targets.broker import Broker
-    from mainspring.targets.clients import Clients
-    from mainspring.targets.limits import Limits
+    from mainspring.targets.broker import Broker, Clients
+    from mainspring.targets.shell import Limits
     from mainspring.targets.task import Target, TargetTask
 
 
@@ -121,8 +120,7 @@ class Targets:
     ) -> TargetTask:
         """Declare a task that publishes its arguments as a JSON message; it has succeeded when the
         broker has confirmed."""
-        from mainspring.targets.clients import Clients
-        from mainspring.targets.publish import PublishTarget
+        from mainspring.targets.broker import Clients, PublishTarget
 
         self._clients = self._clients or Clients()
         target = PublishTarget(name, broker, timeout=timeout, clients=self._clients)

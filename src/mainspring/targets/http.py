@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,22 +14,17 @@ from urllib.parse import urlencode
 import msgspec
 
 from mainspring.clock import Clock, SystemClock
-from mainspring.declare.context import Context
+from mainspring.config.checks import signing_key
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
+from mainspring.targets.address import PORTS, Address, networks, read_url
 from mainspring.targets.answer import judge
-from mainspring.targets.extras import needs
-from mainspring.targets.headers import valid_headers
-from mainspring.targets.keep import valid_keep
-from mainspring.targets.networks import networks
-from mainspring.targets.signing import Signer
-from mainspring.targets.task import Result, slot_words
-from mainspring.targets.url import PORTS, Address, read_url
+from mainspring.targets.task import Result, needs, slot_words, valid_keep
+from mainspring.tasks.context import Context
 from mainspring.version import __version__
 
 if TYPE_CHECKING:
-    from mainspring.targets.call import Outgoing
-    from mainspring.targets.guard import Resolver
+    from mainspring.targets.call import Outgoing, Resolver
 
 METHODS = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "POST", "PATCH")
 _WITH_BODY = ("POST", "PUT", "PATCH")
@@ -33,6 +32,17 @@ _IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT")
 LARGEST_BODY = 1024 * 1024
 _SHORTEST, _LONGEST = timedelta(milliseconds=1), timedelta(hours=1)
 _encode = msgspec.json.Encoder(order="deterministic").encode
+MOST, LARGEST = 50, 8192
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)
+# How a message is framed, where it goes, and what says which job it is: those are ours.
+_OURS = frozenset(
+    (
+        "connection", "content-length", "expect", "host", "idempotency-key", "keep-alive", "te", "trailer",
+        "transfer-encoding", "upgrade", "webhook-id", "webhook-signature", "webhook-timestamp",
+    )
+)  # fmt: skip
+_MOST_SECRETS = 5
 
 
 class HttpTarget:
@@ -91,8 +101,7 @@ class HttpTarget:
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
         """Make the call; a success is kept, anything else is raised as what it means for the job."""
         with needs("http", "httpcore2"):
-            from mainspring.targets.call import call
-            from mainspring.targets.guard import Guard, look_up
+            from mainspring.targets.call import Guard, call, look_up
         outgoing = self._outgoing(context, values)
         guard = Guard(outgoing.address, self._allowed, self._resolve or look_up)
         answer = await call(outgoing, guard, timeout=self._timeout, keep=self._keep)
@@ -180,3 +189,61 @@ def _valid_ports(ports: Sequence[int] | None, field: str) -> tuple[int, ...]:
     if not fit or not ports:
         raise InvalidArgument(field, ports, "one or more ports from 1 to 65535")
     return tuple(ports)
+
+
+def valid_headers(given: object, field: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of name and value, or InvalidArgument."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(field, given, "a mapping of names to text")
+    if len(given) > MOST:
+        raise InvalidArgument(field, f"{len(given)} headers", f"at most {MOST}")
+    seen: set[str] = set()
+    for name, value in given.items():
+        _check(name, value, field)
+        if name.lower() in seen:
+            raise InvalidArgument(field, name, "each name once, in whatever case")
+        seen.add(name.lower())
+    size = sum(len(name) + len(value) + 4 for name, value in given.items())
+    if size > LARGEST:
+        raise InvalidArgument(field, f"{size} bytes", f"at most {LARGEST} bytes in all")
+    return tuple(given.items())
+
+
+def _check(name: object, value: object, field: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgument(field, name, "names of letters, digits and !#$%&'*+-.^_`|~")
+    if name.lower() in _OURS or name.lower().startswith("proxy-"):
+        raise InvalidArgument(
+            field, name, "no header that frames, routes or identifies the call: those are set for you"
+        )
+    if not isinstance(value, str) or not _VALUE.fullmatch(value):
+        # The value stays out of the message: it may be a secret.
+        got = type(value) if not isinstance(value, str) else f"{len(value)} characters"
+        raise InvalidArgument(f"{field}[{name}]", got, "visible ASCII, spaces and tabs inside, as text")
+
+
+class Signer:
+    """Signs with every secret it has: while one is replaced by another, receivers may know either."""
+
+    def __init__(self, secret: str | Sequence[str], field: str) -> None:
+        given: Sequence[object] = (secret,) if isinstance(secret, str) else secret
+        if not isinstance(given, list | tuple) or len(given) > _MOST_SECRETS:
+            raise InvalidArgument(field, type(given), f"a secret, or a list of at most {_MOST_SECRETS}")
+        self._keys = tuple(signing_key(each, field) for each in given)
+
+    def __repr__(self) -> str:
+        return f"<Signer with {len(self._keys)} secrets>"
+
+    def headers(self, message_id: str, timestamp: int, body: bytes) -> tuple[tuple[str, str], ...]:
+        """Those of one try; none without a secret."""
+        if not self._keys:
+            return ()
+        content = f"{message_id}.{timestamp}.".encode() + body
+        signed = [hmac.new(key, content, hashlib.sha256).digest() for key in self._keys]
+        return (
+            ("webhook-id", message_id),
+            ("webhook-timestamp", str(timestamp)),
+            ("webhook-signature", " ".join(f"v1,{base64.b64encode(each).decode()}" for each in signed)),
+        )

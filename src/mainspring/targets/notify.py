@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
 from mainspring.errors import InvalidArgument, InvalidConfig, TargetUnavailable
-from mainspring.lifecycle.alert_text import body, text, title
-from mainspring.model.message import Message
-from mainspring.model.trouble import Severity
-from mainspring.targets.extras import needs
+from mainspring.model.alert import Message, Severity
+from mainspring.rules.alerts import message_json, message_text, message_title
+from mainspring.targets.http import Signer
 from mainspring.targets.outbound import Outbound
-from mainspring.targets.signing import Signer
+from mainspring.targets.task import needs
 
 if TYPE_CHECKING:
     import apprise
@@ -67,7 +66,7 @@ class WebhookNotifier:
 
     async def send(self, message: Message) -> None:
         now = self._clock.now()
-        said = body(message, now)
+        said = message_json(message, now)
         headers = [
             ("Content-Type", "application/json"),
             ("Idempotency-Key", message.id),
@@ -93,7 +92,11 @@ class AppriseNotifier:
         kind = "failure" if message.severity is Severity.CRITICAL else "warning"
 
         def tell() -> bool:
-            return bool(self._apprise.notify(title=title(message), body=text(message), notify_type=kind))
+            return bool(
+                self._apprise.notify(
+                    title=message_title(message), body=message_text(message), notify_type=kind
+                )
+            )
 
         if not await _within(tell, self._timeout, self.shown):
             raise TargetUnavailable(f"{self.shown}: apprise says that it was not delivered")

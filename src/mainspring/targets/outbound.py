@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from mainspring.config import masked_target
 from mainspring.errors import InvalidArgument, InvalidConfig, TargetError
+from mainspring.targets.address import PORTS, Address, Network, networks, read_url
 from mainspring.targets.answer import judge
-from mainspring.targets.extras import needs
-from mainspring.targets.networks import Network, networks
-from mainspring.targets.url import PORTS, Address, read_url
+from mainspring.targets.task import needs
 from mainspring.version import __version__
 
 _KEPT = 2048
@@ -32,8 +31,7 @@ class Outbound:
         self, method: str, *, headers: Sequence[tuple[str, str]] = (), body: bytes = b"", now: datetime
     ) -> None:
         """Make the call; whatever is no success is raised, without the address's secrets."""
-        from mainspring.targets.call import Outgoing, call
-        from mainspring.targets.guard import Guard, look_up
+        from mainspring.targets.call import Guard, Outgoing, call, look_up
 
         outgoing = Outgoing(
             method=method,

@@ -1,23 +1,30 @@
-"""Programs as jobs."""
+"""Programs as jobs: the words of a call, the process that runs it, and its limits."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import pwd
 import re
 import signal
+import string
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from mainspring.config import variables
-from mainspring.declare.context import Context
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument, TargetRefused, TargetUnavailable
-from mainspring.targets.argv import Argv
-from mainspring.targets.command import Ended, Order, run_program
-from mainspring.targets.keep import as_text, valid_keep
-from mainspring.targets.limits import Limits
-from mainspring.targets.task import Result, slot_words
+from mainspring.model.value import Value
+from mainspring.targets.task import Result, as_text, slot_words, valid_keep
+from mainspring.tasks.context import Context
+from mainspring.waiting import pause, until
 
 _PLATFORM: str = sys.platform
 _SHORTEST, _LONGEST_GRACE = timedelta(milliseconds=1), timedelta(minutes=5)
@@ -26,6 +33,24 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NEVER_PASSED = re.compile(r"LD_.*|BASH_ENV|ENV|BASH_FUNC.*|PYTHON.*|PERL5.*|NODE_OPTIONS|IFS|GCONV_PATH")
 _DEFAULTS = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 _SAID = 400
+MOST_WORDS, LONGEST_WORD = 1000, 100_000
+_Part = tuple[str, str | None]
+"""Text, and the name of the argument that follows it."""
+_SHEPHERD = Path(__file__).with_name("shepherd.py")
+_DEAD_WITHIN = timedelta(seconds=15)
+"""How long everything may take to be dead, once no more grace is given."""
+_READ_WITHIN = timedelta(seconds=5)
+_MOMENT = timedelta(milliseconds=1)
+_CHUNK = 64 * 1024
+_CALM_AFTER = 1024 * 1024
+_CALM = timedelta(milliseconds=10)
+_RANGES = {
+    "memory": (1024 * 1024, 2**50),
+    "processes": (1, 100_000),
+    "cpu": (1, 10**9),
+    "file_size": (0, 2**60),
+    "open_files": (3, 2**20),
+}
 
 
 class ShellTarget:
@@ -77,7 +102,7 @@ class ShellTarget:
         if _PLATFORM != "linux":
             raise TargetRefused("shell targets need Linux: nowhere else can all processes of one be found")
         uid, gid = self._ids()
-        order = Order(
+        order = ProgramCall(
             argv=self._argv.filled(values, self._name),
             env={**_DEFAULTS, **variables(self._pass_env), **self._env},
             own={
@@ -97,7 +122,7 @@ class ShellTarget:
             raise TargetUnavailable(f"{self._argv.program} was not started: {problem}") from problem
         return self._judged(ended)
 
-    def _judged(self, ended: Ended) -> Result:
+    def _judged(self, ended: ProgramEnd) -> Result:
         if ended.why == "ended" and ended.code == 0:
             return {
                 "code": 0,
@@ -111,7 +136,7 @@ class ShellTarget:
             raise TargetRefused(message)
         raise TargetUnavailable(message)
 
-    def _told(self, ended: Ended) -> str:
+    def _told(self, ended: ProgramEnd) -> str:
         match ended.why:
             case "late":
                 return f"did not end within {self._timeout.total_seconds():g} s, and was killed"
@@ -169,3 +194,269 @@ def _valid_codes(codes: Sequence[int], field: str) -> frozenset[int]:
     if not fit:
         raise InvalidArgument(field, codes, "exit codes from 1 to 255")
     return frozenset(codes)
+
+
+class Argv:
+    """The words of a program's call, with places for the arguments of a job:
+    `["pg_dump", "--file={target}", "--", "{database}"]`.
+
+    A value fills its place and nothing more: no shell reads the words, and a value is never split. The one
+    danger left is a value that the program would read as an option.
+    """
+
+    def __init__(self, words: Sequence[str], field: str) -> None:
+        if isinstance(words, str | bytes) or not isinstance(words, Sequence):
+            raise InvalidArgument(field, words, 'a list of words, such as ["rsync", "-a", "{source}"]')
+        if not 0 < len(words) <= MOST_WORDS:
+            raise InvalidArgument(field, f"{len(words)} words", f"1 to {MOST_WORDS} words")
+        self._field = field
+        self._words = [_parts(word, f"{field}[{index}]") for index, word in enumerate(words)]
+        self.program = _program(words[0], self._words[0], field)
+        names = [name for parts in self._words for _, name in parts if name is not None]
+        self.names = tuple(dict.fromkeys(names))
+
+    def filled(self, values: Mapping[str, object], task: str) -> list[str]:
+        """The words of one job."""
+        texts = {name: _text(values.get(name), f"{task}.{name}") for name in self.names}
+        words: list[str] = []
+        for parts in self._words:
+            first = parts[0]
+            if first[0] == "" and first[1] is not None and "--" not in words:
+                _refuse_option(texts[first[1]], f"{task}.{first[1]}")
+            words.append("".join(text + ("" if name is None else texts[name]) for text, name in parts))
+        return words
+
+
+def _parts(word: object, field: str) -> list[_Part]:
+    if not isinstance(word, str) or "\0" in word or len(word) > LONGEST_WORD:
+        raise InvalidArgument(field, word, "text without NUL characters")
+    try:
+        found = list(string.Formatter().parse(word))
+    except ValueError:
+        raise InvalidArgument(field, word, "{name} for an argument, {{ and }} for braces") from None
+    for _, name, form, conversion in found:
+        if name is not None and (form or conversion or not _is_name(name)):
+            raise InvalidArgument(field, word, "{name} with nothing but the name of an argument in it")
+    return [(text, name) for text, name, _, _ in found] or [("", None)]
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and name.isidentifier() and not name.startswith("_")
+
+
+def _program(word: str, parts: Sequence[_Part], field: str) -> str:
+    if any(name is not None for _, name in parts):
+        raise InvalidArgument(f"{field}[0]", word, "a program that no argument can change")
+    program = "".join(text for text, _ in parts)
+    if not program or ("/" in program and not program.startswith("/")):
+        raise InvalidArgument(f"{field}[0]", word, "a program's name, or its path from the root")
+    return program
+
+
+def _text(value: object, field: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidArgument(field, type(value), "text or a number")
+    text = str(value)
+    if "\0" in text or len(text) > LONGEST_WORD:
+        raise InvalidArgument(field, text, f"at most {LONGEST_WORD} characters, none of them NUL")
+    return text
+
+
+def _refuse_option(text: str, field: str) -> None:
+    if text.startswith("-"):
+        raise InvalidArgument(field, text, 'nothing that begins with -, or a "--" before it in argv')
+
+
+class ProgramCall(Value, frozen=True, kw_only=True):
+    """What to start, and under which conditions."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    own: Mapping[str, str]
+    """Variables that say which job this is: nothing else may set them."""
+    limits: Mapping[str, int]
+    uid: int | None
+    gid: int | None
+    grace: timedelta
+
+
+class ProgramEnd(Value, frozen=True, kw_only=True):
+    """How it ended, and the last of what it wrote."""
+
+    why: str
+    """ended, stopped, processes (too many of them), not started, or lost (the shepherd itself was killed)."""
+    code: int
+    """Its exit code; negative for the signal that ended it."""
+    problem: str
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+
+
+async def run_program(order: ProgramCall, *, timeout: timedelta, keep: int) -> ProgramEnd:  # noqa: ASYNC109 - the program is ended in good order, which a cancellation from outside would not wait for
+    """Run it to its end. When its time is up, or we are cancelled, all of its processes are ended first."""
+    shepherd = _Shepherd(order)
+    stdout, stderr = (_Tail(end, keep) for end in shepherd.output)
+    try:
+        late = not await shepherd.ends_within(timeout)
+    finally:
+        # Whatever became of us, see it dead before its job can begin elsewhere. If we are not even given
+        # the time for that, it goes on, here or in the shepherd alone.
+        await asyncio.shield(asyncio.create_task(_settled(shepherd, [stdout, stderr], order.grace)))
+    said = shepherd.report()
+    return ProgramEnd(
+        why="late" if late else str(said.get("why", "lost")),
+        code=int(str(said.get("code", 0))),
+        problem=str(said.get("problem", "")),
+        stdout=stdout.kept,
+        stderr=stderr.kept,
+        truncated=stdout.is_cut or stderr.is_cut,
+    )
+
+
+async def _settled(shepherd: _Shepherd, output: Sequence[_Tail], grace: timedelta) -> None:
+    await shepherd.end(grace)
+    # If somebody killed the shepherd, what it guarded may hold its output open for ever.
+    await asyncio.wait([each.reading for each in output], timeout=_READ_WITHIN.total_seconds())
+    for each in output:
+        each.reading.cancel()
+    await asyncio.wait([each.reading for each in output])
+
+
+class _Shepherd:
+    """The process between us and the program.
+
+    Not asyncio's kind of process: that one is killed when nobody holds it any more, and this one must never
+    be, for it is what ends the others. It has ended when its report has: nobody else holds that pipe.
+    """
+
+    def __init__(self, order: ProgramCall) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._said = b""
+        self._ended = asyncio.Event()
+        with ExitStack() as on_failure, ExitStack() as its_own:
+
+            def pipe() -> tuple[int, int]:
+                ends = os.pipe()
+                for end in ends:
+                    on_failure.callback(os.close, end)
+                return ends
+
+            told = its_own.enter_context(os.fdopen(os.memfd_create("order"), "wb"))
+            told.write(_written(order))
+            told.flush()
+            lifeline, self._lifeline = pipe()
+            self._report, report = pipe()
+            out, stdout = pipe()
+            err, stderr = pipe()
+            self._process = subprocess.Popen(  # noqa: S603 - our own script
+                # Isolated: neither the worker's variables nor its folder say what is imported.
+                [sys.executable, "-I", "-S", str(_SHEPHERD), str(told.fileno()), str(report)],
+                stdin=lifeline,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=(told.fileno(), report),
+                start_new_session=True,
+                env=variables(["LD_LIBRARY_PATH"]),  # some builds of Python need it to start at all
+            )
+            on_failure.pop_all()
+        for end in (lifeline, report, stdout, stderr):
+            os.close(end)
+        self.output = (out, err)
+        os.set_blocking(self._report, False)
+        self._loop.add_reader(self._report, self._hear)
+
+    async def ends_within(self, at_most: timedelta) -> bool:
+        """Wait; answer whether it has ended."""
+        return await until(self._ended, at_most)
+
+    async def end(self, grace: timedelta) -> None:
+        """Cut the lifeline, and see it dead. What holds on even then, no signal can end."""
+        os.close(self._lifeline)
+        await until(self._ended, grace + _DEAD_WITHIN)
+        self._loop.remove_reader(self._report)
+        os.close(self._report)
+        if self._ended.is_set():
+            while self._process.poll() is None:
+                await pause(_MOMENT)
+
+    def _hear(self) -> None:
+        more = os.read(self._report, 65536)
+        self._said += more
+        if not more:
+            self._loop.remove_reader(self._report)
+            self._ended.set()
+
+    def report(self) -> dict[str, object]:
+        """What it said; nothing, if it was killed."""
+        said: dict[str, object] = json.loads(self._said) if self._said else {}
+        return said
+
+
+class _Tail:
+    """Reads to the end, and keeps the last of it: that is where a program says what went wrong."""
+
+    def __init__(self, end: int, keep: int) -> None:
+        self._keep = keep
+        self._total = 0
+        self.kept = b""
+        self.reading = asyncio.create_task(self._read(end))
+
+    @property
+    def is_cut(self) -> bool:
+        return self._total > self._keep
+
+    async def _read(self, end: int) -> None:
+        stream = asyncio.StreamReader(limit=_CHUNK)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(end, "rb", buffering=0)
+        )
+        try:
+            while chunk := await stream.read(_CHUNK):
+                self._total += len(chunk)
+                self.kept = (self.kept + chunk)[-self._keep :] if self._keep else b""
+                if self._total > _CALM_AFTER:
+                    await pause(_CALM)  # a program that never stops writing waits for us, not we for it
+        finally:
+            transport.close()
+
+
+def _written(order: ProgramCall) -> bytes:
+    fields = {
+        "argv": list(order.argv),
+        "env": dict(order.env),
+        "own": dict(order.own),
+        "limits": dict(order.limits),
+        "uid": order.uid,
+        "gid": order.gid,
+        "grace": order.grace.total_seconds(),
+        "parent": os.getpid(),
+        "temporary": tempfile.gettempdir(),
+    }
+    return json.dumps(fields).encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a program that a job starts; None leaves the worker's own."""
+
+    memory: int | None = None
+    """Bytes of address space of each of its processes."""
+    processes: int | None = None
+    """Processes at once. The kernel holds a user to it, and counts all of that user's; it holds root to
+    nothing, so there the whole tree is ended when it grows beyond it. Better: `user`."""
+    cpu: int | None = None
+    """Seconds of processor time of each of its processes."""
+    file_size: int | None = None
+    """Bytes of each file that it writes."""
+    open_files: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given().items():
+            least, most = _RANGES[name]
+            if type(value) is not int or not least <= value <= most:
+                raise InvalidArgument(f"limits.{name}", value, f"a whole number from {least} to {most}")
+
+    def given(self) -> dict[str, int]:
+        """Those that are set."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

@@ -1,20 +1,27 @@
-"""A task whose handler is a target."""
+"""Tasks whose work is a target, and what all targets share."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import re
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from inspect import Parameter
 from typing import Any, Protocol
 
-from mainspring.declare.context import Context
-from mainspring.declare.retry import Retry
-from mainspring.declare.sender import Sender
-from mainspring.declare.task import AsyncContextTask
+from mainspring.errors import InvalidArgument, InvalidConfig
+from mainspring.tasks.context import Context
+from mainspring.tasks.enqueue import Sender
+from mainspring.tasks.retry import Retry
+from mainspring.tasks.task import AsyncContextTask
 
 Result = dict[str, object]
 Running = Coroutine[Any, Any, Result]
+MOST_KEPT = 8192
+"""Bytes of one text. Escaped as JSON, two of them and the rest still fit into a result."""
+# NUL is refused by stores; the other control characters would take six bytes each.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Target(Protocol):
@@ -90,3 +97,28 @@ def _handler(target: Target) -> Callable[..., Running]:
     described: Any = run
     described.__signature__ = inspect.Signature(parameters)
     return run
+
+
+def valid_keep(keep: int, field: str) -> int:
+    """How many bytes are kept."""
+    if type(keep) is not int or not 0 <= keep <= MOST_KEPT:
+        raise InvalidArgument(field, keep, f"a whole number of bytes from 0 to {MOST_KEPT}")
+    return keep
+
+
+def as_text(data: bytes) -> str:
+    """Text that any store can keep, whatever the bytes were."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", data.decode("utf-8", "replace"))
+
+
+@contextmanager
+def needs(extra: str, package: str) -> Iterator[None]:
+    """Around an import: if it is this package that is missing, say how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != package:
+            raise
+        raise InvalidConfig(
+            "target", f"no {package}", f"the extra: pip install 'mainspring[{extra}]'"
+        ) from None

@@ -11,19 +11,17 @@ from typing import Any, NoReturn, cast
 
 from mainspring.app import Mainspring
 from mainspring.config import CAPTURE_NONE
-from mainspring.declare.batch import batch
-from mainspring.declare.events import new_event
-from mainspring.declare.handle import JobHandle
 from mainspring.engine.effects import RunEffects
 from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
 from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.outcome import Failed, Started
+from mainspring.model.run import Failed, Started
 from mainspring.model.schedule import Period
 from mainspring.store.runs import Runs
 from mainspring.store.store import Store
+from mainspring.tasks.enqueue import JobHandle, batch, new_event
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps

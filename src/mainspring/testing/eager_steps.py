@@ -7,17 +7,16 @@ from datetime import timedelta
 from typing import NoReturn, cast
 
 from mainspring.clock import Clock
-from mainspring.declare.endings import Suspended
-from mainspring.declare.events import new_event
-from mainspring.declare.payload import LARGEST_RESULT
 from mainspring.engine.durable import Run, RunSteps
 from mainspring.errors import UsageError
-from mainspring.model.checkpoint import Kind, Recorded
-from mainspring.model.event import EVERYBODY, Event
+from mainspring.model.checkpoint import EVERYBODY, CheckpointKind, Event, Recorded
 from mainspring.model.job import Claim
 from mainspring.store.database import Stamp
 from mainspring.store.effects import Effects
 from mainspring.store.events import Events
+from mainspring.tasks.context import Suspended
+from mainspring.tasks.enqueue import new_event
+from mainspring.tasks.payload import LARGEST_RESULT
 
 
 class EagerEvents:
@@ -45,7 +44,7 @@ class EagerSteps(RunSteps):
         effects, sent = cast("Effects", _Forgetful(clock)), cast("Events", _Sent(events))
         super().__init__(run, effects, sent, clock, result_bytes=LARGEST_RESULT)
 
-    async def _left(self, kind: Kind, name: str, length: timedelta) -> timedelta:
+    async def _left(self, kind: CheckpointKind, name: str, length: timedelta) -> timedelta:
         return timedelta()
 
     def _suspend(self, suspended: Suspended) -> NoReturn:

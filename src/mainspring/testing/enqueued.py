@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from mainspring.declare.payload import decode
 from mainspring.errors import shown
 from mainspring.model.job import Job
 from mainspring.model.value import Value
+from mainspring.tasks.payload import decode
 
 LISTED = 20
 

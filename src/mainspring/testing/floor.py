@@ -12,7 +12,7 @@ from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import BATCH, Scheduler
 from mainspring.engine.threads import Places
 from mainspring.engine.worker import Worker
-from mainspring.model.fleet import Member, Role
+from mainspring.model.process import Member, Role
 from mainspring.store.store import Store
 from mainspring.testing.watch import Ran, Watch
 

@@ -12,12 +12,12 @@ from typing import Any, Self, TypeVar
 
 from mainspring.app import Mainspring
 from mainspring.config import MEMORY
-from mainspring.declare.task import Task
 from mainspring.duration import Duration, duration
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument, UsageError
-from mainspring.model.history import DeadJob
+from mainspring.model.dead_letter import DeadJob
 from mainspring.store.opener import open_store
+from mainspring.tasks.task import Task
 from mainspring.testing.bench import Bench
 from mainspring.testing.clock import START, ManualClock
 from mainspring.testing.enqueued import Enqueued, Wanted, complaint, enqueued

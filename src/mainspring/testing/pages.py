@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 
 from mainspring.clock import Clock
-from mainspring.model.history import DeadFilter, DeadJob, JobFilter
-from mainspring.model.job import Job, JobState
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.job import Job, JobFilter, JobState
 from mainspring.store.store import Store
 
 PAGE = 1000

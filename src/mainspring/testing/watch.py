@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, cast
 
-from mainspring.declare.registry import Registry
-from mainspring.declare.task import Task
-from mainspring.model.failure import Failure
+from mainspring.model.job import Failure
 from mainspring.model.value import Value
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.task import Task
 from mainspring.telemetry import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
 
 REFUSED = "refused"

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from mainspring.admin.redact import NAMES, Redaction, redaction
 from mainspring.admin.spelled import HIDDEN
-from mainspring.declare.names import is_name
+from mainspring.tasks.checks import is_name
 from mainspring.web.desk import Desk
 
 EXEMPT: Mapping[str, str] = {

@@ -9,11 +9,11 @@ from mainspring.admin.processes import lease_view
 from mainspring.admin.queues import queue_view
 from mainspring.admin.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
 from mainspring.admin.workflows.views import workflow_json
-from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.value import Value
-from mainspring.trigger.misfire import LATE
+from mainspring.tasks.checks import valid_name
+from mainspring.triggers.misfire import LATE
 from mainspring.web.desk import Desk
 
 Look = Callable[[Desk], Awaitable[View]]

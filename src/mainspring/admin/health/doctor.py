@@ -10,12 +10,13 @@ from mainspring.admin.health.finding import Check, Level, fail, ok, warn
 from mainspring.admin.health.tables import findings
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
-from mainspring.model.fleet import MemberInfo, Role
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.health import StoreHealth
-from mainspring.model.history import DeadFilter, QueueDepth
+from mainspring.model.process import MemberInfo, Role
+from mainspring.model.queue import QueueDepth
 from mainspring.store.store import Store
-from mainspring.trigger.misfire import LATE
-from mainspring.trigger.zones import tzdata_version
+from mainspring.triggers.misfire import LATE
+from mainspring.triggers.zones import tzdata_version
 from mainspring.version import __version__
 
 SKEW = timedelta(seconds=2)

@@ -12,11 +12,11 @@ from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.duration import written
-from mainspring.lifecycle.troubles import troubles as judged
-from mainspring.model.fleet import Role
-from mainspring.model.history import DeadFilter
-from mainspring.model.trouble import Facts, Severity, Trouble
+from mainspring.model.alert import Facts, Severity, Trouble
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.process import Role
 from mainspring.model.value import Value
+from mainspring.rules.troubles import troubles as judged
 from mainspring.store.store import Store
 
 COUNTED = 1000

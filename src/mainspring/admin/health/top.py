@@ -11,14 +11,14 @@ from mainspring.admin.redact import Redaction
 from mainspring.admin.views import View, iso, member_id
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.lifecycle.troubles import troubles as judged
-from mainspring.model.fleet import Role
-from mainspring.model.glance import ComingFire, FailedRun, RunningJob
-from mainspring.model.history import DeadFilter, DeadJob
-from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
-from mainspring.model.trouble import Trouble
+from mainspring.model.alert import Trouble
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.job import JobState, RunningJob
+from mainspring.model.process import Role
+from mainspring.model.run import FailedRun, Verdict
+from mainspring.model.schedule import ComingFire
 from mainspring.model.value import Value
+from mainspring.rules.troubles import troubles as judged
 from mainspring.store.store import Store
 
 ROWS = 100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.lifecycle.troubles import troubles as judged
-from mainspring.lifecycle.troubles import watched
-from mainspring.model.trouble import Facts, Trouble
+from mainspring.model.alert import Facts, Trouble
+from mainspring.rules.troubles import troubles as judged
+from mainspring.rules.troubles import watched
 from mainspring.store.store import Store
 
 

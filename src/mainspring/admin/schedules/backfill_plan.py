@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.admin.words import moment
 from mainspring.errors import InvalidArgument
-from mainspring.model.backfill import BackfillSlot, Reprocess
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.model.schedule import Change, ScheduleVersion, Skipped, Slot
+from mainspring.model.schedule import BackfillSlot, Change, Reprocess, ScheduleVersion, Skipped, Slot
 from mainspring.model.value import Value
-from mainspring.trigger.codec import Calendars, decode
-from mainspring.trigger.rolled import is_skipped
+from mainspring.triggers.codec import Calendars, decode
+from mainspring.triggers.rolled import is_skipped
 
 MOST_SLOTS = 100_000
 """In one backfill: a year of a schedule that fires every six minutes."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mainspring.clock import Clock
-from mainspring.declare.registry import Registry
-from mainspring.declare.schedule import ScheduleDeclaration
 from mainspring.errors import InvalidArgument
-from mainspring.model.calendar import StoredCalendar
+from mainspring.model.schedule import StoredCalendar
 from mainspring.store.store import Store
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.schedule import ScheduleDeclaration
 
 
 async def write_declared(store: Store, clock: Clock, registry: Registry) -> list[str]:

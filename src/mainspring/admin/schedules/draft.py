@@ -8,14 +8,12 @@ from enum import Enum
 
 from mainspring.admin.schedules.versions import Difference
 from mainspring.admin.views import View, call_view, iso
-from mainspring.calendars import Calendar
-from mainspring.declare.edit import options_of
-from mainspring.declare.policies import Policies
-from mainspring.declare.schedule import beginning
-from mainspring.declare.when import KIND_OPTIONS, KINDS, OPTIONS_OF
 from mainspring.duration import written
 from mainspring.model.schedule import NewSchedule, Overlap, Schedule
-from mainspring.trigger.base import Trigger
+from mainspring.tasks.schedule import beginning, options_of
+from mainspring.tasks.schedule_options import KIND_OPTIONS, KINDS, OPTIONS_OF, Policies
+from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

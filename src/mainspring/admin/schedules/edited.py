@@ -8,8 +8,8 @@ from datetime import datetime
 from mainspring.admin.schedules.draft import Draft, draft_view
 from mainspring.admin.schedules.versions import Difference
 from mainspring.admin.views import View, iso
-from mainspring.trigger.preview import Fire, fires
-from mainspring.trigger.rolled import is_skipped
+from mainspring.triggers.rolled import is_skipped
+from mainspring.triggers.slots import Fire, fires
 
 FIRES_SHOWN = 3
 NO_BUSINESS_DAY = "skipped: no business day"

@@ -10,10 +10,10 @@ from mainspring.admin.redact import Redaction
 from mainspring.admin.restoring import restored
 from mainspring.admin.schedules.draft import Draft
 from mainspring.admin.views import call_view
-from mainspring.declare.edit import options_of
-from mainspring.declare.when import KINDS
 from mainspring.duration import written
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.schedule import options_of
+from mainspring.tasks.schedule_options import KINDS
 
 Form = dict[str, str]
 FIELDS = (

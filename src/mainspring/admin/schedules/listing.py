@@ -12,11 +12,10 @@ from mainspring.admin.schedules.slot_strip import Tile, strip
 from mainspring.admin.words import in_words
 from mainspring.clock import Clock
 from mainspring.model.job import JobState
-from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter, ScheduleRow
-from mainspring.model.schedule import Schedule
+from mainspring.model.schedule import Only, Schedule, ScheduleCounts, ScheduleFilter, ScheduleRow
 from mainspring.model.value import Value
 from mainspring.store.store import Store
-from mainspring.trigger.misfire import LATE
+from mainspring.triggers.misfire import LATE
 
 OVERDUE_SHOWN = 20
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from mainspring.declare.edit import Said
-from mainspring.declare.policies import PolicyOptions
-from mainspring.declare.when import WHEN_OPTIONS
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.moment import moment, wall_or_moment
+from mainspring.tasks.schedule import GivenOptions
+from mainspring.tasks.schedule_options import WHEN_OPTIONS, PolicyOptions
+from mainspring.triggers.zones import moment, wall_or_moment
 
 POLICY_OPTIONS = tuple(each.name for each in fields(PolicyOptions))
 CALL_OPTIONS = ("task", "args", "kwargs", "queue", "priority", "attempts")
@@ -21,10 +20,10 @@ OPTIONS = frozenset((*WHEN_OPTIONS, *POLICY_OPTIONS, *CALL_OPTIONS))
 class Wishes:
     """What somebody said, by who reads it; what was not said is not in it."""
 
-    when: Said
+    when: GivenOptions
     """The calendar is still a name."""
-    policies: Said
-    call: Said
+    policies: GivenOptions
+    call: GivenOptions
 
 
 def read(given: Mapping[str, object]) -> Wishes:
@@ -41,7 +40,7 @@ def read(given: Mapping[str, object]) -> Wishes:
     )
 
 
-def _of(names: Iterable[str], given: Said) -> Said:
+def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
     return {name: given[name] for name in names if name in given}
 
 

@@ -25,24 +25,35 @@ from mainspring.admin.schedules.triggers import calendars_of, readable
 from mainspring.admin.views import View
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import LastAndNext, Why
-from mainspring.calendars import Calendar, decode_calendar
-from mainspring.declare import payload
-from mainspring.declare.edit import Said, changed_policies, changed_when, options_of
-from mainspring.declare.names import looked_for, valid_name
-from mainspring.declare.policies import Policies, PolicyOptions
-from mainspring.declare.registry import Registry
-from mainspring.declare.schedule import attempts_of_slots
-from mainspring.declare.when import When
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UsageError
 from mainspring.model.limit import Gate
-from mainspring.model.pages import ScheduleCounts, ScheduleFilter, SchedulePage
-from mainspring.model.schedule import DeletedSlots, Schedule, ScheduleVersion, Slot
+from mainspring.model.schedule import (
+    DeletedSlots,
+    Schedule,
+    ScheduleCounts,
+    ScheduleFilter,
+    SchedulePage,
+    ScheduleVersion,
+    Slot,
+)
 from mainspring.model.value import Value
 from mainspring.store.store import Store
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import decode
-from mainspring.trigger.latest import period
-from mainspring.trigger.misfire import LATE
+from mainspring.tasks import payload
+from mainspring.tasks.checks import looked_for, valid_name
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.schedule import (
+    GivenOptions,
+    attempts_of_slots,
+    changed_policies,
+    changed_when,
+    options_of,
+)
+from mainspring.tasks.schedule_options import Policies, PolicyOptions, TriggerOptions
+from mainspring.triggers.calendars import Calendar, decode_calendar
+from mainspring.triggers.codec import decode
+from mainspring.triggers.misfire import LATE
+from mainspring.triggers.slots import period
+from mainspring.triggers.trigger import Trigger
 
 _log = logging.getLogger("mainspring")
 BY_CODE = "code"
@@ -409,7 +420,7 @@ async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
 async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:
     task = Callee.named(wishes.call.get("task"), registry)
     given = {each: value for each, value in wishes.policies.items() if value is not None}
-    trigger = changed_when(When(), await _with_calendar(store, wishes.when)).trigger(name)
+    trigger = changed_when(TriggerOptions(), await _with_calendar(store, wishes.when)).trigger(name)
     policies = PolicyOptions(**given).policies(name)
     task = _fitted(task, trigger, policies)
     return Draft(
@@ -451,7 +462,7 @@ def _gates(registry: Registry | None, draft: Draft) -> tuple[Gate, ...] | None:
     return registry.tasks[draft.task].gates(draft.queue, *payload.decode(draft.payload))
 
 
-async def _with_calendar(store: Store, said: Said) -> Said:
+async def _with_calendar(store: Store, said: GivenOptions) -> GivenOptions:
     name = said.get("calendar")
     return said if name is None else {**said, "calendar": await _newest_calendar(store, name)}
 
@@ -466,7 +477,7 @@ async def _newest_calendar(store: Store, name: object) -> Calendar:
     return decode_calendar(max(versions, key=lambda each: each.version).definition)
 
 
-def _payload(task: Callee, stored: bytes, said: Said) -> bytes:
+def _payload(task: Callee, stored: bytes, said: GivenOptions) -> bytes:
     args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
     return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
 
@@ -476,7 +487,7 @@ def _fitted(task: Callee, trigger: Trigger, policies: Policies) -> Callee:
     return replace(task, attempts=attempts)
 
 
-def _place(task: Callee, said: Said) -> dict[str, Any]:
+def _place(task: Callee, said: GivenOptions) -> dict[str, Any]:
     return {each: task.option(each, said[each]) for each in _PLACE if each in said}
 
 

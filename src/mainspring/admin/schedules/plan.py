@@ -10,9 +10,9 @@ import msgspec
 
 from mainspring.admin.schedules.versions import Difference, differences
 from mainspring.admin.views import View, iso
-from mainspring.declare.schedule import ScheduleDeclaration
 from mainspring.model.schedule import NewSchedule, Schedule
 from mainspring.model.value import Value
+from mainspring.tasks.schedule import ScheduleDeclaration
 
 FIRES_SHOWN = 3
 MOST_NAMED = 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from mainspring.declare.edit import options_of
 from mainspring.duration import written
 from mainspring.model.schedule import Misfire, Overlap, Schedule
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
+from mainspring.tasks.schedule import options_of
+from mainspring.triggers.trigger import Trigger
 
 _GAP = {
     "shift": "A local time that the clocks skip is moved to the first one after it.",

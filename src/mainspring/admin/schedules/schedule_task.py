@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mainspring.declare import payload
-from mainspring.declare.names import valid_name
-from mainspring.declare.options import valid_attempts, valid_priority
-from mainspring.declare.registry import Registry
-from mainspring.declare.retry import DEFAULT, Retry
 from mainspring.model.job import DEFAULT_QUEUE
+from mainspring.tasks import payload
+from mainspring.tasks.checks import valid_attempts, valid_name, valid_priority
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.retry import DEFAULT, Retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,14 +15,13 @@ from mainspring.admin.why.asking import LastAndNext, Why
 from mainspring.admin.words import in_words
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
-from mainspring.model.backfill import Backfill, BackfillState
-from mainspring.model.schedule import Schedule
+from mainspring.model.schedule import Backfill, BackfillState, Schedule
 from mainspring.model.value import Value
 from mainspring.store.store import Store
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.misfire import LATE
-from mainspring.trigger.preview import fires
-from mainspring.trigger.rolled import is_skipped
+from mainspring.triggers.misfire import LATE
+from mainspring.triggers.rolled import is_skipped
+from mainspring.triggers.slots import fires
+from mainspring.triggers.trigger import Trigger
 
 TILES, FIRES, VERSIONS, BACKFILLS, NEWEST_BACKFILLS = 60, 10, 20, 100, 5
 _AHEAD = timedelta(days=60)

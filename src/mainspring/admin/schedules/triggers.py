@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument
 from mainspring.store.store import Store
-from mainspring.trigger import codec
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import Calendars
+from mainspring.triggers import codec
+from mainspring.triggers.calendars import decode_calendar
+from mainspring.triggers.codec import Calendars
+from mainspring.triggers.trigger import Trigger
 
 
 async def calendars_of(store: Store, triggers: Iterable[str]) -> Calendars:

@@ -7,12 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from mainspring.admin.simulation.simulate import INSTANT, Horizon
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.cron import Cron
-from mainspring.trigger.interval import Every
-from mainspring.trigger.rolled import Roll, Rolled
-from mainspring.trigger.zones import zone
+from mainspring.triggers.cron import Cron
+from mainspring.triggers.intervals import Every
+from mainspring.triggers.rolled import Roll, Rolled
+from mainspring.triggers.trigger import Bounded, Trigger
+from mainspring.triggers.zones import zone
 
 DAY = timedelta(days=1)
 _NEVER = datetime.max.replace(tzinfo=UTC)

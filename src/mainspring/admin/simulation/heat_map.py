@@ -14,7 +14,7 @@ from mainspring.admin.simulation.load import MINUTE, Hour, Peak, load, spread_in
 from mainspring.admin.simulation.nights import Night, nights, zones_of
 from mainspring.admin.simulation.simulate import Horizon, Planned
 from mainspring.model.value import Value
-from mainspring.trigger.codec import Calendars
+from mainspring.triggers.codec import Calendars
 
 LEVELS = 5
 """Shades of a cell that is not empty."""

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from mainspring.admin.simulation.days import DAY, Firsts, Stretch, daily_zone, stretches, within_bounds
 from mainspring.admin.simulation.simulate import INSTANT, Fate, Herd, Horizon, Life, Planned, herds, openings
-from mainspring.declare.policies import PolicyOptions
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import Calendars, decode
-from mainspring.trigger.rolled import is_skipped
+from mainspring.tasks.schedule_options import PolicyOptions
+from mainspring.triggers.codec import Calendars, decode
+from mainspring.triggers.rolled import is_skipped
+from mainspring.triggers.trigger import Trigger
 
 MINUTE = timedelta(minutes=1)
 MINUTES = DAY // MINUTE

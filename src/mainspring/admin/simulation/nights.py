@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.bounded import Bounded
-from mainspring.trigger.rolled import Rolled
-from mainspring.trigger.zones import zone
+from mainspring.triggers.rolled import Rolled
+from mainspring.triggers.trigger import Bounded, Trigger
+from mainspring.triggers.zones import zone
 
 _STEP = timedelta(days=1)
 _EXACT = timedelta(seconds=1)

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Period, Schedule, Skipped, Spec
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import Calendars, decode
-from mainspring.trigger.latest import period
-from mainspring.trigger.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
-from mainspring.trigger.preview import odd
+from mainspring.triggers.codec import Calendars, decode
+from mainspring.triggers.misfire import BREAKER, CATCH_UP_PAUSE, LATE, open_spec
+from mainspring.triggers.slots import odd, period
+from mainspring.triggers.trigger import Trigger
 
 INSTANT = timedelta(microseconds=1)
 

@@ -19,9 +19,9 @@ from mainspring.duration import written
 from mainspring.errors import UsageError
 from mainspring.model.schedule import DROPPED, Disposition, Schedule, ScheduleVersion, Skipped, Slot
 from mainspring.model.value import Value
-from mainspring.trigger.base import Trigger
-from mainspring.trigger.codec import Calendars, decode
-from mainspring.trigger.rolled import is_skipped
+from mainspring.triggers.codec import Calendars, decode
+from mainspring.triggers.rolled import is_skipped
+from mainspring.triggers.trigger import Trigger
 
 MOST_SLOTS = 2_000_000
 """Looked at for one schedule: a bounded walk, whatever its trigger."""

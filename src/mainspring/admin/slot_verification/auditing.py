@@ -19,14 +19,13 @@ from mainspring.admin.slot_verification.audit import (
 from mainspring.admin.slot_verification.ledger import ledger
 from mainspring.admin.views import View, iso
 from mainspring.admin.words import moment
-from mainspring.calendars import Calendar, decode_calendar
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState
+from mainspring.model.job import JobFilter, JobState
 from mainspring.model.schedule import Schedule, ScheduleVersion, Slot
 from mainspring.model.value import Value
 from mainspring.store.store import Store
+from mainspring.triggers.calendars import Calendar, decode_calendar
 
 PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
 MOST_NAMED = 20

@@ -18,10 +18,10 @@ from mainspring.admin.workflows.queries import view_of
 from mainspring.admin.workflows.views import WorkflowView
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
-from mainspring.model.fleet import Role
-from mainspring.model.history import DeadFilter, JobFilter
-from mainspring.model.job import Job, JobState
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.job import Job, JobFilter, JobState
 from mainspring.model.limit import GateInfo
+from mainspring.model.process import Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value

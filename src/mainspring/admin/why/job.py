@@ -14,17 +14,14 @@ from mainspring.admin.why.answer import Answer, Because, answer
 from mainspring.admin.why.obstacle import obstacle
 from mainspring.admin.words import error, length, moment
 from mainspring.admin.workflow_of_job import StepOf, retry_words
-from mainspring.lifecycle.burial import CRASHES_ALLOWED
-from mainspring.model.checkpoint import Checkpoint, Kind
-from mainspring.model.failure import tried_since
-from mainspring.model.fleet import MemberInfo
-from mainspring.model.history import Run
-from mainspring.model.job import Job, JobState
+from mainspring.model.checkpoint import Checkpoint, CheckpointKind
+from mainspring.model.job import Job, JobState, tried_since
 from mainspring.model.limit import GateInfo
+from mainspring.model.process import MemberInfo
 from mainspring.model.queue import QueuePause
-from mainspring.model.report import Progress
-from mainspring.model.settlement import Reason, Verdict
+from mainspring.model.run import Progress, Reason, Run, Verdict
 from mainspring.model.value import Value
+from mainspring.rules.settle import CRASHES_ALLOWED
 
 _FOR_EVER, _END_OF_TIME = 9996, 9999
 
@@ -126,7 +123,7 @@ def _awaiting(facts: JobFacts, name: str, wait: str, due: Mapping[str, object]) 
 
 def _sleeps(facts: JobFacts) -> bool:
     """Whether a sleep that it put on record is not over."""
-    sleeps = [each for each in facts.checkpoints if each.name.startswith(Kind.SLEEP.key(""))]
+    sleeps = [each for each in facts.checkpoints if each.name.startswith(CheckpointKind.SLEEP.key(""))]
     ends = [each.done_at + timedelta(seconds=msgspec.json.decode(each.value or b"0")) for each in sleeps]
     return any(end > facts.now for end in ends)
 

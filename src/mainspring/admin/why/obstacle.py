@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mainspring.admin.why.answer import Because
-from mainspring.model.fleet import MemberInfo, Role
 from mainspring.model.job import Job, JobState
+from mainspring.model.process import MemberInfo, Role
 from mainspring.model.value import Value
 
 

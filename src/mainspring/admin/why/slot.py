@@ -21,7 +21,7 @@ from mainspring.admin.why.row import decided
 from mainspring.admin.words import in_words, length, moment
 from mainspring.model.job import Job
 from mainspring.model.schedule import Change, Schedule, ScheduleVersion
-from mainspring.trigger.base import Trigger
+from mainspring.triggers.trigger import Trigger
 
 _WRITTEN_WITHIN = timedelta(days=1)
 """A slot this old that has no row is not being written: its row is gone."""

@@ -12,13 +12,13 @@ from mainspring.admin.order import Noun, blocking, order
 from mainspring.admin.workflows.graph import drawn, named
 from mainspring.admin.workflows.queries import ITEMS, PAGE, found, step_of, view_of
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
-from mainspring.declare.handle import JobHandle
-from mainspring.declare.workflow_task import PREFIX
 from mainspring.errors import UsageError
-from mainspring.model.request import RequestKey
+from mainspring.model.job import RequestKey
 from mainspring.model.value import Value
 from mainspring.model.workflow import Definition, Stopping, Workflow, WorkflowState
 from mainspring.store.store import Store
+from mainspring.tasks.enqueue import JobHandle
+from mainspring.tasks.workflow_task import PREFIX
 from mainspring.waiting import pause as wait
 
 PASSES, BATCH = 200, 1000

@@ -10,13 +10,11 @@ from mainspring.admin.views import member_id
 from mainspring.admin.words import error
 from mainspring.admin.workflows.graph import DrawnNode
 from mainspring.admin.workflows.views import ENDING, RUNNING, Attempt, Bar, ItemsView, LostItem, NodeView
-from mainspring.declare.workflow_task import PREFIX
-from mainspring.model.failure import Failure
-from mainspring.model.history import Run, Standing
-from mainspring.model.job import JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.job import Failure, JobState, Standing
+from mainspring.model.run import Run, Verdict
 from mainspring.model.value import Value
 from mainspring.model.workflow import LIVE_STEPS, Definition, Kind, Step, StepState, Workflow
+from mainspring.tasks.workflow_task import PREFIX
 
 _NO_ATTEMPT = (Verdict.EDITED, Verdict.STARTED)
 

@@ -31,8 +31,7 @@ from mainspring.engine.isolate.frames import (
 )
 from mainspring.engine.isolate.keeper import STATUS, TERMINATE
 from mainspring.engine.isolate.launch import Launch
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 from mainspring.waiting import until
 
 START_WITHIN = timedelta(seconds=60)

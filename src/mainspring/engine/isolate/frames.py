@@ -18,11 +18,10 @@ from datetime import timedelta
 
 import msgspec
 
-from mainspring.declare.payload import LARGEST_RESULT
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 from mainspring.model.schedule import Period
 from mainspring.model.value import Value
+from mainspring.tasks.payload import LARGEST_RESULT
 
 LARGEST = 20 * 1024 * 1024
 """No frame is larger: a payload has 256 KiB at most, a result 16 MiB."""

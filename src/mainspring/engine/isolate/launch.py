@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from mainspring.declare.task import Task
 from mainspring.engine.isolate.frames import Hello
 from mainspring.errors import InvalidArgument
 from mainspring.model.value import Value
+from mainspring.tasks.task import Task
 
 
 class Launch(Value, frozen=True, kw_only=True):

@@ -12,9 +12,6 @@ from typing import Any
 
 import msgspec
 
-from mainspring.declare.isolation import Isolation
-from mainspring.declare.payload import LARGEST_RESULT
-from mainspring.declare.task import Task
 from mainspring.engine.effects import Settling
 from mainspring.engine.failures import timeout_failure
 from mainspring.engine.isolate.child import Answers, Child, ChildLost
@@ -22,8 +19,10 @@ from mainspring.engine.isolate.frames import Ended, Run, Tell
 from mainspring.engine.isolate.launch import Launch, function_name
 from mainspring.engine.journal import Journal
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Settled, Snoozed, Stopped, Succeeded
+from mainspring.model.run import Crashed, Discarded, Failed, Outcome, Settled, Snoozed, Stopped, Succeeded
 from mainspring.model.schedule import Period
+from mainspring.tasks.payload import LARGEST_RESULT
+from mainspring.tasks.task import Isolation, Task
 
 RELEASE_WITHIN = timedelta(seconds=2)
 """The longest grace when we end a run ourselves: a worker that stops does not wait for one task."""

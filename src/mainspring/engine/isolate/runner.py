@@ -14,13 +14,6 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from mainspring.clock import SystemClock
-from mainspring.declare.context import Context
-from mainspring.declare.effects import Effects
-from mainspring.declare.endings import Suspended
-from mainspring.declare.payload import decode, encode_result
-from mainspring.declare.retry import Retry
-from mainspring.declare.signature import Signature
-from mainspring.declare.task import Task
 from mainspring.engine.effects import Settling
 from mainspring.engine.executor import context_of
 from mainspring.engine.failures import is_a
@@ -33,7 +26,12 @@ from mainspring.engine.isolate.looper import Looper
 from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Discarded, Failed, Outcome, Settled, Snoozed, Succeeded
+from mainspring.model.run import Discarded, Failed, Outcome, Settled, Snoozed, Succeeded
+from mainspring.tasks.context import Context, Effects, Suspended
+from mainspring.tasks.payload import decode, encode_result
+from mainspring.tasks.retry import Retry
+from mainspring.tasks.signature import Signature
+from mainspring.tasks.task import Task
 from mainspring.tracing import Tracer
 
 _OUR_FRAMES = 3

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost
-from mainspring.lifecycle.burial import LAST_CRASH
 from mainspring.model.job import Claim
+from mainspring.rules.settle import LAST_CRASH
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.postgres.hints import Hints, Key

@@ -19,7 +19,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from mainspring import forks
-from mainspring.config.pooling import Address, apart
+from mainspring.config.url import DatabaseAddress, apart
 from mainspring.errors import (
     AnswerLost,
     InvalidConfig,
@@ -82,7 +82,7 @@ class Database:
     """Runs named statements. Relaxed ones may be lost if the server crashes: claims and beats,
     whose loss only means that a job is due again."""
 
-    def __init__(self, address: Address, *, timeout: timedelta, size: int) -> None:
+    def __init__(self, address: DatabaseAddress, *, timeout: timedelta, size: int) -> None:
         self._url = address.url
         self.listens = address.listen is not None
         self._listen_url = address.listen

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mainspring.lifecycle.graph import Graph
 from mainspring.model.workflow import Definition
+from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database
 from mainspring.store.workflows.definitions import read, written

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mainspring.model.event import EVERYBODY
-from mainspring.model.settlement import Settlement
+from mainspring.model.checkpoint import EVERYBODY
+from mainspring.model.run import Settlement
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record

@@ -10,7 +10,7 @@ from mainspring.store.database import Stamp, Transaction
 from mainspring.store.declaring import NO_BREAKER, Due
 from mainspring.store.postgres.connection import Database
 from mainspring.store.rows import written
-from mainspring.trigger.misfire import LATE
+from mainspring.triggers.misfire import LATE
 
 
 class PostgresFiring:

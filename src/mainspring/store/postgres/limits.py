@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mainspring.lifecycle.admission import Line
 from mainspring.model.limit import Admission
+from mainspring.rules.admission import Line
 from mainspring.store.admitting import (
     MOST_LINES,
     Passed,

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from mainspring.errors import AnswerLost, StoreError, UsageError
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.borrower import PostgresBorrower
 from mainspring.store.postgres.connection import Database, Session

@@ -8,10 +8,8 @@ from typing import TypeVar
 
 from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
-from mainspring.model.job import Claim, NewJob, Whereabouts
-from mainspring.model.request import Answered, RequestKey
-from mainspring.model.settlement import Settlement, Verdict
-from mainspring.model.unique import Inserted
+from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
+from mainspring.model.run import Settlement, Verdict
 from mainspring.store.answering import recalled, written
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.claiming import Claiming

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 from mainspring.store.postgres.names import Names
 from mainspring.store.rows import maybe_moment
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.store.codes import VERDICT_CODE
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Transaction

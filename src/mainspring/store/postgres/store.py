@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.clock import Clock
-from mainspring.config.pooling import address
+from mainspring.config.url import database_address
 from mainspring.store.migrations import Schema
 from mainspring.store.postgres.connection import MIGRATIONS, Database
 from mainspring.store.postgres.definitions import Definitions
@@ -33,7 +33,7 @@ class PostgresStore(Store):
     def __init__(
         self, url: str, clock: Clock, *, timeout: timedelta, size: int = POOL_SIZE, hints: bool = True
     ) -> None:
-        database = Database(address(url), timeout=timeout, size=size)
+        database = Database(database_address(url), timeout=timeout, size=size)
         names, lines = Names(database), Lines(database)
         notifier = Notifier(database)
         places = Hints(clock, enabled=hints)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.model.job import NewJob
-from mainspring.model.unique import Inserted, OnDuplicate
+from mainspring.model.job import Inserted, NewJob, OnDuplicate
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.inserting import Batch, insert

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mainspring.lifecycle.graph import Graph
 from mainspring.model.job import NewJob
 from mainspring.model.workflow import Definition, Step
+from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.definitions import Definitions

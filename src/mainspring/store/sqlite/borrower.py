@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from mainspring.errors import InvalidArgument, SchemaMismatch
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.store.borrowed.finder import awaiting, blocking
 from mainspring.store.borrowed.guest import SQLITE, Awaiting, Blocking, Result
 from mainspring.store.database import Stamp

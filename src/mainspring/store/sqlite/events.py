@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.store.sqlite.connection import Session
 
 

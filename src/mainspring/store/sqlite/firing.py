@@ -15,7 +15,7 @@ from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.connection import Transaction as SQLiteTransaction
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import listed, micros, span
-from mainspring.trigger.misfire import LATE
+from mainspring.triggers.misfire import LATE
 
 
 class SQLiteFiring:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from mainspring import forks
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable, UsageError
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.store.borrowed.guest import Awaiting, Blocking, Lent
 from mainspring.store.borrowed.sqlite import SQLiteGuest
 from mainspring.store.database import Stamp

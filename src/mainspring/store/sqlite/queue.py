@@ -10,11 +10,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from mainspring.lifecycle.burial import LAST_CRASH
-from mainspring.model.job import Claim, NewJob, Whereabouts
-from mainspring.model.request import Answered, RequestKey
-from mainspring.model.settlement import Settlement
-from mainspring.model.unique import Inserted
+from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
+from mainspring.model.run import Settlement
+from mainspring.rules.settle import LAST_CRASH
 from mainspring.store.answering import recalled, written
 from mainspring.store.database import Stamp
 from mainspring.store.reads import reads

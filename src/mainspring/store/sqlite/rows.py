@@ -9,8 +9,7 @@ from typing import overload
 
 import msgspec
 
-from mainspring.model.failure import Failure
-from mainspring.model.job import Claim
+from mainspring.model.job import Claim, Failure
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

@@ -9,8 +9,8 @@ from typing import assert_never
 
 import msgspec
 
-from mainspring.model.failure import Failure
-from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.model.job import Failure
+from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.store.codes import AWAITING, VERDICT_CODE
 from mainspring.store.sqlite.connection import Session, Transaction
 from mainspring.store.sqlite.events import begin_waits

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.model.job import NewJob
-from mainspring.model.unique import Inserted
+from mainspring.model.job import Inserted, NewJob
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.inserting import due, insert
 from mainspring.store.sqlite.rows import listed, maybe_moment, moment, span

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.lifecycle.graph import Graph
 from mainspring.model.job import NewJob
 from mainspring.model.workflow import Definition, Step
+from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.sqlite.connection import Transaction
 from mainspring.store.sqlite.database import Database

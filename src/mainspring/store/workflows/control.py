@@ -8,9 +8,8 @@ from typing import Literal
 import msgspec
 
 from mainspring.errors import NotFound, UsageError
-from mainspring.lifecycle.graph import Graph
-from mainspring.lifecycle.revival import failed_places, fork, retry
 from mainspring.model.workflow import Act, Kind, Step, StepState, Stopping, Workflow, WorkflowState
+from mainspring.rules.graph import Graph, failed_places, fork, retry
 from mainspring.store.workflows.session import WorkflowSession, nudge
 from mainspring.store.workflows.start import begun_workflow, put
 

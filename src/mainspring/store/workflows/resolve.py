@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from mainspring.lifecycle.resolution import Ending, Resolution
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Verdict
 from mainspring.model.workflow import Resolved, Stopping, Workflow, WorkflowEnd, WorkflowState
+from mainspring.rules.resolution import Ending, Resolution
 from mainspring.store.codes import VERDICT
 from mainspring.store.workflows.session import WorkflowSession
 

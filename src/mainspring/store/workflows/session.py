@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from mainspring.lifecycle.graph import Graph
-from mainspring.lifecycle.resolution import Resolution
-from mainspring.model.failure import Failure
-from mainspring.model.job import NewJob
+from mainspring.model.job import Failure, NewJob
 from mainspring.model.workflow import Definition, Step, Workflow
+from mainspring.rules.graph import Graph
+from mainspring.rules.resolution import Resolution
 from mainspring.store.codes import ROOT_VERDICT, STEP, STEP_CODE, WORKFLOW, WORKFLOW_CODE
 from mainspring.store.database import Row, Stamp, Transaction
 from mainspring.store.rows import moment, reader, written

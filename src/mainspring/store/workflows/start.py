@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from mainspring.model.settlement import Settlement
+from mainspring.model.run import Settlement
 from mainspring.model.workflow import LIVE_STEPS, Step, Workflow, WorkflowState
 from mainspring.store.workflows.session import WorkflowSession, nudge
 

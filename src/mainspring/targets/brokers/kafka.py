@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mainspring.errors import InvalidArgument, TargetRefused, TargetUnavailable
-from mainspring.targets.broker import Message
-from mainspring.targets.brokers.fields import valid_text
-from mainspring.targets.extras import needs
-from mainspring.targets.task import Result
+from mainspring.targets.broker import BrokerMessage, valid_text
+from mainspring.targets.task import Result, needs
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
@@ -77,7 +75,7 @@ class _Topic:
     def __init__(self, broker: Kafka, producer: AIOKafkaProducer) -> None:
         self._broker, self._producer = broker, producer
 
-    async def publish(self, message: Message) -> Result:
+    async def publish(self, message: BrokerMessage) -> Result:
         from aiokafka.errors import InvalidTopicError, KafkaError, MessageSizeTooLargeError
 
         named = self._broker.key

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mainspring.errors import TargetRefused, TargetUnavailable
-from mainspring.targets.broker import Message
-from mainspring.targets.brokers.fields import valid_text, valid_url
-from mainspring.targets.extras import needs
-from mainspring.targets.task import Result
+from mainspring.targets.broker import BrokerMessage, valid_text, valid_url
+from mainspring.targets.task import Result, needs
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -58,7 +56,7 @@ class _Subject:
     def is_alive(self) -> bool:
         return self._client.is_connected
 
-    async def publish(self, message: Message) -> Result:
+    async def publish(self, message: BrokerMessage) -> Result:
         from nats.errors import Error, MaxPayloadError
 
         headers = {"Nats-Msg-Id": message.token, "Mainspring-Task": message.task}

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mainspring.errors import TargetUnavailable
-from mainspring.targets.broker import Message
-from mainspring.targets.brokers.fields import valid_text, valid_url
-from mainspring.targets.extras import needs
-from mainspring.targets.task import Result
+from mainspring.targets.broker import BrokerMessage, valid_text, valid_url
+from mainspring.targets.task import Result, needs
 
 if TYPE_CHECKING:
     from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
@@ -72,7 +70,7 @@ class _Exchange:
     def is_alive(self) -> bool:
         return not self._connection.is_closed and not self._channel.is_closed
 
-    async def publish(self, message: Message) -> Result:
+    async def publish(self, message: BrokerMessage) -> Result:
         import aio_pika
         from aio_pika.exceptions import AMQPError, DeliveryError
 

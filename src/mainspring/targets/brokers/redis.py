@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mainspring.errors import InvalidArgument, TargetUnavailable
-from mainspring.targets.broker import Message
-from mainspring.targets.brokers.fields import valid_text, valid_url
-from mainspring.targets.extras import needs
-from mainspring.targets.task import Result
+from mainspring.targets.broker import BrokerMessage, valid_text, valid_url
+from mainspring.targets.task import Result, needs
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -52,7 +50,7 @@ class _Stream:
     def __init__(self, broker: RedisStream, client: Redis) -> None:
         self._broker, self._client = broker, client
 
-    async def publish(self, message: Message) -> Result:
+    async def publish(self, message: BrokerMessage) -> Result:
         from redis.exceptions import RedisError
 
         try:

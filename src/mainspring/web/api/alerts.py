@@ -12,8 +12,7 @@ from mainspring.admin.alerts import Alerts, alert_view, rule_view, shown_view, t
 from mainspring.admin.health.status import look, status_view, troubles
 from mainspring.engine.alertlog import into_log
 from mainspring.model.access import AccessRole
-from mainspring.model.alert import AlertFilter
-from mainspring.model.trouble import Rule
+from mainspring.model.alert import AlertFilter, Rule
 from mainspring.web.api import alert_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text

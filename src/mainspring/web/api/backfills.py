@@ -21,12 +21,12 @@ from mainspring.admin.backfills import (
 from mainspring.admin.simulation.load import load, spread_in
 from mainspring.admin.simulation.simulate import Horizon, Planned, simulate
 from mainspring.admin.simulation.views import load_view, notes, simulation_view
-from mainspring.calendars import decode_calendar
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
-from mainspring.model.backfill import Backfill, Reprocess
-from mainspring.trigger.codec import Calendars
-from mainspring.trigger.moment import moment
+from mainspring.model.schedule import Backfill, Reprocess
+from mainspring.triggers.calendars import decode_calendar
+from mainspring.triggers.codec import Calendars
+from mainspring.triggers.zones import moment
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import (

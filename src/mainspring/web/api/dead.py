@@ -14,8 +14,8 @@ from mainspring.admin.dead_letters import Arguments, DeadLetters, ReplayedPage
 from mainspring.admin.views import dead_group_view, dead_view
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.model.history import DeadFilter, DeadJob
-from mainspring.model.settlement import Reason
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.run import Reason
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import one

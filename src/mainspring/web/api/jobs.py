@@ -23,8 +23,7 @@ from mainspring.admin.jobs import (
 from mainspring.admin.views import View, answer_view, failure_view, handle_view, job_view, run_view
 from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
 from mainspring.model.access import AccessRole
-from mainspring.model.history import JobFilter
-from mainspring.model.job import LIVE_STATES, JobState
+from mainspring.model.job import LIVE_STATES, JobFilter, JobState
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.requests import request_key

@@ -7,7 +7,7 @@ from hashlib import sha256
 from starlette.requests import Request
 
 from mainspring.errors import InvalidArgument
-from mainspring.model.request import RequestKey
+from mainspring.model.job import RequestKey
 from mainspring.web.access.identity import actor_of
 
 

@@ -13,10 +13,10 @@ from mainspring.admin.schedules.options import read
 from mainspring.admin.schedules.orders import Schedules
 from mainspring.admin.schedules.plan import planned_view
 from mainspring.admin.views import iso
-from mainspring.declare.edit import changed_when
-from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
-from mainspring.trigger.preview import fires
+from mainspring.tasks.schedule import changed_when
+from mainspring.tasks.schedule_options import TriggerOptions
+from mainspring.triggers.slots import fires
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
@@ -170,7 +170,7 @@ async def preview(desk: AtDesk, which: Annotated[Trigger, Query()]) -> Response:
     }
     if which.every is not None:
         given["every"] = length(which.every, "every")
-    trigger = changed_when(When(), read(given).when).trigger(which.name or "preview")
+    trigger = changed_when(TriggerOptions(), read(given).when).trigger(which.name or "preview")
     start = at(which.after, "after") or await (await desk.store()).now(at=desk.clock.stamp())
     found = fires(trigger, start, which.count, which.tz)
     told = [{"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in found]

@@ -14,7 +14,7 @@ from mainspring.admin.schedules.versions import step_view, steps
 from mainspring.admin.views import View, answer_view, moments_view, schedule_view, slot_view
 from mainspring.admin.why.answer import Answer
 from mainspring.model.access import AccessRole
-from mainspring.model.pages import Only, ScheduleFilter, ScheduleRow
+from mainspring.model.schedule import Only, ScheduleFilter, ScheduleRow
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.etag import etag

@@ -9,7 +9,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mainspring.duration import duration
-from mainspring.trigger.moment import moment
+from mainspring.triggers.zones import moment
 
 LARGEST_ID = 2**63 - 1
 LARGEST_PAGE = 500

@@ -16,10 +16,10 @@ from mainspring.admin.workflows.graph import drawn, edges
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
-from mainspring.declare.workflow_task import PREFIX, WorkflowTask
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.workflow import Definition, WorkflowState
+from mainspring.tasks.workflow_task import PREFIX, WorkflowTask
 from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once

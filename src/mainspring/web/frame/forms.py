@@ -8,7 +8,7 @@ from datetime import datetime
 from starlette.requests import Request
 
 from mainspring.errors import InvalidArgument
-from mainspring.trigger.moment import moment
+from mainspring.triggers.zones import moment
 
 LARGEST_FIELDS = 100
 

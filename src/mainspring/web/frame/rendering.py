@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from mainspring.admin.redact import Redaction
-from mainspring.declare.names import is_name
 from mainspring.model.access import AccessRole
+from mainspring.tasks.checks import is_name
 from mainspring.version import __version__
 from mainspring.web.frame.flash import forget, notice_of
 from mainspring.web.frame.nav import here, sections

@@ -9,7 +9,7 @@ from datetime import datetime
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import PAGE, ReplayedPage
 from mainspring.errors import MainspringError
-from mainspring.model.history import DeadFilter
+from mainspring.model.dead_letter import DeadFilter
 from mainspring.web.frame.kept import Kept, Stage
 
 

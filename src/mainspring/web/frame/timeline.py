@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
-from mainspring.model.settlement import Verdict
+from mainspring.model.run import Run, Verdict
 from mainspring.web.frame.shapes import took
 
 WIDTH = 1000

@@ -11,7 +11,7 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.backfills import MOST_AT_ONCE, BackfillPlan, Backfills
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.model.backfill import Backfill, Reprocess
+from mainspring.model.schedule import Backfill, Reprocess
 from mainspring.web.desk import AnAdmin
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, form_of, when, whole

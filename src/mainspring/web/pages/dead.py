@@ -14,8 +14,8 @@ from mainspring.admin.dead_letters import DeadLetters
 from mainspring.admin.jobs import Effect
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
-from mainspring.model.history import DeadFilter
-from mainspring.model.settlement import Reason
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.run import Reason
 from mainspring.model.value import Value
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from mainspring.admin.dead_letters import Arguments, DeadLetters
 from mainspring.admin.restoring import restored
 from mainspring.admin.views import call_view
-from mainspring.declare.jsontext import read_json
-from mainspring.declare.task import Task
 from mainspring.errors import InvalidArgument, UnknownTask
 from mainspring.model.access import AccessRole
-from mainspring.model.history import DeadJob
+from mainspring.model.dead_letter import DeadJob
+from mainspring.tasks.payload import read_json
+from mainspring.tasks.task import Task
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.rendering import page

@@ -9,8 +9,7 @@ from typing import Annotated
 from fastapi import Depends
 
 from mainspring.errors import InvalidArgument
-from mainspring.model.history import JobFilter
-from mainspring.model.job import JobState
+from mainspring.model.job import JobFilter, JobState
 from mainspring.web.pages.queries import Text, Whole, address, one_of
 
 PAGE = 50

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from mainspring.admin.health.stats import LAST, Stats, series_view
 from mainspring.admin.health.troubles import troubles
-from mainspring.declare.names import is_name
-from mainspring.lifecycle.troubles import OTHERS
-from mainspring.model.trouble import Rule, Trouble
+from mainspring.model.alert import Rule, Trouble
+from mainspring.rules.troubles import OTHERS
+from mainspring.tasks.checks import is_name
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.charts import charts
 from mainspring.web.frame.rendering import page

@@ -7,8 +7,8 @@ from typing import overload
 import msgspec
 
 from mainspring.admin.views import call_view
-from mainspring.model.failure import Failure
-from mainspring.model.report import RESULT_GONE
+from mainspring.model.job import Failure
+from mainspring.model.run import RESULT_GONE
 from mainspring.web.desk import Desk
 from mainspring.web.privacy import Plain, redaction_of
 

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.schedules.slot_strip import legend
-from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
+from mainspring.tasks.checks import valid_name
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, when
 from mainspring.web.frame.rendering import page

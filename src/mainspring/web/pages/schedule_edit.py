@@ -17,7 +17,7 @@ from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Schedule
-from mainspring.trigger.codec import decode
+from mainspring.triggers.codec import decode
 from mainspring.web.desk import AnAdmin, AtDesk, Desk
 from mainspring.web.frame.flash import done
 from mainspring.web.frame.forms import asked, text, whole

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
-from mainspring.model.pages import Only, ScheduleFilter
+from mainspring.model.schedule import Only, ScheduleFilter
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.forms import asked, text
 from mainspring.web.frame.kept_map import kept_map

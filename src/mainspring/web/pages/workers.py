@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.model.fleet import MemberInfo, Role
-from mainspring.model.glance import RunningJob
+from mainspring.model.job import RunningJob
+from mainspring.model.process import MemberInfo, Role
 from mainspring.web.desk import AtDesk, Desk
 from mainspring.web.frame.rendering import page
 from mainspring.web.pages.route import PageRoute

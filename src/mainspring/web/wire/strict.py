@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from mainspring.declare.jsontext import read_json
 from mainspring.errors import InvalidArgument, shown
+from mainspring.tasks.payload import read_json
 from mainspring.web.desk import desk_of
 from mainspring.web.guarded import GuardedRoute
 from mainspring.web.privacy import Answer, Public
