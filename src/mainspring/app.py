@@ -25,13 +25,12 @@ from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.store import Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
-from mainspring.tasks.enqueue import JobHandle, batch, new_event, plain, valid_job_id
+from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event, valid_job_id, without_options
 from mainspring.tasks.limits import queue_rules
 from mainspring.tasks.registry import Registry, TaskDecorator
 from mainspring.tasks.schedule import ScheduleDeclaration, declare_schedule
 from mainspring.tasks.task import Task
-from mainspring.tasks.workflow import Workflow
-from mainspring.tasks.workflow import Workflows as WorkflowDecorator
+from mainspring.tasks.workflow import Workflow, WorkflowFactory
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 from mainspring.tracing import Tracer, the_tracer, traced
 from mainspring.triggers.calendars import Calendar
@@ -75,7 +74,7 @@ class Mainspring:
         self.target: str | None = None
         """`module:attr` or a file that another process can load this app by; the command line sets it."""
         self.task = TaskDecorator(self.registry, self)
-        self.workflow = WorkflowDecorator(self.registry, self)
+        self.workflow = WorkflowFactory(self.registry, self)
         self._targets = Targets(self.registry, self, self.clock)
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
@@ -229,17 +228,17 @@ class Mainspring:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: put prepared jobs into their queues,
         all or none, in one round trip; when it returns, they are stored. With `tx`, a connection of yours,
         they are part of the transaction it is in: there if, and when, you commit."""
-        checked = batch(jobs)
+        checked = checked_batch(jobs)
         if tx is not None:
             with traced(self.tracer, checked) as checked:
-                return self._handles(self._borrowed(plain(checked)).run(tx), checked)
+                return self._handles(self._borrowed(without_options(checked)).run(tx), checked)
         return self._portal.call(lambda: self._traced(checked, None), instead="aenqueue")
 
     async def aenqueue_many(
         self, jobs: Iterable[NewJob], *, tx: object | None = None
     ) -> list[JobHandle[Any]]:
         """The same on an event loop; `tx` is a connection that is awaited."""
-        return await self._traced(batch(jobs), tx)
+        return await self._traced(checked_batch(jobs), tx)
 
     async def _traced(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
         with traced(self.tracer, checked) as checked:
@@ -247,7 +246,7 @@ class Mainspring:
 
     async def _aenqueue(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
         if tx is not None:
-            return self._handles(await self._borrowed(plain(checked)).arun(tx), checked)
+            return self._handles(await self._borrowed(without_options(checked)).arun(tx), checked)
         store = await self.store()
         if any(job.unique is not None for job in checked):
             done = await store.queue.insert_unique(checked, at=self.clock.stamp())

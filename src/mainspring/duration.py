@@ -21,7 +21,7 @@ def duration(value: Duration, field: str, *, least: timedelta = timedelta()) -> 
     if parsed is None or parsed > _LONGEST:
         raise InvalidArgument(field, value, _ALLOWED)
     if parsed < least:
-        raise InvalidArgument(field, value, f"at least {written(least)}")
+        raise InvalidArgument(field, value, f"at least {format_duration(least)}")
     return parsed
 
 
@@ -44,7 +44,7 @@ def _parse(value: Duration) -> timedelta | None:
     return timedelta(seconds=seconds) if seconds < 1e10 else None
 
 
-def written(value: timedelta) -> str:
+def format_duration(value: timedelta) -> str:
     """The shortest form that `duration` reads back as the same length."""
     rest = value // timedelta(milliseconds=1)
     if rest == 0:
@@ -57,7 +57,7 @@ def written(value: timedelta) -> str:
     return "".join(parts)
 
 
-def short(length: timedelta) -> str:
+def short_duration(length: timedelta) -> str:
     """Of what took this long, for people: 12.3 ms, 4.5 s."""
     seconds = length.total_seconds()
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -21,7 +21,7 @@ from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import Failure
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Condition, Constant, Kind, NewWorkflow, Param, Result, When
+from mainspring.model.workflow import Condition, Constant, NewWorkflow, NodeKind, Param, StepResult, When
 from tests.support.desk import HOUR, SECOND, Desk
 from tests.support.flows import Story, definition
 from tests.support.management import admin_of
@@ -33,13 +33,13 @@ CHAIN = definition(a={}, b={"takes": ["a"]}, tidy={"parents": ["b"], "when": Whe
 SAGA = definition(
     book={},
     pay={"parents": ["book"]},
-    end={"kind": Kind.BARRIER, "parents": ["pay"], "task": ""},
-    unbook={"kind": Kind.UNDO, "of": 0, "parents": ["end"], "takes": ["book"]},
+    end={"kind": NodeKind.BARRIER, "parents": ["pay"], "task": ""},
+    unbook={"kind": NodeKind.UNDO, "of": 0, "parents": ["end"], "takes": ["book"]},
 )
 ETL = definition(
     "etl",
     extract={"args": (Param(name="day"),), "max_attempts": 2},
-    parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["extract"]},
+    parts={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["extract"]},
     check={
         "parents": ["extract"],
         "only_if": Condition(text="rows > 9", names={"rows": Constant(value=3)}),
@@ -391,7 +391,7 @@ def test_why_of_a_step(desk: Desk) -> None:
 
 
 def test_a_map_over_no_list_says_why_it_failed(desk: Desk) -> None:
-    graph = definition(raw={}, parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"]})
+    graph = definition(raw={}, parts={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["raw"]})
     story = Story(desk, graph)
     story.end("raw", result=b"7")
     [parts] = [each for each in shown(desk, story.id).nodes if each.name == "parts"]
@@ -406,7 +406,10 @@ def test_a_map_over_no_list_says_why_it_failed(desk: Desk) -> None:
 
 def test_a_barrier_in_the_middle_is_replaced_by_what_is_before_it() -> None:
     graph = definition(
-        a={}, b={}, wall={"kind": Kind.BARRIER, "parents": ["a", "b"], "task": ""}, c={"parents": ["wall"]}
+        a={},
+        b={},
+        wall={"kind": NodeKind.BARRIER, "parents": ["a", "b"], "task": ""},
+        c={"parents": ["wall"]},
     )
     nodes = drawn(graph)
     assert [(each.name, each.layer, each.parents) for each in nodes] == [

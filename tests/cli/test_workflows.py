@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.model.job import Failure
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Kind, Param, Result, When
+from mainspring.model.workflow import NodeKind, Param, StepResult, When
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import ManualClock
 from tests.cli.conftest import Shell
@@ -23,7 +23,7 @@ BAD_ROW = Failure(type="ValueError", message="bad \x1b[31m", traceback="line 9")
 ETL = definition(
     "etl",
     extract={"args": (Param(name="day"),), "max_attempts": 2},
-    parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["extract"]},
+    parts={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["extract"]},
     clean={"takes": ["extract"]},
     load={"takes": ["parts", "clean"]},
     alarm={"parents": ["load"], "when": When.FAILURE},
@@ -126,8 +126,8 @@ def test_what_undoes_steps_is_told_only_where_it_matters(shell: Shell, desk: Des
     graph = definition(
         book={},
         pay={"parents": ["book"]},
-        end={"kind": Kind.BARRIER, "parents": ["pay"], "task": ""},
-        unbook={"kind": Kind.UNDO, "of": 0, "parents": ["end"], "takes": ["book"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["pay"], "task": ""},
+        unbook={"kind": NodeKind.UNDO, "of": 0, "parents": ["end"], "takes": ["book"]},
     )
     story = Story(desk, graph)
     number = str(story.id)

@@ -12,7 +12,7 @@ import pytest
 from mainspring.errors import UsageError
 from mainspring.model.job import JobFilter
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Constant, Kind, Stopping, When, WorkflowState
+from mainspring.model.workflow import Constant, NodeKind, Stopping, When, WorkflowState
 from mainspring.store.store import Store
 from tests.support.desk import settlement
 from tests.support.flows import definition
@@ -24,11 +24,11 @@ class Brawl:
 
     drawn = definition(
         a={},
-        parts={"kind": Kind.MAP, "over": Constant(value=[1, 2, 3]), "parents": ["a"]},
+        parts={"kind": NodeKind.MAP, "over": Constant(value=[1, 2, 3]), "parents": ["a"]},
         b={"parents": ["parts"]},
         alarm={"parents": ["b"], "when": When.FAILURE},
         tidy={"takes": ["b"], "when": When.ALWAYS},
-        spread={"kind": Kind.MAP, "over": Constant(value=[1, 2]), "parents": ["a"], "when": When.ALWAYS},
+        spread={"kind": NodeKind.MAP, "over": Constant(value=[1, 2]), "parents": ["a"], "when": When.ALWAYS},
     )
 
     def __init__(self, stores: list[Store], ids: list[int], dice: random.Random) -> None:

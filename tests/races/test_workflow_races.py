@@ -16,9 +16,9 @@ from mainspring.model.job import JobFilter, JobState, NewJob
 from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Constant,
-    Kind,
     NewWorkflow,
-    Result,
+    NodeKind,
+    StepResult,
     StepState,
     WorkflowState,
 )
@@ -87,7 +87,7 @@ def test_a_join_is_released_once_though_its_parents_end_at_once_and_everybody_lo
 def test_a_pass_that_is_killed_in_the_middle_leaves_everything_as_it_was(postgres_url: str, run: Any) -> None:
     drawn = definition(
         raw={},
-        parts={"kind": Kind.MAP, "over": Constant(value=[1, 2, 3]), "parents": ["raw"]},
+        parts={"kind": NodeKind.MAP, "over": Constant(value=[1, 2, 3]), "parents": ["raw"]},
         end={"takes": ["parts"]},
     )
 
@@ -157,10 +157,10 @@ def test_sessions_that_are_killed_again_and_again_lose_and_double_nothing(
 ) -> None:
     wide, count = 12, 8
     drawn = definition(
-        first={"kind": Kind.MAP, "over": Constant(value=list(range(wide)))},
-        second={"kind": Kind.MAP, "over": Result(step=0), "parents": ["first"]},
+        first={"kind": NodeKind.MAP, "over": Constant(value=list(range(wide)))},
+        second={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["first"]},
         end={"takes": ["second"]},
-        returns=Result(step=2),
+        returns=StepResult(step=2),
     )
 
     async def story() -> None:

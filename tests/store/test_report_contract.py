@@ -6,7 +6,7 @@ import pytest
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Failure, JobState
-from mainspring.model.run import RESULT_GONE, Ending, Progress, ProgressNote, RunLog, Verdict
+from mainspring.model.run import RESULT_GONE, JobEnd, Progress, ProgressNote, RunLog, Verdict
 from tests.support.desk import BOOM, DAY, HOUR, MINUTE, SECOND, settlement
 
 NO_JOB = 10**9
@@ -237,10 +237,10 @@ def test_endings_tell_results_failures_and_reasons_and_leave_live_jobs_out(desk)
     assert (failure.type, failure.message, failure.traceback) == (BOOM.type, BOOM.message, BOOM.traceback)
     assert (failure.attempt, failure.at) == (2, desk.now)
     assert found == {
-        done.job_id: Ending(state=JobState.SUCCEEDED, result=b"[1]"),
-        empty.job_id: Ending(state=JobState.SUCCEEDED),
-        gone: Ending(state=JobState.CANCELLED),
-        buried.job_id: Ending(state=JobState.DEAD, failure=failure, reason="failed"),
+        done.job_id: JobEnd(state=JobState.SUCCEEDED, result=b"[1]"),
+        empty.job_id: JobEnd(state=JobState.SUCCEEDED),
+        gone: JobEnd(state=JobState.CANCELLED),
+        buried.job_id: JobEnd(state=JobState.DEAD, failure=failure, reason="failed"),
     }
     assert endings(desk) == {}
 
@@ -252,7 +252,7 @@ def test_a_job_that_died_was_replayed_and_succeeded_has_succeeded(desk):
 
     desk.end(desk.take(), Verdict.SUCCEEDED, result=b"2")
 
-    assert endings(desk, job_id) == {job_id: Ending(state=JobState.SUCCEEDED, result=b"2")}
+    assert endings(desk, job_id) == {job_id: JobEnd(state=JobState.SUCCEEDED, result=b"2")}
 
 
 def test_a_log_that_cannot_be_written_keeps_its_settlement_from_being_written(desk, monkeypatch):

@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mainspring.model.alert import Died, Dropped, Gap, Late, Lost, Overdue, Rule, Streak, Waiting, Watched
+from mainspring.model.alert import (
+    Died,
+    Dropped,
+    LateJob,
+    Lost,
+    Outage,
+    Overdue,
+    Rule,
+    Streak,
+    Waiting,
+    Watched,
+)
 from mainspring.model.job import NewJob
 from mainspring.model.process import Role
 from mainspring.model.run import Verdict
@@ -133,7 +144,7 @@ def test_a_job_is_late_by_what_its_schedule_expects(desk, look):
 
     desk.advance(SECOND)
     [job] = desk.jobs()
-    late = Late(
+    late = LateJob(
         schedule="s",
         slot_at=slot_at,
         job_id=job.id,
@@ -435,7 +446,7 @@ def test_a_time_in_which_nobody_watched_and_nothing_was_counted_is_on_record(des
     desk.advance(3 * HOUR)
     for _ in range(2):
         mark()
-    assert look().gaps == (Gap(began_at=began, ended_at=desk.now),)
+    assert look().gaps == (Outage(began_at=began, ended_at=desk.now),)
     desk.advance(HOUR)
     assert look().gaps == ()
     desk.run(desk.store.alerts.prune(keep=MINUTE, at=desk.clock.stamp()))

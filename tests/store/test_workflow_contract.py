@@ -10,10 +10,10 @@ from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Condition,
     Constant,
-    Kind,
     Limiting,
+    NodeKind,
     Param,
-    Result,
+    StepResult,
     Stopping,
     When,
     WorkflowState,
@@ -26,7 +26,7 @@ DEAD = Verdict.DEAD
 
 def test_a_chain_runs_link_by_link_and_passes_results_on(desk: Desk) -> None:
     drawn = definition(
-        a={"args": (Param(name="day"),)}, b={"takes": ["a"]}, c={"takes": ["b"]}, returns=Result(step=2)
+        a={"args": (Param(name="day"),)}, b={"takes": ["a"]}, c={"takes": ["b"]}, returns=StepResult(step=2)
     )
     story = Story(desk, drawn, {"day": "monday"})
     assert story.states() == {"a": "live", "b": "waiting", "c": "waiting"}
@@ -98,7 +98,12 @@ def test_what_waits_for_failure_is_skipped_without_one(desk: Desk) -> None:
 def test_a_map_spreads_out_over_a_result_and_its_join_gets_the_list(desk: Desk) -> None:
     drawn = definition(
         raw={},
-        parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"], "args": (Constant(value=9),)},
+        parts={
+            "kind": NodeKind.MAP,
+            "over": StepResult(step=0),
+            "parents": ["raw"],
+            "args": (Constant(value=9),),
+        },
         total={"takes": ["parts"]},
     )
     story = Story(desk, drawn)
@@ -118,7 +123,7 @@ def test_a_map_spreads_out_over_a_result_and_its_join_gets_the_list(desk: Desk) 
 def test_a_map_over_nothing_succeeds_at_once_and_over_no_list_fails(desk: Desk) -> None:
     drawn = definition(
         raw={},
-        parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"]},
+        parts={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["raw"]},
         total={"takes": ["parts"]},
     )
     story = Story(desk, drawn)
@@ -134,7 +139,7 @@ def test_a_map_over_nothing_succeeds_at_once_and_over_no_list_fails(desk: Desk) 
 
 
 def test_a_map_fails_once_all_its_items_have_ended(desk: Desk) -> None:
-    drawn = definition(parts={"kind": Kind.MAP, "over": Param(name="all")}, total={"takes": ["parts"]})
+    drawn = definition(parts={"kind": NodeKind.MAP, "over": Param(name="all")}, total={"takes": ["parts"]})
     story = Story(desk, drawn, {"all": [1, 2]})
     story.end("parts", DEAD, item=0)
     assert story.states() == {"parts": "live", "total": "waiting"}
@@ -145,7 +150,7 @@ def test_a_map_fails_once_all_its_items_have_ended(desk: Desk) -> None:
 def test_a_step_whose_condition_does_not_hold_is_skipped_and_so_is_who_needs_it(desk: Desk) -> None:
     drawn = definition(
         a={},
-        b={"parents": ["a"], "only_if": Condition(text="a > 3", names={"a": Result(step=0)})},
+        b={"parents": ["a"], "only_if": Condition(text="a > 3", names={"a": StepResult(step=0)})},
         needs={"takes": ["b"]},
         after={"parents": ["b"]},
     )
@@ -301,10 +306,10 @@ def test_what_was_done_is_undone_in_reverse_when_the_workflow_fails(desk: Desk) 
         flight={},
         hotel={"parents": ["flight"]},
         pay={"parents": ["hotel"]},
-        end={"kind": Kind.BARRIER, "parents": ["pay"], "task": ""},
-        no_hotel={"kind": Kind.UNDO, "of": 1, "parents": ["end"], "takes": ["hotel"]},
-        no_flight={"kind": Kind.UNDO, "of": 0, "parents": ["end", "no_hotel"], "takes": ["flight"]},
-        no_pay={"kind": Kind.UNDO, "of": 2, "parents": ["end", "pay"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["pay"], "task": ""},
+        no_hotel={"kind": NodeKind.UNDO, "of": 1, "parents": ["end"], "takes": ["hotel"]},
+        no_flight={"kind": NodeKind.UNDO, "of": 0, "parents": ["end", "no_hotel"], "takes": ["flight"]},
+        no_pay={"kind": NodeKind.UNDO, "of": 2, "parents": ["end", "pay"]},
     )
     story = Story(desk, drawn)
     story.end("flight", result=b'"F1"')
@@ -328,8 +333,8 @@ def test_what_was_done_is_undone_in_reverse_when_the_workflow_fails(desk: Desk) 
 def test_nothing_is_undone_when_the_workflow_succeeds(desk: Desk) -> None:
     drawn = definition(
         flight={},
-        end={"kind": Kind.BARRIER, "parents": ["flight"], "task": ""},
-        no_flight={"kind": Kind.UNDO, "of": 0, "parents": ["end", "flight"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["flight"], "task": ""},
+        no_flight={"kind": NodeKind.UNDO, "of": 0, "parents": ["end", "flight"]},
     )
     story = Story(desk, drawn)
     story.end("flight")
@@ -376,7 +381,7 @@ def test_workflows_are_listed_newest_first_and_pruned_with_history(desk: Desk) -
 
 
 def test_the_first_lost_items_of_each_map_are_told(desk: Desk) -> None:
-    over = {"kind": Kind.MAP, "over": Param(name="all")}
+    over = {"kind": NodeKind.MAP, "over": Param(name="all")}
     story = Story(desk, definition(one=dict(over), two=dict(over)), {"all": [1, 2, 3, 4]})
     for item in (3, 1, 2):
         story.end("one", DEAD, item=item)

@@ -7,7 +7,7 @@ import pytest
 from mainspring.errors import NotFound, UsageError
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Kind, Param, Result, When, WorkflowState
+from mainspring.model.workflow import NodeKind, Param, StepResult, When, WorkflowState
 from tests.support.desk import Desk
 from tests.support.flows import WORKER, Story, definition
 
@@ -17,7 +17,7 @@ CHAIN = definition(
     b={"takes": ["a"]},
     c={"takes": ["b"]},
     tidy={"parents": ["c"], "when": When.ALWAYS},
-    returns=Result(step=2),
+    returns=StepResult(step=2),
 )
 
 
@@ -83,7 +83,7 @@ def test_only_the_steps_named_are_retried(desk: Desk) -> None:
 
 
 def test_of_a_map_only_the_items_that_failed_run_again(desk: Desk) -> None:
-    drawn = definition(parts={"kind": Kind.MAP, "over": Param(name="all")}, total={"takes": ["parts"]})
+    drawn = definition(parts={"kind": NodeKind.MAP, "over": Param(name="all")}, total={"takes": ["parts"]})
     story = Story(desk, drawn, {"all": [1, 2, 3]})
     story.end("parts", item=0, result=b"10")
     story.end("parts", DEAD, item=1)
@@ -116,8 +116,8 @@ def test_what_has_been_undone_is_not_retried(desk: Desk) -> None:
     drawn = definition(
         a={},
         b={"parents": ["a"]},
-        end={"kind": Kind.BARRIER, "parents": ["b"], "task": ""},
-        no_a={"kind": Kind.UNDO, "of": 0, "parents": ["end", "a"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["b"], "task": ""},
+        no_a={"kind": NodeKind.UNDO, "of": 0, "parents": ["end", "a"]},
     )
     story = Story(desk, drawn)
     story.end("a")
@@ -129,10 +129,10 @@ def test_what_has_been_undone_is_not_retried(desk: Desk) -> None:
 def test_a_fork_has_what_came_before_and_runs_the_rest_again(desk: Desk) -> None:
     drawn = definition(
         raw={},
-        parts={"kind": Kind.MAP, "over": Result(step=0), "parents": ["raw"]},
+        parts={"kind": NodeKind.MAP, "over": StepResult(step=0), "parents": ["raw"]},
         load={"takes": ["parts"]},
         tell={"takes": ["load"]},
-        returns=Result(step=3),
+        returns=StepResult(step=3),
     )
     story = Story(desk, drawn, {"day": "monday"})
     story.end("raw", result=b"[1,2]")
@@ -164,7 +164,7 @@ def test_a_fork_of_what_failed_elsewhere_runs_that_again_too(desk: Desk) -> None
 
 def test_a_step_that_is_a_workflow_ends_with_it_and_is_retried_with_it(desk: Desk) -> None:
     outer = Story(desk, definition("outer", sub={"task": "root"}, after={"takes": ["sub"]}))
-    inner = _Inner(desk, outer, definition("inner", x={}, y={"takes": ["x"]}, returns=Result(step=1)))
+    inner = _Inner(desk, outer, definition("inner", x={}, y={"takes": ["x"]}, returns=StepResult(step=1)))
     assert inner.workflow.parent_id == outer.id
     inner.end("x", DEAD)
     assert inner.workflow.state is WorkflowState.FAILED

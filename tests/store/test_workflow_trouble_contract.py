@@ -9,7 +9,15 @@ import pytest
 from mainspring.errors import UsageError
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Constant, Definition, Kind, Result, Stopping, When, WorkflowState
+from mainspring.model.workflow import (
+    Constant,
+    Definition,
+    NodeKind,
+    StepResult,
+    Stopping,
+    When,
+    WorkflowState,
+)
 from tests.support.desk import Desk
 from tests.support.flows import Story, definition
 
@@ -56,7 +64,7 @@ def test_a_step_that_is_made_anew_may_die_again(desk: Desk) -> None:
 def test_what_runs_while_its_parent_is_retried_is_not_counted_down_by_it(desk: Desk) -> None:
     drawn = definition(
         a={},
-        spread={"kind": Kind.MAP, "over": Constant(value=[1, 2]), "parents": ["a"], "when": When.ALWAYS},
+        spread={"kind": NodeKind.MAP, "over": Constant(value=[1, 2]), "parents": ["a"], "when": When.ALWAYS},
         end={"takes": ["spread"]},
     )
     story = Story(desk, drawn)
@@ -150,8 +158,8 @@ def test_a_fork_runs_what_was_undone_again(desk: Desk) -> None:
     drawn = definition(
         flight={},
         pay={"parents": ["flight"]},
-        end={"kind": Kind.BARRIER, "parents": ["pay"], "task": ""},
-        no_flight={"kind": Kind.UNDO, "of": 0, "parents": ["end", "flight"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["pay"], "task": ""},
+        no_flight={"kind": NodeKind.UNDO, "of": 0, "parents": ["end", "flight"]},
     )
     story = Story(desk, drawn)
     story.end("flight")
@@ -164,7 +172,7 @@ def test_a_fork_runs_what_was_undone_again(desk: Desk) -> None:
 
 
 def test_the_fence_of_a_step_rises_through_every_retry(desk: Desk) -> None:
-    drawn = definition(parts={"kind": Kind.MAP, "over": Constant(value=[1])})
+    drawn = definition(parts={"kind": NodeKind.MAP, "over": Constant(value=[1])})
     story = Story(desk, drawn)
     step = story.step("parts", 0)
     fences = [story.claimed()[step.id].fence]
@@ -204,7 +212,7 @@ def test_a_map_of_thousands_has_all_that_its_node_says(desk: Desk) -> None:
     wide = 1200
     drawn = definition(
         parts={
-            "kind": Kind.MAP,
+            "kind": NodeKind.MAP,
             "over": Constant(value=list(range(wide))),
             "max_attempts": 3,
             "priority": 2,
@@ -212,7 +220,7 @@ def test_a_map_of_thousands_has_all_that_its_node_says(desk: Desk) -> None:
             "expires": timedelta(minutes=5),
         },
         total={"takes": ["parts"]},
-        returns=Result(step=0, path=(wide - 1,)),
+        returns=StepResult(step=0, path=(wide - 1,)),
     )
     story = Story(desk, drawn)
     assert desk.claim(7, limit=2 * wide) == []

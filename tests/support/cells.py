@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mainspring.model.workflow import Constant, Definition, Fields, Input, Items, Kind, Node, Param, Result
+from mainspring.model.workflow import (
+    Constant,
+    Definition,
+    Fields,
+    Input,
+    Items,
+    Node,
+    NodeKind,
+    Param,
+    StepResult,
+)
 
 WAITING, LIVE, SUCCEEDED, FAILED, CANCELLED, SKIPPED = (
     "waiting",
@@ -74,9 +84,9 @@ class Flow:
                 return given.value
             case Param():
                 return _inside(self.params.get(given.name), given.path)
-            case Result():
+            case StepResult():
                 cell = self.cells[given.step]
-                is_map = self.drawn.nodes[given.step].kind is Kind.MAP
+                is_map = self.drawn.nodes[given.step].kind is NodeKind.MAP
                 return _inside([each.result for each in cell.items] if is_map else cell.result, given.path)
             case Items():
                 return [self.value(each) for each in given.items]
@@ -107,7 +117,7 @@ class Flow:
         return {
             place
             for place, node in enumerate(self.drawn.nodes)
-            if node.kind is Kind.UNDO and self.cells[place].state not in (WAITING, SKIPPED)
+            if node.kind is NodeKind.UNDO and self.cells[place].state not in (WAITING, SKIPPED)
         }
 
 
@@ -123,7 +133,7 @@ def reads(node: Node) -> set[int]:
     found = set()
     while given:
         match each := given.pop():
-            case Result():
+            case StepResult():
                 found.add(each.step)
             case Items():
                 given += each.items

@@ -14,10 +14,10 @@ from mainspring.model.workflow import (
     Fields,
     Input,
     Items,
-    Kind,
     Node,
+    NodeKind,
     Param,
-    Result,
+    StepResult,
     When,
 )
 
@@ -53,7 +53,7 @@ def _node(dice: Random, place: int, reach: int, inner: str | None) -> Node:
         max_attempts=dice.choice([1, 1, 2]),
     )
     if dice.random() < 0.2:
-        node = msgspec.structs.replace(node, kind=Kind.MAP, over=_over(dice, parents))
+        node = msgspec.structs.replace(node, kind=NodeKind.MAP, over=_over(dice, parents))
     if dice.random() < 0.15:
         it = _given(dice, dice.choice(parents)) if parents else Param(name="one")
         node = msgspec.structs.replace(node, only_if=Condition(text="it == 1", names={"it": it}))
@@ -61,14 +61,14 @@ def _node(dice: Random, place: int, reach: int, inner: str | None) -> Node:
 
 
 def _given(dice: Random, step: int) -> Input:
-    whole = Result(step=step)
+    whole = StepResult(step=step)
     return dice.choice(
         [
             whole,
             whole,
             whole,
-            Result(step=step, path=("k",)),
-            Result(step=step, path=(0,)),
+            StepResult(step=step, path=("k",)),
+            StepResult(step=step, path=(0,)),
             Items(items=(whole, Constant(value=[None]))),
             Fields(fields={"it": whole, "day": Param(name="day")}),
         ]
@@ -84,13 +84,15 @@ def _over(dice: Random, parents: list[int]) -> Input:
         Items(items=(Param(name="one"), Constant(value="b"))),
     ]
     if parents:
-        choices += [Result(step=dice.choice(parents))] * 5
+        choices += [StepResult(step=dice.choice(parents))] * 5
     return dice.choice(choices)
 
 
 def _result(dice: Random, step: int, nodes: list[Node]) -> Input:
-    given = Result(step=step)
-    return dice.choice([given, given, Result(step=step, path=("k",)), Items(items=(given, Result(step=0)))])
+    given = StepResult(step=step)
+    return dice.choice(
+        [given, given, StepResult(step=step, path=("k",)), Items(items=(given, StepResult(step=0)))]
+    )
 
 
 def _undoing(dice: Random, nodes: list[Node]) -> list[Node]:
@@ -98,16 +100,16 @@ def _undoing(dice: Random, nodes: list[Node]) -> list[Node]:
     barrier = len(nodes)
     waited_for = {parent for node in nodes for parent in node.parents}
     last = tuple(place for place in range(barrier) if place not in waited_for)
-    added = [Node(name="end", kind=Kind.BARRIER, parents=last)]
+    added = [Node(name="end", kind=NodeKind.BARRIER, parents=last)]
     before: list[int] = []
     for of in sorted(dice.sample(range(barrier), min(barrier, dice.randint(1, 3))), reverse=True):
         added.append(
             Node(
                 name=f"undo{of}",
-                kind=Kind.UNDO,
+                kind=NodeKind.UNDO,
                 task="t",
                 of=of,
-                args=(Result(step=of),),
+                args=(StepResult(step=of),),
                 parents=(barrier, of, *before),
             )
         )

@@ -14,10 +14,10 @@ from mainspring.model.workflow import (
     NewWorkflow,
     Node,
     Resolved,
-    Result,
-    Step,
+    StepRecord,
+    StepResult,
     Stopping,
-    Workflow,
+    WorkflowRecord,
 )
 from mainspring.rules.graph import Graph
 from tests.support.desk import Desk
@@ -33,7 +33,7 @@ def definition(name: str = "flow", returns: Input | None = None, **nodes: dict[s
         given = dict(fields)
         takes = given.pop("takes", ())
         parents = [places[parent] for parent in (*given.pop("parents", ()), *takes)]
-        args = tuple(Result(step=places[taken]) for taken in takes)
+        args = tuple(StepResult(step=places[taken]) for taken in takes)
         built.append(
             Node(
                 name=each,
@@ -94,10 +94,10 @@ class Story:
         self.desk.end(self.claimed().pop(step.id), verdict, **fields)
         self.resolve()
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[StepRecord]:
         return list(self.desk.run(self.desk.store.workflows.steps_of(self.id, most=20_000)))
 
-    def step(self, name: str, item: int | None = None) -> Step:
+    def step(self, name: str, item: int | None = None) -> StepRecord:
         place = self.graph.place(name)
         [found] = [each for each in self.steps() if (each.place, each.item) == (place, item)]
         return found
@@ -113,7 +113,7 @@ class Story:
         }
 
     @property
-    def workflow(self) -> Workflow:
+    def workflow(self) -> WorkflowRecord:
         found = self.desk.run(self.desk.store.workflows.get(self.id))
         assert found is not None
         return found  # type: ignore[no-any-return]

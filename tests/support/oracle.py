@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from mainspring.model.workflow import Definition, Kind, Node
+from mainspring.model.workflow import Definition, Node, NodeKind
 from tests.support.cells import (
     BAD,
     CANCELLED,
@@ -151,7 +151,7 @@ class Oracle:
     def _taken_away(self, node: Node, stopping: str) -> bool:
         if stopping == "killed":
             return True
-        if node.kind is Kind.UNDO or node.when == "always":
+        if node.kind is NodeKind.UNDO or node.when == "always":
             return False
         return node.when == "success" or stopping == "cancelled"
 
@@ -177,9 +177,9 @@ class Oracle:
         )
         if flow.stopping == "killed":
             return "stopped"
-        if node.kind is Kind.BARRIER:
+        if node.kind is NodeKind.BARRIER:
             return None
-        if node.kind is Kind.UNDO:
+        if node.kind is NodeKind.UNDO:
             went_wrong = bool(flow.failed()) or flow.stopping is not None
             assert node.of is not None
             return None if went_wrong and parents[node.of].state == SUCCEEDED else "condition"
@@ -202,7 +202,7 @@ class Oracle:
             if it != 1:
                 cell.state, cell.cause = SKIPPED, "condition"
                 return
-        if node.kind is Kind.BARRIER:
+        if node.kind is NodeKind.BARRIER:
             cell.state = SUCCEEDED
             return
         if node.over is None:

@@ -15,7 +15,7 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Definition, NewWorkflow, Workflow
+from mainspring.model.workflow import Definition, NewWorkflow, WorkflowRecord
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from tests.support.desk import settlement
@@ -81,7 +81,7 @@ async def resolve_all(store: Store) -> int:
             return released
 
 
-async def the_workflow(store: Store, workflow_id: int) -> Workflow:
+async def the_workflow(store: Store, workflow_id: int) -> WorkflowRecord:
     """As it stands."""
     found = await store.workflows.get(workflow_id)
     assert found is not None

@@ -11,7 +11,7 @@ from mainspring.clock import Clock
 from mainspring.engine.settler import Settler
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Claim
-from mainspring.model.workflow import Definition, Kind, Step, StepState, WorkflowState
+from mainspring.model.workflow import Definition, NodeKind, StepRecord, StepState, WorkflowState
 from mainspring.store.around import around
 from mainspring.store.store import Store
 from mainspring.telemetry import Event, SettlementRefused, Telemetry
@@ -73,7 +73,7 @@ class Side:
         if isinstance(event, SettlementRefused):
             self.refused.append(event)
 
-    async def steps(self, key: Key) -> list[Step]:
+    async def steps(self, key: Key) -> list[StepRecord]:
         found = await self.store.workflows.steps_of(self.flows[key], most=EVERYTHING)
         self.jobs |= {(key, step.place, step.item): step.id for step in found}
         return found
@@ -87,7 +87,7 @@ class Side:
         self.released += done.released
         return int(done.taken)
 
-    async def recount(self, key: Key, drawn: Definition, *, quiet: bool = False) -> list[Step]:
+    async def recount(self, key: Key, drawn: Definition, *, quiet: bool = False) -> list[StepRecord]:
         """The counters say what the rows do; and a workflow has ended exactly when its steps have."""
         workflow = await self.store.workflows.get(self.flows[key])
         assert workflow is not None
@@ -107,7 +107,7 @@ class Side:
                 assert step.waits == sum(
                     nodes[each].state in OPEN for each in set(drawn.nodes[place].parents)
                 )
-            elif drawn.nodes[place].kind is Kind.MAP and step.state is StepState.LIVE:
+            elif drawn.nodes[place].kind is NodeKind.MAP and step.state is StepState.LIVE:
                 assert step.waits == sum(each.state in OPEN for each in items) > 0
                 assert step.failed == sum(each.state in BAD for each in items)
             else:

@@ -19,7 +19,7 @@ from mainspring.model.job import Failure
 from mainspring.model.process import Role
 from mainspring.model.run import Reason, Verdict
 from mainspring.model.schedule import NewSchedule, Overlap, Reprocess
-from mainspring.model.workflow import Constant, Kind, When
+from mainspring.model.workflow import Constant, NodeKind, When
 from mainspring.store.store import Store
 from mainspring.tasks.payload import encode
 from mainspring.telemetry import Telemetry
@@ -277,7 +277,7 @@ class Timetable:
             self._spice("import-catalogue"),
             fetch={},
             validate={"takes": ["fetch"]},
-            index={"kind": Kind.MAP, "over": shards, "parents": ["validate"]},
+            index={"kind": NodeKind.MAP, "over": shards, "parents": ["validate"]},
             thumbnails={"parents": ["validate"], "max_attempts": 3},
             publish={"parents": ["index", "thumbnails"]},
             purge_cache={"parents": ["publish"]},

@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mainspring.errors import TargetInDoubt, TargetRefused, TargetUnavailable
-from mainspring.targets.answer import LONGEST_WAIT, answer, judge, retry_after
+from mainspring.targets.answer import LONGEST_WAIT, check_answer, read_answer, retry_after
 
 NOW = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)
 
 
 def judged(status: int, *headers: tuple[bytes, bytes], body: bytes = b"") -> object:
-    return judge(answer(status, headers, body, truncated=False), "POST https://example.com/", now=NOW)
+    return check_answer(
+        read_answer(status, headers, body, truncated=False), "POST https://example.com/", now=NOW
+    )
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
@@ -68,13 +70,15 @@ def test_how_long_a_server_wants_us_to_wait(text: str | None, wait: timedelta | 
 
 
 def test_only_headers_worth_keeping_are_kept_and_cut() -> None:
-    kept = answer(200, [(b"Set-Cookie", b"secret"), (b"Content-Type", b"a" * 5000)], b"", truncated=False)
+    kept = read_answer(
+        200, [(b"Set-Cookie", b"secret"), (b"Content-Type", b"a" * 5000)], b"", truncated=False
+    )
 
     assert kept.headers == {"content-type": "a" * 200}
 
 
 def test_a_body_is_kept_as_text_that_any_store_takes() -> None:
-    kept = answer(200, [], b"a\x00b\xff\ncaf\xc3\xa9", truncated=True)
+    kept = read_answer(200, [], b"a\x00b\xff\ncaf\xc3\xa9", truncated=True)
 
     assert kept.result() == {
         "status": 200,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mainspring.errors import InvalidArgument, TargetError, TargetRefused, TargetUnavailable
-from mainspring.targets.shell import Limits, ShellTarget
+from mainspring.targets.shell import ProgramLimits, ShellTarget
 from mainspring.tasks.context import Context
 from tests.engine.kit import until as eventually
 from tests.support.processes import PATIENCE, until
@@ -253,15 +253,15 @@ def test_a_run_that_is_cancelled_again_and_again_still_ends_its_program(
 
 
 def test_memory_is_limited(shell: Shell) -> None:
-    raised = shell(python("print(len(bytearray(2 ** 30)))"), limits=Limits(memory=256 * 2**20))
+    raised = shell(python("print(len(bytearray(2 ** 30)))"), limits=ProgramLimits(memory=256 * 2**20))
 
     assert isinstance(raised, TargetUnavailable)
     assert "MemoryError" in str(raised)
 
 
 def test_files_and_processor_time_are_limited(shell: Shell) -> None:
-    too_big = shell(sh("head -c 1000000 /dev/zero > file"), limits=Limits(file_size=1000))
-    too_long = shell(python("while True: pass"), limits=Limits(cpu=1))
+    too_big = shell(sh("head -c 1000000 /dev/zero > file"), limits=ProgramLimits(file_size=1000))
+    too_long = shell(python("while True: pass"), limits=ProgramLimits(cpu=1))
 
     assert isinstance(too_big, TargetUnavailable)
     assert "SIGKILL" in str(too_long) or "SIGXCPU" in str(too_long)
@@ -293,7 +293,7 @@ def test_a_fork_bomb_of_a_user_of_its_own_meets_the_kernels_limit(shell: Shell, 
             "-c",
             textwrap.dedent(BOMB),
         ],
-        limits=Limits(processes=30),
+        limits=ProgramLimits(processes=30),
         user="nobody",
     )
 
@@ -305,7 +305,7 @@ def test_a_fork_bomb_of_a_user_of_its_own_meets_the_kernels_limit(shell: Shell, 
 
 
 def test_a_fork_bomb_that_the_kernel_lets_pass_is_ended_as_a_tree(shell: Shell, mark: str) -> None:
-    raised = shell(python(BOMB), limits=Limits(processes=30), timeout="40s")
+    raised = shell(python(BOMB), limits=ProgramLimits(processes=30), timeout="40s")
 
     if os.geteuid() == 0:
         assert str(raised) == f"{sys.executable} had more than 30 processes, and was killed"
@@ -402,4 +402,4 @@ def test_what_cannot_be_meant_is_refused_when_it_is_declared(options: dict[str, 
 @pytest.mark.parametrize("wrong", [{"memory": 5}, {"processes": 0}, {"cpu": 1.5}, {"open_files": True}])
 def test_a_limit_that_cannot_be_kept_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=r"^limits\."):
-        Limits(**wrong)
+        ProgramLimits(**wrong)

@@ -9,7 +9,7 @@ from typing import Any, assert_type
 from mainspring import Step, Workflow
 from mainspring.app import Mainspring
 from mainspring.model.job import NewJob
-from mainspring.targets import Kafka, Limits, RedisStream, TargetTask
+from mainspring.targets import Kafka, ProgramLimits, RedisStream, TargetTask
 from mainspring.tasks.context import Context, Discard, Snooze
 from mainspring.tasks.enqueue import JobHandle, Sender
 from mainspring.tasks.registry import Registry, TaskDecorator
@@ -221,7 +221,7 @@ async def targets_are_tasks(app: Mainspring, ctx: Context) -> None:
     assert_type(notify.enqueue(event="paid"), JobHandle[dict[str, object]])
     assert_type(await notify(ctx, event="paid"), dict[str, object])
     app.schedule("hourly", notify, every="1h", kwargs={"event": "tick"})
-    app.shell("backup", ["pg_dump", "{name}"], limits=Limits(memory=2**30), permanent_codes=[64])
+    app.shell("backup", ["pg_dump", "{name}"], limits=ProgramLimits(memory=2**30), permanent_codes=[64])
     app.publish("orders", RedisStream("redis://localhost", "orders"), retry=Retry(attempts=9))
     app.publish("events", Kafka("localhost:9092", "events", key="customer"))
 

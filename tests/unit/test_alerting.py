@@ -13,8 +13,8 @@ from mainspring.model.alert import (
     Alert,
     AlertChange,
     AlertMove,
+    AlertNote,
     Message,
-    Note,
     NoteKind,
     NoteState,
     Rule,
@@ -58,11 +58,11 @@ def alert(**fields: Any) -> Alert:
     return Alert(**given | fields)
 
 
-def note(number: int = 1, **fields: Any) -> Note:
+def note(number: int = 1, **fields: Any) -> AlertNote:
     given: dict[str, Any] = {"id": number, "alert": alert(id=number, uid=number), "kind": NoteKind.OPENED}
     given |= {"place": 0, "target": "k", "shown": "https://h/***", "state": NoteState.WAITING, "due_at": NOW}
     given |= {"batch": None, "tries": 0, "created_at": NOW, "ended_at": None, "problem": None}
-    return Note(**given | fields)
+    return AlertNote(**given | fields)
 
 
 def judged(

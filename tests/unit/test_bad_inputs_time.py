@@ -19,8 +19,8 @@ from mainspring.errors import InvalidArgument
 from mainspring.tasks.retry import Retry
 from mainspring.tasks.schedule import declare_schedule
 from mainspring.tasks.task import Task
-from mainspring.triggers.slots import fires
-from mainspring.triggers.zones import moment
+from mainspring.triggers.slots import upcoming_slots
+from mainspring.triggers.zones import read_instant
 from tests.support.budget import within_cpu
 
 CASES = json.loads((Path(__file__).parents[1] / "data/bad_inputs_time.json").read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ def given(case: dict[str, Any]) -> object:
 
 def first_fires(**options: Any) -> list[datetime]:
     declared = declare_schedule("nightly", TASK, **options)
-    return [fire.at for fire in fires(declared.trigger, NOW, 5, "UTC")]
+    return [fire.at for fire in upcoming_slots(declared.trigger, NOW, 5, "UTC")]
 
 
 def next_(*words: str) -> Result:
@@ -110,12 +110,12 @@ def test_a_zone_gets_the_same_verdict_on_the_command_line(case: dict[str, Any], 
 
 @pytest.mark.parametrize(("case", "value"), cases("time"))
 def test_an_instant_gets_its_verdict_in_python(case: dict[str, Any], value: Any) -> None:
-    check_python(case, lambda: moment(value, "after"))
+    check_python(case, lambda: read_instant(value, "after"))
 
 
 @pytest.mark.parametrize(("case", "value"), cases("time", typed=True))
 def test_an_instant_gets_the_same_verdict_on_the_command_line(case: dict[str, Any], value: str) -> None:
-    check_cli(case, lambda: moment(value, "after"), f"--after={value}", "30 2 * * *")
+    check_cli(case, lambda: read_instant(value, "after"), f"--after={value}", "30 2 * * *")
 
 
 def test_every_case_that_goes_against_advice_says_why() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mainspring.rules.condition import LONGEST, ConditionError, evaluate, names
+from mainspring.rules.condition import LONGEST, ConditionError, condition_names, evaluate
 from tests.support.budget import within_cpu
 
 VALUES: dict[str, Any] = {
@@ -59,8 +59,8 @@ def test_what_it_comes_to(text: str, answer: bool) -> None:
 
 
 def test_its_names() -> None:
-    assert names("raw['count'] > 0 and (day != 'x' or raw['ok'])") == {"raw", "day"}
-    assert names("1 < 2") == frozenset()
+    assert condition_names("raw['count'] > 0 and (day != 'x' or raw['ok'])") == {"raw", "day"}
+    assert condition_names("1 < 2") == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ REFUSED = [
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_not_in_the_grammar_is_refused(text: Any) -> None:
     with within_cpu(0.05), pytest.raises(ConditionError) as refusal:
-        names(text)
+        condition_names(text)
 
     assert refusal.value.expected
     assert len(str(refusal.value)) < 500
@@ -200,7 +200,7 @@ def test_no_text_does_anything_but_answer_or_be_refused(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            found = names(text)
+            found = condition_names(text)
         except ConditionError:
             return
     values: dict[str, object] = {name: Untouchable() for name in found}

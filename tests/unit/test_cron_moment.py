@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mainspring.errors import InvalidArgument
-from mainspring.triggers.zones import moment
+from mainspring.triggers.zones import read_instant
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from mainspring.triggers.zones import moment
     ],
 )
 def test_an_instant_is_read_as_utc(text: str, expected: datetime) -> None:
-    found = moment(text, "after")
+    found = read_instant(text, "after")
 
     assert found == expected
     assert found.tzinfo is UTC
@@ -39,6 +39,6 @@ def test_an_instant_is_read_as_utc(text: str, expected: datetime) -> None:
 )  # fmt: skip
 def test_anything_else_is_refused_by_name(text: object) -> None:
     with pytest.raises(InvalidArgument) as refusal:
-        moment(text, "anchor")  # type: ignore[arg-type]
+        read_instant(text, "anchor")  # type: ignore[arg-type]
 
     assert refusal.value.field == "anchor"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mainspring.triggers.cron import Cron
-from mainspring.triggers.slots import fires
+from mainspring.triggers.slots import upcoming_slots
 
 # Zone, expression, an instant before the night, and the local slots that follow it under each rule.
 GAPS = [
@@ -140,7 +140,7 @@ STARRED = [
 
 
 def slots(cron: Cron, after: str, count: int) -> str:
-    found = fires(cron, datetime.fromisoformat(after), count, cron.tz)
+    found = upcoming_slots(cron, datetime.fromisoformat(after), count, cron.tz)
     return ", ".join(f"{fire.local:%m-%d} {short(fire.local)}" for fire in found)
 
 
@@ -198,7 +198,7 @@ def test_a_preview_marks_the_odd_nights(
 ) -> None:
     cron = Cron(expression, tz, gap, fold)
 
-    found = fires(cron, datetime.fromisoformat(after), len(notes), tz)
+    found = upcoming_slots(cron, datetime.fromisoformat(after), len(notes), tz)
 
     assert [fire.note for fire in found] == notes
     assert all(fire.at.tzinfo is UTC and fire.at == fire.local.astimezone(UTC) for fire in found)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.duration import duration, written
+from mainspring.duration import duration, format_duration
 from mainspring.errors import InvalidArgument
 
 
@@ -51,4 +51,4 @@ def test_less_than_the_least_is_refused_with_the_least() -> None:
 
 @given(st.integers(0, 10**12).map(lambda count: timedelta(milliseconds=count)))
 def test_what_is_written_is_read_back(length: timedelta) -> None:
-    assert duration(written(length), "delay") == length
+    assert duration(format_duration(length), "delay") == length

@@ -13,16 +13,16 @@ from mainspring.model.workflow import (
     Constant,
     Fields,
     Items,
-    Kind,
     Node,
+    NodeKind,
     Param,
-    Result,
-    Step,
+    StepRecord,
+    StepResult,
     StepState,
     Stopping,
     When,
 )
-from mainspring.rules.graph import Graph, ends_with_the_workflow, read
+from mainspring.rules.graph import Graph, ends_with_the_workflow, steps_read
 from tests.support.flows import definition
 
 STATES = {
@@ -42,7 +42,7 @@ def barred(parent: str, *, stopping: Stopping | None = None, failed: int = 0, **
     """What is said of a step after one that ended like this."""
     graph = Graph(definition(a={}, b={"parents": ["a"], **node}))
     state, cause = STATES[parent]
-    step = Step(id=1, workflow_id=9, place=0, state=state, cause=cause)
+    step = StepRecord(id=1, workflow_id=9, place=0, state=state, cause=cause)
     return graph.barred(1, {0: step}, failed=failed, stopping=stopping)
 
 
@@ -67,12 +67,12 @@ def test_failure_wants_one_before_it(parent: str) -> None:
 @pytest.mark.parametrize("parent", STATES)
 def test_a_barrier_waits_and_no_more(parent: str) -> None:
     for stopping in (None, Stopping.CANCELLED, Stopping.EXPIRED):
-        assert barred(parent, kind=Kind.BARRIER, stopping=stopping) is None
-    assert barred(parent, kind=Kind.BARRIER, stopping=Stopping.KILLED) is Cause.STOPPED
+        assert barred(parent, kind=NodeKind.BARRIER, stopping=stopping) is None
+    assert barred(parent, kind=NodeKind.BARRIER, stopping=Stopping.KILLED) is Cause.STOPPED
 
 
 def test_only_what_succeeded_is_undone_and_only_if_the_whole_did_not() -> None:
-    undo: dict[str, Any] = {"kind": Kind.UNDO, "of": 0}
+    undo: dict[str, Any] = {"kind": NodeKind.UNDO, "of": 0}
     assert barred("succeeded", **undo) is Cause.CONDITION
     assert barred("succeeded", **undo, failed=1) is None
     assert barred("succeeded", **undo, stopping=Stopping.CANCELLED) is None
@@ -87,7 +87,7 @@ def test_what_is_taken_away_is_what_would_not_be_released(when: When, stopping: 
     bad = barred("failed", when=when, stopping=stopping)
     node = Node(name="b", task="t", when=when)
     assert ends_with_the_workflow(node, stopping) is (bad is not None)
-    undo = Node(name="b", task="t", kind=Kind.UNDO, of=0)
+    undo = Node(name="b", task="t", kind=NodeKind.UNDO, of=0)
     assert ends_with_the_workflow(undo, stopping) is (stopping is Stopping.KILLED)
 
 
@@ -108,20 +108,22 @@ def test_descendants_are_everything_after_and_the_places_themselves() -> None:
 
 
 def test_what_is_read_is_found_wherever_it_is_said() -> None:
-    deep = Fields(fields={"x": Items(items=(Result(step=2), Constant(value=[Result]))), "y": Param(name="p")})
-    assert set(read(deep)) == {2}
+    deep = Fields(
+        fields={"x": Items(items=(StepResult(step=2), Constant(value=[StepResult]))), "y": Param(name="p")}
+    )
+    assert set(steps_read(deep)) == {2}
     node = Node(
         name="b",
         task="t",
-        args=(Result(step=0),),
-        kwargs={"k": Result(step=1)},
-        over=Result(step=2),
-        only_if=Condition(text="x == 1", names={"x": Result(step=3, path=("k",))}),
+        args=(StepResult(step=0),),
+        kwargs={"k": StepResult(step=1)},
+        over=StepResult(step=2),
+        only_if=Condition(text="x == 1", names={"x": StepResult(step=3, path=("k",))}),
         parents=(0, 1, 2, 3),
     )
     plain = definition(a={}, b={}, c={}, d={})
     assert Graph(type(plain)(name="f", nodes=(*plain.nodes, node))).reads[4] == {0, 1, 2, 3}
-    assert Graph(definition(a={}, returns=Items(items=(Result(step=0),)))).returned == {0}
+    assert Graph(definition(a={}, returns=Items(items=(StepResult(step=0),)))).returned == {0}
 
 
 def test_places_are_found_by_name() -> None:

@@ -13,7 +13,7 @@ from mainspring.engine.turns import Turns
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument
 from mainspring.model.limit import Gate
-from mainspring.rules.admission import GateState, Line, admit
+from mainspring.rules.admission import GateState, WaitingLine, admit
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -117,7 +117,7 @@ def test_no_gate_lets_more_through_than_it_may_and_none_is_held_up_for_nothing(l
     ]
     ids = iter(range(1000))
     waiting = [
-        Line(
+        WaitingLine(
             id=number,
             gates=tuple(states[n] for n in gates if n < len(states)),
             jobs=[next(ids) for _ in range(count)],

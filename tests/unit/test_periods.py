@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mainspring.tasks.schedule_options import TriggerOptions
 from mainspring.triggers.calendars import from_dates
-from mainspring.triggers.slots import MOST_COUNTED, counted, period, previous
+from mainspring.triggers.slots import MOST_COUNTED, count_slots, period, previous
 
 DAY, HOUR, MINUTE, SECOND = (timedelta(seconds=n) for n in (86400, 3600, 60, 1))
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -68,16 +68,16 @@ def test_of_an_interval_any_number_is_counted(seconds: int, more: int) -> None:
     slot = rule.next_after(first)
     end = slot + timedelta(seconds=more)
 
-    count, at_least = counted(rule, slot, end)
+    count, at_least = count_slots(rule, slot, end)
     assert (count, at_least) == (-(-more // seconds), False)
 
 
 def test_of_a_calendar_so_many_are_counted_and_no_more() -> None:
     every_minute, first = trigger(cron="* * * * *"), at("2030-01-01T00:00")
 
-    assert counted(every_minute, first, first + 90 * MINUTE) == (90, False)
-    assert counted(every_minute, first, first + MOST_COUNTED * MINUTE) == (MOST_COUNTED, False)
-    assert counted(every_minute, first, first + 365 * DAY) == (MOST_COUNTED, True)
+    assert count_slots(every_minute, first, first + 90 * MINUTE) == (90, False)
+    assert count_slots(every_minute, first, first + MOST_COUNTED * MINUTE) == (MOST_COUNTED, False)
+    assert count_slots(every_minute, first, first + 365 * DAY) == (MOST_COUNTED, True)
 
 
 def test_a_period_reaches_back_to_the_slot_before_the_first_missed_one() -> None:

@@ -15,18 +15,18 @@ from mainspring.model.workflow import (
     Condition,
     Constant,
     Definition,
-    Kind,
+    NodeKind,
     Param,
-    Result,
-    Step,
+    StepRecord,
+    StepResult,
     StepState,
     Stopping,
     When,
-    Workflow,
+    WorkflowRecord,
     WorkflowState,
 )
 from mainspring.rules.graph import Graph
-from mainspring.rules.resolution import Ending, Resolution
+from mainspring.rules.resolution import Resolution, StepEnding
 from tests.support.flows import definition
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -39,10 +39,10 @@ class Rows:
     def __init__(self, drawn: Definition, **fields: Any) -> None:
         self.graph = Graph(drawn)
         self.steps = {
-            place + 1: Step(id=place + 1, workflow_id=99, place=place, waits=len(set(node.parents)))
+            place + 1: StepRecord(id=place + 1, workflow_id=99, place=place, waits=len(set(node.parents)))
             for place, node in enumerate(drawn.nodes)
         }
-        self.workflow = Workflow(
+        self.workflow = WorkflowRecord(
             **{
                 "id": 99,
                 "name": drawn.name,
@@ -62,7 +62,7 @@ class Rows:
     def change(self, **fields: Any) -> None:
         self.workflow = msgspec.structs.replace(self.workflow, **fields)
 
-    def go(self, *endings: Ending, look: bool = False, stop: Stopping | None = None) -> Resolution:
+    def go(self, *endings: StepEnding, look: bool = False, stop: Stopping | None = None) -> Resolution:
         """A pass, and its writes."""
         resolution = self.last = Resolution(self.workflow, self.graph, NOW)
         if look:
@@ -99,8 +99,8 @@ class Rows:
         ]
 
 
-def ended(job_id: int, verdict: Verdict | None = OK, result: bytes | None = None) -> Ending:
-    return Ending(job_id=job_id, verdict=verdict, result=result)
+def ended(job_id: int, verdict: Verdict | None = OK, result: bytes | None = None) -> StepEnding:
+    return StepEnding(job_id=job_id, verdict=verdict, result=result)
 
 
 def begun(drawn: Definition, **fields: Any) -> Rows:
@@ -156,12 +156,12 @@ def test_a_workflow_of_no_steps_succeeds_at_once() -> None:
 
 
 def test_maps_over_nothing_end_one_after_another_in_one_pass() -> None:
-    empty = {"kind": Kind.MAP, "over": Constant(value=[])}
-    chained = {"kind": Kind.MAP}
+    empty = {"kind": NodeKind.MAP, "over": Constant(value=[])}
+    chained = {"kind": NodeKind.MAP}
     drawn = definition(
         a=empty,
-        b={**chained, "over": Result(step=0), "parents": ["a"]},
-        c={**chained, "over": Result(step=1), "parents": ["b"]},
+        b={**chained, "over": StepResult(step=0), "parents": ["a"]},
+        c={**chained, "over": StepResult(step=1), "parents": ["b"]},
         end={"takes": ["c"]},
     )
     rows = begun(drawn)
@@ -182,11 +182,11 @@ def test_a_chain_of_skipped_steps_is_gone_through_in_one_pass() -> None:
 
 def test_a_map_over_too_many_fails_before_any_of_it_runs() -> None:
     rows = begun(
-        definition(a={"kind": Kind.MAP, "over": Param(name="all")}), params=b"[]".join([b'{"all":', b"}"])
+        definition(a={"kind": NodeKind.MAP, "over": Param(name="all")}), params=b"[]".join([b'{"all":', b"}"])
     )
     assert rows.states() == ["succeeded"]
     many = msgspec.json.encode({"all": list(range(WIDEST + 1))})
-    rows = begun(definition(a={"kind": Kind.MAP, "over": Param(name="all")}), params=many)
+    rows = begun(definition(a={"kind": NodeKind.MAP, "over": Param(name="all")}), params=many)
     assert (rows.states(), rows.last.items) == (["failed"], [])
     error = rows.steps[1].error
     assert error is not None
@@ -195,15 +195,15 @@ def test_a_map_over_too_many_fails_before_any_of_it_runs() -> None:
 
 def test_one_item_that_is_too_large_fails_the_whole_map_before_any_of_it_runs() -> None:
     large = msgspec.json.encode({"all": [1, "x" * 2_000_000, 3]})
-    rows = begun(definition(a={"kind": Kind.MAP, "over": Param(name="all")}), params=large)
+    rows = begun(definition(a={"kind": NodeKind.MAP, "over": Param(name="all")}), params=large)
     assert (rows.states(), rows.last.items, rows.last.jobs) == (["failed"], [], [])
 
 
 @pytest.mark.parametrize(
     ("node", "type_", "told"),
     [
-        ({"args": (Result(step=0, path=("k", 1)),)}, "InputError", "its result has no ['k']['k']"),
-        ({"only_if": Condition(text="x > 1", names={"x": Result(step=0)})}, "ConditionError", ""),
+        ({"args": (StepResult(step=0, path=("k", 1)),)}, "InputError", "its result has no ['k']['k']"),
+        ({"only_if": Condition(text="x > 1", names={"x": StepResult(step=0)})}, "ConditionError", ""),
     ],
 )
 def test_what_cannot_be_given_or_said_fails_the_step_and_not_the_pass(
@@ -219,7 +219,7 @@ def test_what_cannot_be_given_or_said_fails_the_step_and_not_the_pass(
 
 
 def test_a_result_that_cannot_be_returned_fails_the_workflow() -> None:
-    rows = begun(definition(a={}, returns=Result(step=0, path=("k",))))
+    rows = begun(definition(a={}, returns=StepResult(step=0, path=("k",))))
     rows.go(ended(1, result=b"7"))
     assert (rows.states(), rows.workflow.state) == (["succeeded"], WorkflowState.FAILED)
     assert rows.last.failure is not None
@@ -265,7 +265,7 @@ def test_a_stop_ends_a_pause_and_what_it_held_back() -> None:
 
 def test_a_child_that_runs_already_is_not_counted_down_when_its_parent_ends_again() -> None:
     drawn = definition(
-        a={}, m={"kind": Kind.MAP, "over": Constant(value=[1]), "parents": ["a"], "when": When.ALWAYS}
+        a={}, m={"kind": NodeKind.MAP, "over": Constant(value=[1]), "parents": ["a"], "when": When.ALWAYS}
     )
     rows = begun(drawn)
     rows.go(ended(1, DEAD))
@@ -276,7 +276,7 @@ def test_a_child_that_runs_already_is_not_counted_down_when_its_parent_ends_agai
 
 
 def test_items_are_counted_and_their_results_are_kept_in_order() -> None:
-    drawn = definition(m={"kind": Kind.MAP, "over": Constant(value=[7, 8, 9])}, end={"takes": ["m"]})
+    drawn = definition(m={"kind": NodeKind.MAP, "over": Constant(value=[7, 8, 9])}, end={"takes": ["m"]})
     rows = begun(drawn)
     items = [step.id for step in rows.steps.values() if step.item is not None]
     rows.go(ended(items[2], result=b"9"), ended(items[0], Verdict.DISCARDED))

@@ -10,32 +10,32 @@ from mainspring.model.workflow import (
     Cause,
     Constant,
     Definition,
-    Kind,
-    Step,
+    NodeKind,
+    StepRecord,
     StepState,
     Stopping,
     When,
-    Workflow,
+    WorkflowRecord,
     WorkflowState,
 )
-from mainspring.rules.graph import Graph, Revival, failed_places, fork, retry
+from mainspring.rules.graph import Graph, Revival, failed_places, forked, retried
 from tests.support.flows import definition
 from tests.unit.test_resolution import NOW
 
 SPREAD = definition(
-    m={"kind": Kind.MAP, "over": Constant(value=[1, 2, 3])},
+    m={"kind": NodeKind.MAP, "over": Constant(value=[1, 2, 3])},
     n={"takes": ["m"]},
     other={},
     last={"parents": ["n", "other"]},
 )
 
 
-def rows(*states: str) -> dict[int, Step]:
+def rows(*states: str) -> dict[int, StepRecord]:
     """A row for each node; "skipped:failure" is a state and its cause."""
     found = {}
     for place, text in enumerate(states):
         state, _, cause = text.partition(":")
-        found[place] = Step(
+        found[place] = StepRecord(
             id=place + 1,
             workflow_id=99,
             place=place,
@@ -46,22 +46,22 @@ def rows(*states: str) -> dict[int, Step]:
     return found
 
 
-def items(*states: str) -> list[Step]:
+def items(*states: str) -> list[StepRecord]:
     return [
-        Step(id=100 + item, workflow_id=99, place=0, item=item, state=StepState(state), ended_at=NOW)
+        StepRecord(id=100 + item, workflow_id=99, place=0, item=item, state=StepState(state), ended_at=NOW)
         for item, state in enumerate(states)
     ]
 
 
 def again(
     drawn: Definition,
-    steps: dict[int, Step],
+    steps: dict[int, StepRecord],
     *,
     chosen: set[int] | None = None,
-    map_items: dict[int, list[Step]] | None = None,
+    map_items: dict[int, list[StepRecord]] | None = None,
     revivable: set[int] | None = None,
 ) -> Revival | None:
-    workflow = Workflow(
+    workflow = WorkflowRecord(
         id=99,
         name="f",
         definition_id=1,
@@ -78,7 +78,7 @@ def again(
     picked = failed_places(steps) if chosen is None else frozenset(chosen)
     everything = {step.id for step in steps.values()} | set(range(100, 200))
     known = everything if revivable is None else revivable
-    return retry(Graph(drawn), workflow, steps, map_items or {}, picked, revivable=known)
+    return retried(Graph(drawn), workflow, steps, map_items or {}, picked, revivable=known)
 
 
 def told(plan: Revival | None) -> dict[int, str]:
@@ -112,7 +112,7 @@ def test_a_map_that_failed_before_it_spread_out_is_spread_out_anew() -> None:
 def test_what_comes_after_another_that_runs_again_waits_for_it_though_it_failed_too() -> None:
     drawn = definition(
         a={},
-        m={"kind": Kind.MAP, "over": Constant(value=[1]), "parents": ["a"], "when": When.ALWAYS},
+        m={"kind": NodeKind.MAP, "over": Constant(value=[1]), "parents": ["a"], "when": When.ALWAYS},
         z={"parents": ["m"], "when": When.ALWAYS},
     )
     plan = again(drawn, rows("failed", "failed", "failed"), map_items={1: items("failed")})
@@ -155,13 +155,13 @@ def test_what_has_begun_to_be_undone_is_not_retried_and_a_fork_does_it_again(und
     drawn = definition(
         a={},
         b={"parents": ["a"]},
-        end={"kind": Kind.BARRIER, "parents": ["b"]},
-        no_a={"kind": Kind.UNDO, "of": 0, "parents": ["end", "a"]},
+        end={"kind": NodeKind.BARRIER, "parents": ["b"]},
+        no_a={"kind": NodeKind.UNDO, "of": 0, "parents": ["end", "a"]},
     )
     steps = rows("succeeded", "failed", "succeeded", undo)
     with pytest.raises(UsageError, match="no_a"):
         again(drawn, steps)
-    kept = fork(Graph(drawn), steps, 1)
+    kept = forked(Graph(drawn), steps, 1)
     assert [step.state for step in kept.values()] == ["waiting"] * 4
     assert again(drawn, rows("succeeded", "failed", "succeeded", "skipped:condition")) is not None
 
@@ -170,7 +170,7 @@ def test_a_fork_keeps_what_stands_and_runs_the_rest() -> None:
     drawn = definition(a={}, b={"parents": ["a"]}, c={"parents": ["b"]}, d={}, e={"parents": ["d"]})
     steps = rows("succeeded", "skipped:condition", "succeeded", "live", "waiting")
     steps[0] = msgspec.structs.replace(steps[0], result=b"1", fence=3)
-    kept = fork(Graph(drawn), steps, 2)
+    kept = forked(Graph(drawn), steps, 2)
     assert [f"{step.state}:{step.waits}" for step in kept.values()] == [
         "succeeded:0",
         "skipped:0",

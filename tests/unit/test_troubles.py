@@ -13,9 +13,9 @@ from mainspring.model.alert import (
     Died,
     Dropped,
     Facts,
-    Gap,
-    Late,
+    LateJob,
     Lost,
+    Outage,
     Overdue,
     Retrying,
     Rule,
@@ -50,9 +50,9 @@ def member(role: Role = Role.WORKER, **fields: Any) -> MemberInfo:
 SCHEDULER, WORKER = member(Role.SCHEDULER), member()
 
 
-def late(**fields: Any) -> Late:
+def late(**fields: Any) -> LateJob:
     given = {"schedule": "nightly", "slot_at": NOW - HOUR, "job_id": 7, "queue": "mail", "due_at": NOW - HOUR}
-    return Late(**given | {"claimed": False, "begun": False} | fields)
+    return LateJob(**given | {"claimed": False, "begun": False} | fields)
 
 
 def waiting(age: timedelta = MINUTE, **fields: Any) -> Waiting:
@@ -105,7 +105,7 @@ FIRES = [
     ("clock_skew", {"members": (member(skew=-5 * SECOND),)}, "worker host:1"),
     (
         "outage",
-        {"scheduled": True, "members": (SCHEDULER,), "gaps": (Gap(began_at=NOW - HOUR, ended_at=NOW),)},
+        {"scheduled": True, "members": (SCHEDULER,), "gaps": (Outage(began_at=NOW - HOUR, ended_at=NOW),)},
         "from 2026-03-01 11:00:00 UTC",
     ),
 ]
@@ -125,7 +125,7 @@ JUST_NOT = [
     ("retrying", {"retrying": (Retrying(task="t", failed=1, succeeded=0, since=NOW - HOUR),)}),
     ("clock_skew", {"members": (member(skew=5 * SECOND - SECOND / 10),)}),
     ("clock_skew", {"members": (member(skew=HOUR, alive=False),)}),
-    ("outage", {"gaps": (Gap(began_at=NOW - HOUR, ended_at=NOW),)}),
+    ("outage", {"gaps": (Outage(began_at=NOW - HOUR, ended_at=NOW),)}),
     ("oldest_waiting", {"waiting": (waiting(15 * MINUTE - SECOND),), "members": (WORKER,)}),
     ("no_worker", {"waiting": (waiting(),), "members": (WORKER,)}),
     ("no_worker", {"waiting": (waiting(),), "pauses": (PAUSE,)}),

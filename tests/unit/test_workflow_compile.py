@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mainspring import Mainspring, Workflow
 from mainspring.errors import InvalidWorkflow
 from mainspring.model.limit import Gate
-from mainspring.model.workflow import DEEPEST, Constant, Definition, Kind, Limiting, Result
+from mainspring.model.workflow import DEEPEST, Constant, Definition, Limiting, NodeKind, StepResult
 from mainspring.tasks.graph import BARRIER, LARGEST_DEFINITION, topological
 from mainspring.tasks.limits import Limit
 from mainspring.tasks.task import Task
@@ -77,7 +77,7 @@ def test_without_undo_there_is_no_barrier(app: Mainspring) -> None:
     flow, do = app.workflow("w"), anything(app)
     flow.step(do)
 
-    assert [node.kind for node in flow.definition.nodes] == [Kind.STEP]
+    assert [node.kind for node in flow.definition.nodes] == [NodeKind.STEP]
     assert flow.definition.returns is None
 
 
@@ -102,9 +102,9 @@ def test_undo_goes_backwards_past_what_cannot_be_undone(app: Mainspring) -> None
         "undo-e": {BARRIER, "e", "b"},
         "undo-c": {BARRIER, "c", "b", "undo-e"},
     }
-    undone = [node for node in flow.definition.nodes if node.kind is Kind.UNDO]
+    undone = [node for node in flow.definition.nodes if node.kind is NodeKind.UNDO]
     assert [node.of for node in undone] == [0, 4, 2]
-    assert undone[0].args == (Result(step=0), Result(step=1))
+    assert undone[0].args == (StepResult(step=0), StepResult(step=1))
 
 
 def test_the_barrier_waits_for_everything_that_nothing_waits_for(app: Mainspring) -> None:
@@ -264,7 +264,7 @@ def _assert_undone_backwards(
     definition: Definition, order: list[int], undone: list[int], links: set[tuple[int, int]]
 ) -> None:
     nodes = definition.nodes
-    places = {node.of: place for place, node in enumerate(nodes) if node.kind is Kind.UNDO}
+    places = {node.of: place for place, node in enumerate(nodes) if node.kind is NodeKind.UNDO}
     assert set(places) == set(undone)
     every = {(place, parent) for place, node in enumerate(nodes) for parent in node.parents}
     for later in undone:
@@ -272,7 +272,7 @@ def _assert_undone_backwards(
             if later != earlier and _reaches(later, earlier, links):
                 assert _reaches(places[earlier], places[later], every)
                 assert order.index(places[later]) < order.index(places[earlier])
-    steps = [place for place, node in enumerate(nodes) if node.kind is Kind.STEP]
+    steps = [place for place, node in enumerate(nodes) if node.kind is NodeKind.STEP]
     for place in places.values():
         assert all(_reaches(place, each, every) for each in steps)
 

@@ -17,10 +17,10 @@ from mainspring.model.workflow import (
     Constant,
     Fields,
     Items,
-    Kind,
     NewWorkflow,
+    NodeKind,
     Param,
-    Result,
+    StepResult,
     When,
 )
 from mainspring.tasks.context import Begin
@@ -103,16 +103,16 @@ def test_the_issue_s_example_is_taken(app: Mainspring, flow: Workflow, fetch: An
     ]  # fmt: skip
     assert [node.parents for node in definition.nodes] == [(), (0,), (1,), (2,), (0, 1, 2), (3, 4), (2, 5)]
     assert definition.nodes[0].kwargs == {"day": Param(name="day")}
-    assert definition.nodes[1].over == Result(step=0)
+    assert definition.nodes[1].over == StepResult(step=0)
     assert definition.nodes[1].kwargs == {"upper": Constant(value=True)}
-    assert definition.nodes[3].args == (Result(step=2, path=("rows",)),)
+    assert definition.nodes[3].args == (StepResult(step=2, path=("rows",)),)
     assert definition.nodes[3].when is When.ALWAYS
     condition = definition.nodes[4].only_if
     assert condition is not None
-    assert condition.names == {"raw": Result(step=0), "day": Param(name="day")}
-    assert definition.nodes[6].kind is Kind.UNDO
+    assert condition.names == {"raw": StepResult(step=0), "day": Param(name="day")}
+    assert definition.nodes[6].kind is NodeKind.UNDO
     assert definition.nodes[6].of == 2
-    assert definition.returns == Result(step=2)
+    assert definition.returns == StepResult(step=2)
 
 
 # Inputs
@@ -130,8 +130,8 @@ def test_lists_and_dicts_may_hold_references(flow: Workflow, app: Mainspring, fe
         fields={
             "both": Items(
                 items=(
-                    Result(step=0),
-                    Items(items=(Result(step=1, path=(0,)), Constant(value=5))),
+                    StepResult(step=0),
+                    Items(items=(StepResult(step=1, path=(0,)), Constant(value=5))),
                 )
             ),
             "cfg": Param(name="cfg", path=("a", 0)),
@@ -301,7 +301,7 @@ def test_a_map_over_constants_and_parameters(flow: Workflow, fetch: Any) -> None
         Items(items=(Param(name="day"), Constant(value="b"))),
         Constant(value=[]),
     ]
-    assert {node.kind for node in flow.definition.nodes} == {Kind.MAP}
+    assert {node.kind for node in flow.definition.nodes} == {NodeKind.MAP}
 
 
 def test_what_does_not_fit_is_refused(app: Mainspring, flow: Workflow, fetch: Any, load: Any) -> None:

@@ -17,16 +17,16 @@ from mainspring.model.workflow import (
     Limiting,
     Node,
     Param,
-    Result,
+    StepResult,
 )
-from mainspring.rules.resolution import Given, InputError, new_job, result_json, result_json_or_null
+from mainspring.rules.resolution import InputError, StepInputs, new_job, result_json, result_json_or_null
 
 RESULTS: dict[int, bytes | list[bytes]] = {
     0: b'{"k":[1,{"x":null}]}',
     1: [b"1", b"null", b'"c"'],
     2: b"[4,5]",
 }
-GIVEN = Given({"day": "monday", "deep": {"a": [1]}}, RESULTS.__getitem__)
+GIVEN = StepInputs({"day": "monday", "deep": {"a": [1]}}, RESULTS.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ GIVEN = Given({"day": "monday", "deep": {"a": [1]}}, RESULTS.__getitem__)
         (Param(name="day"), "monday"),
         (Param(name="nothing"), None),
         (Param(name="deep", path=("a", 0)), 1),
-        (Result(step=0), {"k": [1, {"x": None}]}),
-        (Result(step=0, path=("k", 1, "x")), None),
-        (Result(step=0, path=("k", -1)), {"x": None}),
-        (Result(step=1), [1, None, "c"]),
-        (Result(step=1, path=(2,)), "c"),
-        (Items(items=(Result(step=2), Param(name="day"))), [[4, 5], "monday"]),
-        (Fields(fields={"a": Items(items=()), "b": Result(step=1)}), {"a": [], "b": [1, None, "c"]}),
+        (StepResult(step=0), {"k": [1, {"x": None}]}),
+        (StepResult(step=0, path=("k", 1, "x")), None),
+        (StepResult(step=0, path=("k", -1)), {"x": None}),
+        (StepResult(step=1), [1, None, "c"]),
+        (StepResult(step=1, path=(2,)), "c"),
+        (Items(items=(StepResult(step=2), Param(name="day"))), [[4, 5], "monday"]),
+        (Fields(fields={"a": Items(items=()), "b": StepResult(step=1)}), {"a": [], "b": [1, None, "c"]}),
     ],
 )
 def test_a_value_is_the_same_read_or_passed_on_as_it_came(given: Input, value: Any) -> None:
@@ -53,10 +53,10 @@ def test_a_value_is_the_same_read_or_passed_on_as_it_came(given: Input, value: A
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (Result(step=0, path=("z",)), r"its result has no \['z'\]: it is"),
-        (Result(step=0, path=("k", 5)), r"its result has no \['k'\]\[5\]"),
-        (Result(step=0, path=("k", "x")), r"its result has no \['k'\]\['x'\]"),
-        (Result(step=1, path=(1, "x")), r"its result has no \[1\]\['x'\]: it is None"),
+        (StepResult(step=0, path=("z",)), r"its result has no \['z'\]: it is"),
+        (StepResult(step=0, path=("k", 5)), r"its result has no \['k'\]\[5\]"),
+        (StepResult(step=0, path=("k", "x")), r"its result has no \['k'\]\['x'\]"),
+        (StepResult(step=1, path=(1, "x")), r"its result has no \[1\]\['x'\]: it is None"),
         (Param(name="day", path=("x",)), r"day has no \['x'\]: it is 'monday'"),
         (Param(name="nothing", path=(0,)), r"nothing has no \[0\]: it is None"),
     ],
@@ -68,7 +68,8 @@ def test_a_key_that_is_not_there_is_named(given: Input, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "over", [Param(name="day"), Param(name="deep"), Param(name="nothing"), Result(step=0), Fields(fields={})]
+    "over",
+    [Param(name="day"), Param(name="deep"), Param(name="nothing"), StepResult(step=0), Fields(fields={})],
 )
 def test_a_map_goes_over_lists_alone(over: Input) -> None:
     with pytest.raises(InputError, match="over: expected a list, got"):
@@ -76,14 +77,14 @@ def test_a_map_goes_over_lists_alone(over: Input) -> None:
 
 
 def test_a_map_goes_over_lists_from_anywhere() -> None:
-    assert GIVEN.items(Result(step=2)) == [4, 5]
-    assert len(GIVEN.items(Result(step=1))) == 3
+    assert GIVEN.items(StepResult(step=2)) == [4, 5]
+    assert len(GIVEN.items(StepResult(step=1))) == 3
     assert GIVEN.items(Items(items=(Constant(value=[]),))) == [[]]
     assert GIVEN.items(Constant(value=[])) == []
 
 
 def test_an_item_comes_first_among_the_arguments() -> None:
-    node = Node(name="n", task="t", args=(Result(step=2),), kwargs={"day": Param(name="day")})
+    node = Node(name="n", task="t", args=(StepResult(step=2),), kwargs={"day": Param(name="day")})
     assert new_job(node, GIVEN, {"x": 1}).payload == b'{"args":[{"x":1},[4,5]],"kwargs":{"day":"monday"}}'
     assert new_job(Node(name="n", task="t"), GIVEN).payload == b"{}"
 
@@ -102,9 +103,9 @@ def test_an_input_has_a_bound_and_so_has_what_a_workflow_answers() -> None:
     ("node", "key"),
     [
         ({"kwargs": {"tenant": Constant(value="acme")}}, "acme"),
-        ({"kwargs": {"tenant": Result(step=2)}}, "[4,5]"),
+        ({"kwargs": {"tenant": StepResult(step=2)}}, "[4,5]"),
         ({"args": (Constant(value=1), Param(name="day"))}, "monday"),
-        ({"args": (Constant(value=1), Result(step=1, path=(2,)))}, "c"),
+        ({"args": (Constant(value=1), StepResult(step=1, path=(2,)))}, "c"),
     ],
 )
 def test_a_limit_is_counted_by_the_value_of_its_parameter(node: dict[str, Any], key: str) -> None:

@@ -9,7 +9,7 @@ from mainspring.admin.workflows.gantt import WHOLE, gantt
 from mainspring.admin.workflows.graph import Edge
 from mainspring.admin.workflows.picture import DRAWN, picture
 from mainspring.admin.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
-from mainspring.model.workflow import Cause, Kind, When, WorkflowState
+from mainspring.model.workflow import Cause, NodeKind, When, WorkflowState
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -19,7 +19,7 @@ def _node(name: str, state: str = "waiting", **fields: Any) -> NodeView:
     given: dict[str, Any] = dict.fromkeys(
         ("condition", "undoes", "cause", "worker", "released_at", "started_at", "finished_at", "error")
     )
-    given |= {"kind": Kind.STEP, "task": "t", "when": When.SUCCESS, "parents": (), "layer": 0, "waits": 0}
+    given |= {"kind": NodeKind.STEP, "task": "t", "when": When.SUCCESS, "parents": (), "layer": 0, "waits": 0}
     given |= {"job_id": 1, "inner": False, "kept": False, "attempts": 0, "max_attempts": 1}
     return NodeView(name=name, state=state, **{**given, **fields})
 
@@ -42,7 +42,7 @@ def test_each_node_says_what_matters_of_it() -> None:
         _view(
             _node("plain", "succeeded", attempts=1),
             _node("again", "running", attempts=2, max_attempts=3),
-            _node("map", "running", kind=Kind.MAP, items=items),
+            _node("map", "running", kind=NodeKind.MAP, items=items),
             _node("later", waits=2, parents=("plain", "map")),
             _node("never", "skipped", cause=Cause.CONDITION),
             _node("alarm", when=When.FAILURE, parents=("plain",)),

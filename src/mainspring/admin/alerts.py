@@ -11,10 +11,19 @@ from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
 from mainspring.config.alerts import RULES
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.alert import Alert, AlertFilter, Message, MessagePart, Note, NoteKind, Rule, Severity
+from mainspring.model.alert import (
+    Alert,
+    AlertFilter,
+    AlertNote,
+    Message,
+    MessagePart,
+    NoteKind,
+    Rule,
+    Severity,
+)
 from mainspring.model.value import Value
 from mainspring.targets.notify import Notifier, notifiers
 
@@ -79,7 +88,7 @@ class AlertShown(Value, frozen=True, kw_only=True):
     """An alert and what was or will be said of it."""
 
     alert: Alert
-    notes: tuple[Note, ...]
+    notes: tuple[AlertNote, ...]
 
 
 class Alerts(Noun):
@@ -97,7 +106,7 @@ class Alerts(Noun):
             raise NotFound("alert", alert_id)
         return AlertShown(alert=alert, notes=tuple(await store.alerts.notes(alert_id)))
 
-    async def aundelivered(self) -> list[Note]:
+    async def aundelivered(self) -> list[AlertNote]:
         """The newest notes that a notifier did not take at its last try."""
         return await (await self._store()).alerts.undelivered_notes(limit=UNDELIVERED)
 
@@ -213,7 +222,7 @@ def alert_view(alert: Alert) -> View:
     }
 
 
-def note_view(note: Note) -> View:
+def note_view(note: AlertNote) -> View:
     """A note, for JSON."""
     return {
         "id": note.id,
@@ -251,4 +260,4 @@ def tried_view(tried: Tried) -> View:
 
 
 def _plain(value: object) -> str:
-    return written(value) if isinstance(value, timedelta) else str(value)
+    return format_duration(value) if isinstance(value, timedelta) else str(value)

@@ -21,7 +21,7 @@ from mainspring.model.process import Role
 from mainspring.model.run import Progress, Run
 from mainspring.model.schedule import Period
 from mainspring.model.value import Value
-from mainspring.model.workflow import Workflow
+from mainspring.model.workflow import WorkflowRecord
 from mainspring.store.database import Stamp
 from mainspring.store.periods import slot_period
 from mainspring.store.store import Store
@@ -61,7 +61,7 @@ class JobHistory(Value, frozen=True, kw_only=True):
     """How far a running job said it was."""
     awaits: str | None = None
     """The event that it waits for."""
-    workflow: Workflow | None = None
+    workflow: WorkflowRecord | None = None
     """The workflow that it is."""
     step: StepOf | None = None
     """The step of a workflow that it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mainspring.admin.views import View
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.model.limit import Gate, GateInfo
 
 
@@ -13,7 +13,7 @@ def gate_in_words(gate: Gate) -> str:
     if gate.concurrency is not None:
         parts.append(f"{gate.concurrency} at once")
     if gate.rate is not None and gate.period is not None:
-        parts.append(f"{gate.rate} in {written(gate.period)}, {gate.burst} together")
+        parts.append(f"{gate.rate} in {format_duration(gate.period)}, {gate.burst} together")
     if gate.window is not None:
         parts.append("in turn")
     return ", ".join(parts)

@@ -26,7 +26,7 @@ from mainspring.admin.redact import CUT, DEEPEST, MOST_NODES, Redaction
 from mainspring.admin.views import iso
 from mainspring.clock import Clock
 from mainspring.config import Settings
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageError
 from mainspring.model.access import AccessRole, Actor
@@ -314,7 +314,7 @@ class _Copy:
             case datetime():
                 return iso(value)
             case timedelta():
-                return written(value)
+                return format_duration(value)
             case _:
                 return self._of_many(value, depth + 1)
 

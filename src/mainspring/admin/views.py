@@ -11,7 +11,7 @@ import msgspec
 
 from mainspring.admin.health.finding import Check
 from mainspring.admin.why.answer import Answer
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.dead_letter import DeadGroup, DeadJob
 from mainspring.model.job import Failure, Job, tried_since
@@ -148,13 +148,13 @@ def schedule_view(schedule: Schedule) -> View:
         "priority": schedule.priority,
         "max_attempts": schedule.max_attempts,
         "misfire": schedule.misfire.value,
-        "catch_up": None if schedule.catch_up is None else written(schedule.catch_up),
+        "catch_up": None if schedule.catch_up is None else format_duration(schedule.catch_up),
         "overlap": schedule.overlap.value,
         "overlap_limit": schedule.overlap_limit,
-        "offset": written(schedule.offset),
-        "jitter": written(schedule.jitter),
+        "offset": format_duration(schedule.offset),
+        "jitter": format_duration(schedule.jitter),
         "max_fires": schedule.max_fires,
-        "expires": None if schedule.expires is None else written(schedule.expires),
+        "expires": None if schedule.expires is None else format_duration(schedule.expires),
         "expect_start_within": _length(schedule.expect_start_within),
         "expect_finish_by": _length(schedule.expect_finish_by),
         "fires_left": schedule.fires_left,
@@ -170,7 +170,7 @@ def schedule_view(schedule: Schedule) -> View:
 
 
 def _length(length: timedelta | None) -> str | None:
-    return None if length is None else written(length)
+    return None if length is None else format_duration(length)
 
 
 def answer_view(answer: Answer) -> View:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from mainspring.admin.views import trigger_view
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.model.job import Failure
 from mainspring.model.schedule import Disposition, Period, Slot
 
@@ -23,7 +23,7 @@ def moment(value: datetime) -> str:
 def length(value: timedelta) -> str:
     """As exact as it matters: whole seconds, from an hour on minutes, from two days on hours."""
     unit = _SECOND if value < _HOUR else _MINUTE if value < 2 * _DAY else _HOUR
-    return "less than 1s" if value < _SECOND else written(value // unit * unit)
+    return "less than 1s" if value < _SECOND else format_duration(value // unit * unit)
 
 
 def combined(period: Period | None) -> str:
@@ -39,7 +39,7 @@ def in_words(trigger: str) -> str:
     """A stored trigger, as people write it."""
     match trigger_view(trigger):
         case {"every": int() | float() as seconds}:
-            return f"every {written(timedelta(seconds=seconds))}"
+            return f"every {format_duration(timedelta(seconds=seconds))}"
         case {"cron": expression, "tz": tz}:
             return f"{expression} ({tz})"
         case _:

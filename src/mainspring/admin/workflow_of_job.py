@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from mainspring.model.value import Value
-from mainspring.model.workflow import Step, Workflow
+from mainspring.model.workflow import StepRecord, WorkflowRecord
 from mainspring.store.store import Store
 
 
 class StepOf(Value, frozen=True, kw_only=True):
     """The step, or the item of a map, that a job is."""
 
-    workflow: Workflow
+    workflow: WorkflowRecord
     name: str
     """Of the step."""
-    step: Step
+    step: StepRecord
 
     def __str__(self) -> str:
         item = "" if self.step.item is None else f"[{self.step.item}]"

@@ -11,7 +11,7 @@ from mainspring.cli.options import app_argument, json_option, settings_options
 from mainspring.cli.output import document, table
 from mainspring.cli.session import Access
 from mainspring.config import Settings, masked_target, masked_url
-from mainspring.duration import written
+from mainspring.duration import format_duration
 
 
 @click.group()
@@ -51,7 +51,7 @@ def _values(settings: Settings) -> dict[str, object]:
 def _plain(value: object) -> object:
     match value:
         case timedelta():
-            return written(value)
+            return format_duration(value)
         case tuple():
             return list(value)
         case _:

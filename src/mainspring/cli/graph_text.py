@@ -12,7 +12,7 @@ from mainspring.cli.lanes import draw, in_order
 from mainspring.cli.output import line, printable
 from mainspring.cli.signs import Signs, signs
 from mainspring.cli.step_notes import plan
-from mainspring.model.workflow import Kind
+from mainspring.model.workflow import NodeKind
 
 Facts = Mapping[str, tuple[object, ...]]
 """Of each node, what stands in its columns."""
@@ -28,8 +28,8 @@ def show_graph(name: str, nodes: Sequence[DrawnNode], states: Mapping[str, str] 
         each.name: (*([] if states is None else [states[each.name]]), each.task, plan(each)) for each in nodes
     }
     line(f"workflow {printable(name)}")
-    draw_graph([each for each in nodes if each.kind is not Kind.UNDO], marks, facts, titles, shapes)
-    draw_undos([each for each in nodes if each.kind is Kind.UNDO], marks, facts, titles)
+    draw_graph([each for each in nodes if each.kind is not NodeKind.UNDO], marks, facts, titles, shapes)
+    draw_undos([each for each in nodes if each.kind is NodeKind.UNDO], marks, facts, titles)
 
 
 def draw_graph(

@@ -13,9 +13,9 @@ from mainspring.tasks.checks import valid_name
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import EPOCH, Every
 from mainspring.triggers.rrule import RRule
-from mainspring.triggers.slots import Fire, fires
+from mainspring.triggers.slots import UpcomingSlot, upcoming_slots
 from mainspring.triggers.trigger import Trigger
-from mainspring.triggers.zones import moment, wall_or_moment
+from mainspring.triggers.zones import read_instant, read_wall_or_instant
 
 MOST_FIRES = 1000
 
@@ -38,8 +38,8 @@ def next_(*, tz: str, after: str | None, count: int, as_json: bool, **trigger: s
 
     Write -- before an expression that starts with a dash.
     """
-    start = SystemClock().now() if after is None else moment(after, "after")
-    found = fires(_trigger(tz, **trigger), start, count, tz)
+    start = SystemClock().now() if after is None else read_instant(after, "after")
+    found = upcoming_slots(_trigger(tz, **trigger), start, count, tz)
     if as_json:
         document({"fires": [_view(fire) for fire in found]})
         return
@@ -66,11 +66,11 @@ def _trigger(
         _refuse("with --every", anchor=anchor)
         if dtstart is None:
             raise click.UsageError("--rrule: expected with --dtstart")
-        return RRule(rrule, wall_or_moment(dtstart, "dtstart"), tz)
+        return RRule(rrule, read_wall_or_instant(dtstart, "dtstart"), tz)
     _refuse("with --rrule", dtstart=dtstart)
     if every is not None:
         _refuse("with a cron expression", gap=gap, fold=fold, name=name)
-        return Every(duration(every, "every"), EPOCH if anchor is None else moment(anchor, "anchor"))
+        return Every(duration(every, "every"), EPOCH if anchor is None else read_instant(anchor, "anchor"))
     _refuse("with --every", anchor=anchor)
     key = None if name is None else valid_name(name, "schedule.name")
     rules = {option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None}
@@ -83,6 +83,6 @@ def _refuse(needs: str, **options: str | None) -> None:
             raise click.UsageError(f"--{option}: expected only {needs}")
 
 
-def _view(fire: Fire) -> dict[str, str | None]:
+def _view(fire: UpcomingSlot) -> dict[str, str | None]:
     at = fire.at.replace(tzinfo=None).isoformat()
     return {"at": f"{at}Z", "local": fire.local.isoformat(), "note": fire.note}

@@ -7,7 +7,7 @@ from datetime import timedelta
 from mainspring.admin.words import length
 from mainspring.admin.workflows.graph import DrawnNode
 from mainspring.admin.workflows.views import NodeView
-from mainspring.model.workflow import Cause, Kind, When
+from mainspring.model.workflow import Cause, NodeKind, When
 
 _SECOND = timedelta(seconds=1)
 _WHEN = {When.SUCCESS: None, When.FAILURE: "runs on failure", When.ALWAYS: "always runs"}
@@ -42,7 +42,7 @@ def _why_skipped(node: NodeView) -> str:
         return f"{_SKIPPED[node.cause]}: {node.error}"
     if node.cause is not None and node.cause is not Cause.CONDITION:
         return _SKIPPED[node.cause]
-    if node.kind is Kind.UNDO:
+    if node.kind is NodeKind.UNDO:
         return "nothing to undo"
     if node.when is When.FAILURE:
         return "no step before it failed"
@@ -52,7 +52,7 @@ def _why_skipped(node: NodeView) -> str:
 def plan(node: DrawnNode | NodeView) -> str:
     """When it runs, where that is not simply after its parents."""
     condition = None if node.condition is None else f"if {node.condition}"
-    items = "for each item" if node.kind is Kind.MAP else None
+    items = "for each item" if node.kind is NodeKind.MAP else None
     return ", ".join(each for each in (items, _WHEN[node.when], condition) if each)
 
 

@@ -15,7 +15,7 @@ from mainspring.cli.errors import by_signal
 from mainspring.cli.session import Access
 from mainspring.cli.watchdog import Watchdog
 from mainspring.config import service_manager, unmanaged
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.engine.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
 from mainspring.engine.supervisor import Supervisor
 from mainspring.monitor.notifier import Notifier
@@ -61,7 +61,7 @@ def command(access: Access, given: Mapping[str, object], number: int) -> list[st
             switch = _SWITCHES[name]
             words.append(f"--{switch}" if value else f"--no-{switch}")
         elif value is not None:
-            words += [option, written(value) if isinstance(value, timedelta) else str(value)]
+            words += [option, format_duration(value) if isinstance(value, timedelta) else str(value)]
     return words
 
 

@@ -13,7 +13,7 @@ from mainspring.cli.graph_text import draw_graph, draw_undos
 from mainspring.cli.output import block, fields, line, printable, table, when, width
 from mainspring.cli.signs import signs
 from mainspring.cli.step_notes import note, took
-from mainspring.model.workflow import Cause, Kind, Stopping, WorkflowState
+from mainspring.model.workflow import Cause, NodeKind, Stopping, WorkflowState
 
 _WIDEST_BAR, _NARROWEST_BAR = 60, 24
 
@@ -44,7 +44,7 @@ def show_step(view: StepView) -> None:
             ("state", view.state),
             ("note", (note(node, paused=False) if view.item is None else view.error) or None),
             ("after", ", ".join(node.parents) or None),
-            ("job", None if node.kind is Kind.MAP and view.item is None else view.job_id),
+            ("job", None if node.kind is NodeKind.MAP and view.item is None else view.job_id),
             ("args", given.get("args") or None),
             ("kwargs", given.get("kwargs") or None),
             ("payload", given.get("payload")),
@@ -113,8 +113,8 @@ def _header(view: WorkflowView) -> None:
 
 def _graph(view: WorkflowView) -> None:
     shapes = signs()
-    steps = [each for each in view.nodes if each.kind is not Kind.UNDO]
-    undos = [each for each in view.nodes if each.kind is Kind.UNDO]
+    steps = [each for each in view.nodes if each.kind is not NodeKind.UNDO]
+    undos = [each for each in view.nodes if each.kind is NodeKind.UNDO]
     paused = view.workflow.paused_at is not None
     facts = {each.name: _facts(each, view.as_of, paused=paused) for each in view.nodes}
     marks = {each.name: shapes.state(each.state) for each in view.nodes}

@@ -6,7 +6,7 @@ import base64
 import binascii
 from datetime import timedelta
 
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument, InvalidConfig
 
 _LONGEST = timedelta(days=36525)
@@ -29,8 +29,8 @@ def check_length(
 ) -> None:
     """A length of time between two others."""
     if not isinstance(value, timedelta) or not least <= value <= most:
-        shown = written(value) if isinstance(value, timedelta) else value
-        raise InvalidConfig(name, shown, f"from {written(least)} to {written(most)}")
+        shown = format_duration(value) if isinstance(value, timedelta) else value
+        raise InvalidConfig(name, shown, f"from {format_duration(least)} to {format_duration(most)}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

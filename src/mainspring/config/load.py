@@ -66,7 +66,7 @@ def load(
     """The settings, and the origin of each by dotted name. Flags go by dotted name too; None is unset."""
     layers: list[Layer] = [
         _from_flags(flags),
-        {} if code_url is None else {"database.url": Given(code_url, "Mainspring(...)")},
+        {} if code_url is None else {"database.url": GivenValue(code_url, "Mainspring(...)")},
         # The one place where the environment is read.
         from_environment(os.environ if environ is None else environ),
         from_file(cwd if cwd is not None else Path(), file),
@@ -109,7 +109,7 @@ def _from_flags(flags: Mapping[str, object]) -> Layer:
     for key in flags:
         if key not in keys():
             raise InvalidConfig(key, key, known_setting(key, keys()), origin="flags")
-    return {key: Given(value, _flag(key)) for key, value in flags.items() if value is not None}
+    return {key: GivenValue(value, _flag(key)) for key, value in flags.items() if value is not None}
 
 
 def _flag(key: str) -> str:
@@ -135,7 +135,7 @@ def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
     return Settings(**parts)
 
 
-def _read(key: str, given: Given) -> object:
+def _read(key: str, given: GivenValue) -> object:
     if given.value == "" and key in NEVER_EMPTY:
         raise InvalidConfig(key, EMPTY, NEVER_EMPTY[key], origin=given.origin)
     try:
@@ -193,14 +193,14 @@ _READERS: dict[object, Callable[[str, object], object]] = {
 }
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """A value as a source holds it, not yet read, and where exactly it stands."""
 
     value: object
     origin: str
 
 
-Layer = Mapping[str, Given]
+Layer = Mapping[str, GivenValue]
 
 
 @cache
@@ -234,15 +234,15 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
     for name in present:
         if name not in known and name not in _IN_FILES and _looks_like_a_setting(name, known):
             raise InvalidConfig(name, name, known_setting(name, known), origin="environment")
-    layer = {key: Given(present[name], name) for name, key in known.items() if name in present}
+    layer = {key: GivenValue(present[name], name) for name, key in known.items() if name in present}
     if _PLAIN_URL in present:
-        layer.setdefault("database.url", Given(present[_PLAIN_URL], _PLAIN_URL))
+        layer.setdefault("database.url", GivenValue(present[_PLAIN_URL], _PLAIN_URL))
     for name, key in _IN_FILES.items():
         if name in present:
             variable = name.removesuffix("_FILE")
             if variable in present:
                 raise InvalidConfig(key, name, f"either {variable} or {name}", origin="environment")
-            layer[key] = Given(_secret(key, present[name], name), name)
+            layer[key] = GivenValue(_secret(key, present[name], name), name)
     return layer
 
 
@@ -285,7 +285,7 @@ def _read_file(file: Path) -> Layer:
     if file.name == PROJECT:
         prefix = ("tool", "mainspring")
         document = _table(_table(document, "tool", file.name), "mainspring", file.name)
-    lines = _Lines(text, file.name, prefix)
+    lines = _LineNumbers(text, file.name, prefix)
     return dict(_settings_in(document, lines))
 
 
@@ -299,7 +299,7 @@ def _file_text(file: Path) -> str:
         raise InvalidConfig("file", str(file), f"a readable file in UTF-8 ({problem})") from None
 
 
-def _settings_in(document: Mapping[str, object], lines: _Lines) -> Iterator[tuple[str, Given]]:
+def _settings_in(document: Mapping[str, object], lines: _LineNumbers) -> Iterator[tuple[str, GivenValue]]:
     for section in document:
         if section not in sections():
             raise InvalidConfig(
@@ -310,7 +310,7 @@ def _settings_in(document: Mapping[str, object], lines: _Lines) -> Iterator[tupl
             if key not in keys():
                 # The value stays out of the message: it may be a secret under a misspelt name.
                 raise InvalidConfig(key, name, known_setting(key, keys()), origin=lines.at(section, name))
-            yield key, Given(value, lines.at(section, name))
+            yield key, GivenValue(value, lines.at(section, name))
 
 
 def _table(document: Mapping[str, object], name: str, origin: str) -> Mapping[str, object]:
@@ -320,7 +320,7 @@ def _table(document: Mapping[str, object], name: str, origin: str) -> Mapping[st
     return table
 
 
-class _Lines:
+class _LineNumbers:
     """On which line a key stands; tomllib does not say. The innermost table or key that leads to it."""
 
     def __init__(self, text: str, name: str, prefix: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from mainspring.config.checks import check_length as _check_length
 from mainspring.config.checks import check_range as _check_range
 from mainspring.config.checks import check_secret
 from mainspring.config.url import masked_url, normal_url
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidConfig
 
 _SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
@@ -87,8 +87,8 @@ class WorkerConfig:
             raise InvalidConfig("worker.shell", self.shell, "true or false")
         if self.heartbeat * 3 > self.lease:
             # One lost beat must not lose the lease.
-            most = f"at most a third of worker.lease ({written(self.lease)})"
-            raise InvalidConfig("worker.heartbeat", written(self.heartbeat), most)
+            most = f"at most a third of worker.lease ({format_duration(self.lease)})"
+            raise InvalidConfig("worker.heartbeat", format_duration(self.heartbeat), most)
         if len(self.name) > 100 or not self.name.isprintable():
             raise InvalidConfig("worker.name", self.name, "at most 100 printable characters")
         _check_choice("worker.capture_logs", self.capture_logs, CAPTURES)

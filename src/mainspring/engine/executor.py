@@ -21,7 +21,7 @@ from mainspring.model.job import Claim, Failure
 from mainspring.model.run import Expired, Failed, Outcome, Stopped, Succeeded
 from mainspring.model.schedule import Period
 from mainspring.rules.settle import NEVER_BEGAN
-from mainspring.tasks.context import Context, Effects, Log, StopSignal
+from mainspring.tasks.context import Context, ContextEffects, Log, StopSignal
 from mainspring.tasks.payload import decode, encode_result
 from mainspring.tasks.task import Task
 from mainspring.waiting import until
@@ -364,7 +364,7 @@ def context_of(
     *,
     log: Log,
     on_progress: Callable[[float, str], None],
-    effects: Effects,
+    effects: ContextEffects,
     period: Period | None,
 ) -> Context:
     """What a handler may ask about its run, wherever it runs."""

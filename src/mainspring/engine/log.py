@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from mainspring.clock import SystemClock
-from mainspring.duration import short, written
+from mainspring.duration import format_duration, short_duration
 from mainspring.engine.fields import facts
 from mainspring.engine.runlines import SUCCEEDED, run_ended, run_started, tells_starts, tells_successes
 from mainspring.model.job import Whereabouts
@@ -96,7 +96,7 @@ class StoreLines:
         with self._lock:
             line = self._away(event) if event.away else self._refusal(event)
         if line is None:
-            _log.debug("%s: %s; again in %s", event.loop, event.reason, short(event.again_in))
+            _log.debug("%s: %s; again in %s", event.loop, event.reason, short_duration(event.again_in))
         else:
             _log.warning(line)
 
@@ -122,7 +122,7 @@ class StoreLines:
                 self._untold += 1
             self._ended_at = now
         if is_told:
-            _log.info("the store answers again after %s", short(timedelta(seconds=now - since)))
+            _log.info("the store answers again after %s", short_duration(timedelta(seconds=now - since)))
 
     def _away(self, event: StoreTrouble) -> str | None:
         now = self._monotonic()
@@ -237,7 +237,7 @@ def _endings(event: JobsQuarantined | JobsExpired | DeadLettersCounted | Workflo
                 least,
                 event.count,
                 event.grown,
-                written(event.within),
+                format_duration(event.within),
             )
 
 
@@ -293,7 +293,7 @@ def _worker_ended(event: WorkerEnded) -> None:
         level = logging.INFO if event.code == 0 else logging.WARNING
         _log.log(level, "worker %d: process %d ended (%s)", event.number, event.pid, how)
         return
-    again = short(event.again_in)
+    again = short_duration(event.again_in)
     _log.warning("worker %d: process %d ended (%s), another in %s", event.number, event.pid, how, again)
 
 
@@ -304,7 +304,7 @@ def _stopping(event: ProcessStopping) -> None:
     _log.info(
         "stopping: %s %s to end; a second Ctrl-C or SIGTERM gives them back at once",
         _counted(event.running, "running job gets", "running jobs get"),
-        written(event.grace),
+        format_duration(event.grace),
     )
 
 
@@ -433,7 +433,7 @@ def _schedule(
                 event.slot_at.isoformat(),
                 event.fired,
                 event.skipped,
-                short(event.late),
+                short_duration(event.late),
             )
         case SchedulesWritten():
             more = event.count - len(event.names)
@@ -489,7 +489,7 @@ def _alert(event: AlertTold | AlertUndelivered | PingFailed) -> None:
                 extra=about,
             )
         case AlertUndelivered():
-            then = "given up" if event.again_in is None else f"again in {short(event.again_in)}"
+            then = "given up" if event.again_in is None else f"again in {short_duration(event.again_in)}"
             _alerts.error("alerts: %s did not take a message: %s; %s", event.target, event.reason, then)
         case PingFailed():
             _alerts.warning("alerts: no ping to %s: %s", event.target, event.reason)
@@ -502,7 +502,7 @@ def _trouble(
         case AlertTold() | AlertUndelivered() | PingFailed():
             _alert(event)
         case LoopStalled():
-            _log.error("%s: no progress in %s; the pass was ended", event.loop, written(event.after))
+            _log.error("%s: no progress in %s; the pass was ended", event.loop, format_duration(event.after))
         case HintsMissing():
             _log.warning("no hints, so new jobs wait for the next look (worker.poll): %s", event.reason)
         case LoopFailed():
@@ -510,7 +510,7 @@ def _trouble(
                 "%s: unexpected %s; again in %s",
                 event.loop,
                 type(event.error).__name__,
-                short(event.again_in),
+                short_duration(event.again_in),
                 exc_info=event.error,
             )
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.engine.courier import told
 from mainspring.entropy import Entropy
 from mainspring.model.alert import Message, MessagePart, NoteKind, Rule, Severity
@@ -55,7 +55,7 @@ class Outage:
         if lasted < self._config.store_after or not self._waiting or now < self._not_before:
             return
         self._tries += 1
-        message = self._message(NoteKind.OPENED, f"for {written(lasted)}: {self._reason}")
+        message = self._message(NoteKind.OPENED, f"for {format_duration(lasted)}: {self._reason}")
         again_in = next_try(self._tries, self._config)
         self._told += [each for each in self._waiting if await self._tell(each, message, again_in)]
         self._waiting = [] if again_in is None else [each for each in self._waiting if each not in self._told]

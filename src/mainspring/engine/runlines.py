@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from mainspring.duration import short
+from mainspring.duration import short_duration
 from mainspring.engine.failures import reported
 from mainspring.engine.fields import origin
 from mainspring.model.run import FOREVER, Reason, Verdict
@@ -37,7 +37,7 @@ def run_ended(event: RunEnded) -> None:
     # Successes are the many: nothing is formatted for them unless somebody listens.
     if event.verdict is SUCCEEDED:
         if tells_successes():
-            took = short(event.took)
+            took = short_duration(event.took)
             _runs.info("job %d %s: succeeded in %s", event.job_id, event.task, took, extra=_ended(event))
         return
     why = f": {event.failure.type}: {event.failure.message}" if event.failure else ""
@@ -68,8 +68,8 @@ def _raised(event: RunEnded) -> BaseException | None:
 
 def _again(event: RunEnded) -> str:
     if event.awaits is None:
-        return f"again in {short(event.delay)}"
-    most = "" if event.delay >= FOREVER else f", at most {short(event.delay)}"
+        return f"again in {short_duration(event.delay)}"
+    most = "" if event.delay >= FOREVER else f", at most {short_duration(event.delay)}"
     return f"until event {event.awaits} comes{most}"
 
 

@@ -23,7 +23,7 @@ from mainspring.errors import (
     WaitTimeout,
 )
 from mainspring.model.job import LIVE_STATES, JobState
-from mainspring.model.run import RESULT_GONE, Ending
+from mainspring.model.run import RESULT_GONE, JobEnd
 from mainspring.store.store import Store
 from mainspring.waiting import until
 
@@ -46,7 +46,7 @@ class _Watch:
     def __init__(self, due: float) -> None:
         self.due = due
         self.rest = FIRST
-        self.futures: set[asyncio.Future[Ending]] = set()
+        self.futures: set[asyncio.Future[JobEnd]] = set()
 
 
 class Waiter:
@@ -80,8 +80,8 @@ class Waiter:
             await asyncio.wait([self._looking])
         self._fail(list(self._watches), StoreUnavailable("the store was closed while a job was waited for"))
 
-    async def _ending(self, job_id: int) -> Ending:
-        future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+    async def _ending(self, job_id: int) -> JobEnd:
+        future: asyncio.Future[JobEnd] = asyncio.get_running_loop().create_future()
         watch = self._watches.get(job_id)
         if watch is None:
             watch = self._watches[job_id] = _Watch(self._time)
@@ -149,13 +149,13 @@ class Waiter:
             for future in self._gone(job_id):
                 future.set_exception(error)
 
-    def _gone(self, job_id: int) -> list[asyncio.Future[Ending]]:
+    def _gone(self, job_id: int) -> list[asyncio.Future[JobEnd]]:
         """Those who wait for it; nobody looks for it any more."""
         watch = self._watches.pop(job_id, None)
         return [] if watch is None else [each for each in watch.futures if not each.done()]
 
 
-def _read(job_id: int, ending: Ending) -> object:
+def _read(job_id: int, ending: JobEnd) -> object:
     if ending.state is JobState.CANCELLED:
         raise JobCancelled(job_id)
     if ending.state is JobState.DEAD:
@@ -165,7 +165,7 @@ def _read(job_id: int, ending: Ending) -> object:
     return None if ending.result is None else msgspec.json.decode(ending.result)
 
 
-def _failed(job_id: int, ending: Ending) -> MainspringError:
+def _failed(job_id: int, ending: JobEnd) -> MainspringError:
     last = ending.failure
     if last is None:
         return JobFailed(job_id, reason=ending.reason or "failed")

@@ -105,7 +105,7 @@ class Dropped(Value, frozen=True, kw_only=True):
     """Whether the circuit breaker left any of them out."""
 
 
-class Late(Value, frozen=True, kw_only=True):
+class LateJob(Value, frozen=True, kw_only=True):
     """A slot's job that is due, or under way, for longer than expected."""
 
     schedule: str
@@ -153,7 +153,7 @@ class Retrying(Value, frozen=True, kw_only=True):
     since: datetime
 
 
-class Gap(Value, frozen=True, kw_only=True):
+class Outage(Value, frozen=True, kw_only=True):
     """A time in which nobody watched and nothing was counted: nothing ran."""
 
     began_at: datetime
@@ -202,7 +202,7 @@ class Facts(Value, frozen=True, kw_only=True):
     """The earliest slot that is due and not decided."""
     overdue: tuple[Overdue, ...] = ()
     dropped: tuple[Dropped, ...] = ()
-    late: tuple[Late, ...] = ()
+    late: tuple[LateJob, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     pauses: tuple[QueuePause, ...] = ()
     died: tuple[Died, ...] = ()
@@ -213,7 +213,7 @@ class Facts(Value, frozen=True, kw_only=True):
     """When the first of those that were counted died."""
     streaks: tuple[Streak, ...] = ()
     retrying: tuple[Retrying, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[Outage, ...] = ()
     cut: tuple[Rule, ...] = ()
     """Rules of which there may be more to tell than is here: what is not here may still be so."""
 
@@ -300,7 +300,7 @@ class AlertChange(Value, frozen=True, kw_only=True):
     place: int = 0
 
 
-class Note(Value, frozen=True, kw_only=True):
+class AlertNote(Value, frozen=True, kw_only=True):
     """A note on record, with its alert."""
 
     id: int

@@ -253,7 +253,7 @@ class Whereabouts(Value, frozen=True, kw_only=True):
     """The name of the worker that has it."""
 
 
-class Cancelled(Value, frozen=True, kw_only=True):
+class CancelledJob(Value, frozen=True, kw_only=True):
     """What a cancel did to one job: the state it was taken out of, or None when it was not live."""
 
     job_id: int

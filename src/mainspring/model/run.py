@@ -211,7 +211,7 @@ class RunLog(Value, frozen=True, kw_only=True):
     text: str
 
 
-class Ending(Value, frozen=True, kw_only=True):
+class JobEnd(Value, frozen=True, kw_only=True):
     """How a job ended, for those who wait for it."""
 
     state: JobState

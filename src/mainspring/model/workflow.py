@@ -31,7 +31,7 @@ class When(StrEnum):
     """All have ended, however."""
 
 
-class Kind(StrEnum):
+class NodeKind(StrEnum):
     """What a node of the graph is."""
 
     STEP = "step"
@@ -56,7 +56,7 @@ class Param(Value, frozen=True, kw_only=True, tag="param"):
     path: tuple[str | int, ...] = ()
 
 
-class Result(Value, frozen=True, kw_only=True, tag="result"):
+class StepResult(Value, frozen=True, kw_only=True, tag="result"):
     """What a step made; of a map, the list of what its items made. Nothing (null) where there is none."""
 
     step: int
@@ -77,7 +77,7 @@ class Fields(Value, frozen=True, kw_only=True, tag="fields"):
     fields: dict[str, Input]
 
 
-Input = Constant | Param | Result | Items | Fields
+Input = Constant | Param | StepResult | Items | Fields
 
 
 class Condition(Value, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class Node(Value, frozen=True, kw_only=True):
     """One step of a definition: what its job is made from."""
 
     name: str
-    kind: Kind = Kind.STEP
+    kind: NodeKind = NodeKind.STEP
     task: str = ""
     args: tuple[Input, ...] = ()
     kwargs: dict[str, Input] = msgspec.field(default_factory=dict)
@@ -185,7 +185,7 @@ class Stopping(StrEnum):
     """Cancelled, and nothing more is to run: not even what runs always."""
 
 
-class Step(Value, frozen=True, kw_only=True):
+class StepRecord(Value, frozen=True, kw_only=True):
     """One step of a workflow, or one item of a map. Its job has the same id."""
 
     id: int
@@ -206,7 +206,7 @@ class Step(Value, frozen=True, kw_only=True):
     ended_at: datetime | None = None
 
 
-class Workflow(Value, frozen=True, kw_only=True):
+class WorkflowRecord(Value, frozen=True, kw_only=True):
     """A workflow as it stands."""
 
     id: int
@@ -232,7 +232,7 @@ class Workflow(Value, frozen=True, kw_only=True):
     """One for each node, in the order of the definition."""
 
 
-class Act(StrEnum):
+class WorkflowCommand(StrEnum):
     """What somebody did to a workflow."""
 
     PAUSED = "paused"
@@ -247,7 +247,7 @@ class WorkflowAct(Value, frozen=True, kw_only=True):
 
     workflow_id: int
     at: datetime
-    act: Act
+    act: WorkflowCommand
     author: str
     note: str | None = None
 

@@ -80,7 +80,7 @@ class GateState:
 
 
 @dataclass(slots=True, kw_only=True)
-class Line:
+class WaitingLine:
     """Jobs that wait for the same gates, best first; only as many as could pass were looked at."""
 
     id: int
@@ -95,7 +95,7 @@ class Line:
         return min((gate.room for gate in self.gates), default=_UNLIMITED)
 
 
-def admit(lines: Sequence[Line], most: int) -> list[tuple[int, tuple[GateState, ...]]]:
+def admit(lines: Sequence[WaitingLine], most: int) -> list[tuple[int, tuple[GateState, ...]]]:
     """The jobs that pass, each with its gates. Lines with a better first job come first; lines alike
     take turns, so that a long one does not starve a short one."""
     passed: list[tuple[int, tuple[GateState, ...]]] = []

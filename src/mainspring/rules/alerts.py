@@ -13,10 +13,10 @@ from mainspring.model.alert import (
     Alert,
     AlertChange,
     AlertMove,
+    AlertNote,
     Message,
     MessagePart,
     NewNote,
-    Note,
     NoteKind,
     Rule,
     Severity,
@@ -46,7 +46,7 @@ class Delivery(Value, frozen=True, kw_only=True):
 
     target: str
     batch: str
-    notes: tuple[Note, ...]
+    notes: tuple[AlertNote, ...]
 
 
 class Judge:
@@ -169,12 +169,12 @@ def quiet_until(config: AlertsConfig, now: datetime) -> datetime | None:
     return max(ends)
 
 
-def deliveries(notes: Sequence[Note], config: AlertsConfig) -> list[Delivery]:
+def deliveries(notes: Sequence[AlertNote], config: AlertsConfig) -> list[Delivery]:
     """How notes that are due go out, in order. What was tried before goes as it went then; more than a storm
     of new ones, and all that was held back in quiet hours, go together."""
-    tried: dict[tuple[str, str], list[Note]] = {}
-    held: dict[str, list[Note]] = {}
-    fresh: dict[str, list[Note]] = {}
+    tried: dict[tuple[str, str], list[AlertNote]] = {}
+    held: dict[str, list[AlertNote]] = {}
+    fresh: dict[str, list[AlertNote]] = {}
     for note in notes:
         if note.batch is not None:
             tried.setdefault((note.target, note.batch), []).append(note)
@@ -194,7 +194,7 @@ def deliveries(notes: Sequence[Note], config: AlertsConfig) -> list[Delivery]:
     return found
 
 
-def _together(notes: Sequence[Note]) -> Delivery:
+def _together(notes: Sequence[AlertNote]) -> Delivery:
     first = notes[0]
     more = f"+{len(notes) - 1}" if len(notes) > 1 else ""
     place = f".{first.place}" if first.place else ""
@@ -209,7 +209,7 @@ def next_try(tries: int, config: AlertsConfig) -> timedelta | None:
     return min(FIRST_WAIT * (1 << min(tries - 1, 10)), LONGEST_WAIT)
 
 
-def message_part(note: Note) -> MessagePart:
+def message_part(note: AlertNote) -> MessagePart:
     """What a note says."""
     alert = note.alert
     return MessagePart(

@@ -63,7 +63,7 @@ class _Condition(Value, frozen=True, kw_only=True):
     names: frozenset[str]
 
 
-def names(text: str) -> frozenset[str]:
+def condition_names(text: str) -> frozenset[str]:
     """The names a condition speaks of; ConditionError when it is none."""
     return _parsed(text).names
 

@@ -16,15 +16,15 @@ from mainspring.model.workflow import (
     Fields,
     Input,
     Items,
-    Kind,
     Node,
+    NodeKind,
     Param,
-    Result,
-    Step,
+    StepRecord,
+    StepResult,
     StepState,
     Stopping,
     When,
-    Workflow,
+    WorkflowRecord,
     WorkflowState,
 )
 
@@ -44,7 +44,7 @@ class Graph:
                 children[parent].append(place)
         self.children = tuple(map(tuple, children))
         self.reads = tuple(frozenset(_read_by(node)) for node in self.nodes)
-        self.returned = frozenset(() if definition.returns is None else read(definition.returns))
+        self.returned = frozenset(() if definition.returns is None else steps_read(definition.returns))
 
     def place(self, name: str) -> int | None:
         """Where the node of that name is."""
@@ -61,16 +61,16 @@ class Graph:
         return frozenset(found)
 
     def barred(
-        self, place: int, parents: Mapping[int, Step], *, failed: int, stopping: Stopping | None
+        self, place: int, parents: Mapping[int, StepRecord], *, failed: int, stopping: Stopping | None
     ) -> Cause | None:
         """Why a step whose parents have all ended is skipped; None when it runs. `failed` counts the
         workflow's steps that failed."""
         node = self.nodes[place]
         if stopping is Stopping.KILLED:
             return Cause.STOPPED
-        if node.kind is Kind.BARRIER:
+        if node.kind is NodeKind.BARRIER:
             return None
-        if node.kind is Kind.UNDO:
+        if node.kind is NodeKind.UNDO:
             return _nothing_to_undo(node, parents, failed=failed, stopping=stopping)
         if node.when is When.ALWAYS:
             return None
@@ -87,17 +87,17 @@ class Graph:
         return None
 
 
-def read(given: Input) -> Iterator[int]:
+def steps_read(given: Input) -> Iterator[int]:
     """Places of the steps whose results an input is made of."""
     match given:
-        case Result():
+        case StepResult():
             yield given.step
         case Items():
             for item in given.items:
-                yield from read(item)
+                yield from steps_read(item)
         case Fields():
             for item in given.fields.values():
-                yield from read(item)
+                yield from steps_read(item)
         case Constant() | Param():
             return
 
@@ -106,7 +106,7 @@ def ends_with_the_workflow(node: Node, stopping: Stopping) -> bool:
     """Whether a job of this step is taken away when its workflow is stopped."""
     if stopping is Stopping.KILLED:
         return True
-    if node.kind is Kind.UNDO or node.when is When.ALWAYS:
+    if node.kind is NodeKind.UNDO or node.when is When.ALWAYS:
         return False
     # What is for failures runs after a deadline: a second look must not take it away.
     return node.when is When.SUCCESS or stopping is Stopping.CANCELLED
@@ -117,15 +117,15 @@ def _read_by(node: Node) -> Iterator[int]:
     inputs += [] if node.over is None else [node.over]
     inputs += [] if node.only_if is None else list(node.only_if.names.values())
     for each in inputs:
-        yield from read(each)
+        yield from steps_read(each)
 
 
-def _is_bad(step: Step) -> bool:
+def _is_bad(step: StepRecord) -> bool:
     return step.state in FAILED_STATES or (step.state is StepState.SKIPPED and step.cause in _CUT_OFF)
 
 
 def _nothing_to_undo(
-    node: Node, parents: Mapping[int, Step], *, failed: int, stopping: Stopping | None
+    node: Node, parents: Mapping[int, StepRecord], *, failed: int, stopping: Stopping | None
 ) -> Cause | None:
     whole = not failed and stopping is None
     undoable = node.of is not None and parents[node.of].state is StepState.SUCCEEDED
@@ -135,8 +135,8 @@ def _nothing_to_undo(
 class Revival(Value, frozen=True, kw_only=True):
     """What a retry does."""
 
-    workflow: Workflow
-    steps: tuple[Step, ...]
+    workflow: WorkflowRecord
+    steps: tuple[StepRecord, ...]
     """Rows that change."""
     revived: tuple[int, ...]
     """Steps and items whose own job goes on: from its dead letter, or from when it was cancelled."""
@@ -145,21 +145,21 @@ class Revival(Value, frozen=True, kw_only=True):
     emptied: tuple[int, ...]
     """Places of maps that are spread out anew."""
 
-    def changed(self, fences: Mapping[int, int]) -> list[Step]:
+    def changed(self, fences: Mapping[int, int]) -> list[StepRecord]:
         """Rows to be written, with how often the jobs of those that run anew had been claimed."""
         return [msgspec.structs.replace(each, fence=fences.get(each.id, each.fence)) for each in self.steps]
 
 
-def failed_places(steps: Mapping[int, Step]) -> frozenset[int]:
+def failed_places(steps: Mapping[int, StepRecord]) -> frozenset[int]:
     """Where the nodes are that failed or were cancelled."""
     return frozenset(place for place, step in steps.items() if step.state in FAILED_STATES)
 
 
-def retry(
+def retried(
     graph: Graph,
-    workflow: Workflow,
-    steps: Mapping[int, Step],
-    items: Mapping[int, Sequence[Step]],
+    workflow: WorkflowRecord,
+    steps: Mapping[int, StepRecord],
+    items: Mapping[int, Sequence[StepRecord]],
     chosen: frozenset[int],
     *,
     revivable: Set[int],
@@ -173,7 +173,7 @@ def retry(
     _refuse_what_was_undone(graph, steps)
     changed = dict(steps)
     revived: list[int] = []
-    extra: list[Step] = []
+    extra: list[StepRecord] = []
     for place in again:
         step = steps[place]
         lost = [item for item in items.get(place, ()) if item.state in FAILED_STATES]
@@ -205,13 +205,13 @@ def retry(
             sorted(
                 place
                 for place, step in counted.items()
-                if graph.nodes[place].kind is Kind.MAP and step.state is StepState.WAITING
+                if graph.nodes[place].kind is NodeKind.MAP and step.state is StepState.WAITING
             )
         ),
     )
 
 
-def fork(graph: Graph, steps: Mapping[int, Step], place: int) -> dict[int, Step]:
+def forked(graph: Graph, steps: Mapping[int, StepRecord], place: int) -> dict[int, StepRecord]:
     """The steps of a new workflow that runs again from this one on, and has what the others made."""
     lost = {
         each
@@ -224,7 +224,7 @@ def fork(graph: Graph, steps: Mapping[int, Step], place: int) -> dict[int, Step]
     return {each: msgspec.structs.replace(step, fence=0) for each, step in _counted(graph, kept).items()}
 
 
-def _refuse_what_was_undone(graph: Graph, steps: Mapping[int, Step]) -> None:
+def _refuse_what_was_undone(graph: Graph, steps: Mapping[int, StepRecord]) -> None:
     done = [graph.nodes[place].name for place in _undone(graph, steps)]
     if done:
         raise UsageError(
@@ -232,23 +232,24 @@ def _refuse_what_was_undone(graph: Graph, steps: Mapping[int, Step]) -> None:
         )
 
 
-def _undone(graph: Graph, steps: Mapping[int, Step]) -> list[int]:
+def _undone(graph: Graph, steps: Mapping[int, StepRecord]) -> list[int]:
     """Places of what has begun to take back a step."""
     return [
         place
         for place, step in steps.items()
-        if graph.nodes[place].kind is Kind.UNDO and step.state not in (StepState.WAITING, StepState.SKIPPED)
+        if graph.nodes[place].kind is NodeKind.UNDO
+        and step.state not in (StepState.WAITING, StepState.SKIPPED)
     ]
 
 
-def _refuse_lost_items(name: str, items: Sequence[Step], revivable: Set[int]) -> None:
+def _refuse_lost_items(name: str, items: Sequence[StepRecord], revivable: Set[int]) -> None:
     lost = [str(item.item) for item in items if item.id not in revivable]
     if lost:
         told = ", ".join(lost[:5])
         raise UsageError(f"{name}: what items {told} were given is not on record any more: fork from it")
 
 
-def _running(workflow: Workflow, steps: Iterable[Step]) -> Workflow:
+def _running(workflow: WorkflowRecord, steps: Iterable[StepRecord]) -> WorkflowRecord:
     nodes = list(steps)
     return msgspec.structs.replace(
         workflow,
@@ -260,7 +261,7 @@ def _running(workflow: Workflow, steps: Iterable[Step]) -> Workflow:
     )
 
 
-def _counted(graph: Graph, steps: Mapping[int, Step]) -> dict[int, Step]:
+def _counted(graph: Graph, steps: Mapping[int, StepRecord]) -> dict[int, StepRecord]:
     """With the parents of those that wait counted."""
     return {
         place: msgspec.structs.replace(
@@ -272,11 +273,11 @@ def _counted(graph: Graph, steps: Mapping[int, Step]) -> dict[int, Step]:
     }
 
 
-def _waiting(step: Step) -> Step:
+def _waiting(step: StepRecord) -> StepRecord:
     return msgspec.structs.replace(
         step, state=StepState.WAITING, cause=None, result=None, error=None, ended_at=None, failed=0
     )
 
 
-def _live(step: Step, *, waits: int = 0) -> Step:
+def _live(step: StepRecord, *, waits: int = 0) -> StepRecord:
     return msgspec.structs.replace(_waiting(step), state=StepState.LIVE, waits=waits)

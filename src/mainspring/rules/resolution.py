@@ -25,15 +25,15 @@ from mainspring.model.workflow import (
     Fields,
     Input,
     Items,
-    Kind,
     Limiting,
     Node,
+    NodeKind,
     Param,
-    Result,
-    Step,
+    StepRecord,
+    StepResult,
     StepState,
     Stopping,
-    Workflow,
+    WorkflowRecord,
     WorkflowState,
 )
 from mainspring.rules.admission import gate_key
@@ -46,7 +46,7 @@ _decode = msgspec.json.Decoder().decode
 _NULL = b"null"
 
 
-class Ending(Value, frozen=True, kw_only=True):
+class StepEnding(Value, frozen=True, kw_only=True):
     """A job of the workflow that is not in the queue any more, and how it left."""
 
     job_id: int
@@ -68,11 +68,11 @@ class Need(Value, frozen=True, kw_only=True):
 class Resolution:
     """One workflow's pass. Made with what has happened; `need` and `supply` until nothing is needed."""
 
-    def __init__(self, workflow: Workflow, graph: Graph, now: datetime) -> None:
+    def __init__(self, workflow: WorkflowRecord, graph: Graph, now: datetime) -> None:
         self.workflow = workflow
-        self.jobs: list[tuple[Step, NewJob]] = []
+        self.jobs: list[tuple[StepRecord, NewJob]] = []
         """Steps that are released."""
-        self.items: list[tuple[Step, NewJob]] = []
+        self.items: list[tuple[StepRecord, NewJob]] = []
         """Items of maps; they have no ids yet."""
         self.cancelled: list[int] = []
         """Jobs that must not run any more."""
@@ -80,12 +80,12 @@ class Resolution:
         self.result: bytes | None = None
         self.failure: Failure | None = None
         self._graph, self._now = graph, now
-        self._steps: dict[int, Step] = {}
+        self._steps: dict[int, StepRecord] = {}
         self._changed: set[int] = set()
-        self._items: dict[int, list[Step]] = {}
+        self._items: dict[int, list[StepRecord]] = {}
         self._wanted: set[int] = set()
         self._wanted_items: set[int] = set()
-        self._endings: list[Ending] = []
+        self._endings: list[StepEnding] = []
         self._unknown: set[int] = set()
         """Jobs that ended and whose rows were asked for."""
         self._counted: list[int] = []
@@ -93,9 +93,9 @@ class Resolution:
         self._ready: list[int] = []
         """Places of nodes none of whose parents is left."""
         self._looking = self._stopping = False
-        self._given = Given(_params.decode(workflow.params), self._result)
+        self._given = StepInputs(_params.decode(workflow.params), self._result)
 
-    def end(self, endings: Iterable[Ending]) -> None:
+    def end(self, endings: Iterable[StepEnding]) -> None:
         """These jobs have ended."""
         self._endings += endings
 
@@ -111,17 +111,17 @@ class Resolution:
         self._change(paused_at=None)
         self.look()
 
-    def supply(self, steps: Iterable[Step]) -> None:
+    def supply(self, steps: Iterable[StepRecord]) -> None:
         """Rows that were asked for. What has been changed here is newer."""
         for step in steps:
             self._steps.setdefault(step.id, step)
 
-    def supply_items(self, place: int, steps: Sequence[Step]) -> None:
+    def supply_items(self, place: int, steps: Sequence[StepRecord]) -> None:
         """All items of a map, in order."""
         self.supply(steps)
         self._items[place] = [self._steps[step.id] for step in steps]
 
-    def supply_live(self, steps: Iterable[Step]) -> None:
+    def supply_live(self, steps: Iterable[StepRecord]) -> None:
         """Every step whose job is in the queue, items too."""
         stopping = self.workflow.stopping
         if stopping is not None:
@@ -129,7 +129,7 @@ class Resolution:
             self.cancelled += [
                 step.id
                 for step in steps
-                if nodes[step.place].kind is not Kind.MAP or step.item is not None
+                if nodes[step.place].kind is not NodeKind.MAP or step.item is not None
                 if ends_with_the_workflow(nodes[step.place], stopping)
             ]
         self._stopping = False
@@ -154,11 +154,11 @@ class Resolution:
         return bool(self.needed.ids or self.needed.items or self.needed.live)
 
     @property
-    def changed(self) -> list[Step]:
+    def changed(self) -> list[StepRecord]:
         """Rows to be written."""
         return [self._steps[step_id] for step_id in sorted(self._changed)]
 
-    def numbered(self, ids: Sequence[int]) -> list[tuple[Step, NewJob]]:
+    def numbered(self, ids: Sequence[int]) -> list[tuple[StepRecord, NewJob]]:
         """The items with the ids they get."""
         return [
             (msgspec.structs.replace(step, id=step_id), job)
@@ -181,7 +181,7 @@ class Resolution:
         ]
 
     def _settle_endings(self) -> None:
-        left: list[Ending] = []
+        left: list[StepEnding] = []
         for ending in self._endings:
             step = self._steps.get(ending.job_id)
             if step is None:
@@ -197,7 +197,7 @@ class Resolution:
                     self._settle(step, ending)
         self._endings = left
 
-    def _settle(self, step: Step, ending: Ending) -> None:
+    def _settle(self, step: StepRecord, ending: StepEnding) -> None:
         state, cause = _ended(ending.verdict)
         result = ending.result if state is StepState.SUCCEEDED else None
         if step.item is None:
@@ -212,7 +212,7 @@ class Resolution:
 
     def _end(
         self,
-        step: Step,
+        step: StepRecord,
         state: StepState,
         cause: Cause | None = None,
         *,
@@ -271,13 +271,13 @@ class Resolution:
             self._end(step, StepState.FAILED, error=Failure(type=type(error).__name__, message=message))
         return True
 
-    def _release(self, step: Step, node: Node) -> None:
+    def _release(self, step: StepRecord, node: Node) -> None:
         if node.only_if is not None:
             values = {name: self._given.value(each) for name, each in node.only_if.names.items()}
             if not evaluate(node.only_if.text, values):
                 self._end(step, StepState.SKIPPED, Cause.CONDITION)
                 return
-        if node.kind is Kind.BARRIER:
+        if node.kind is NodeKind.BARRIER:
             self._end(step, StepState.SUCCEEDED)
         elif node.over is not None:
             self._fan_out(step, node, self._given.items(node.over))
@@ -285,7 +285,7 @@ class Resolution:
             self.jobs.append((step, new_job(node, self._given)))
             self._put(step, state=StepState.LIVE)
 
-    def _fan_out(self, step: Step, node: Node, values: list[object]) -> None:
+    def _fan_out(self, step: StepRecord, node: Node, values: list[object]) -> None:
         if not values:
             self._end(step, StepState.SUCCEEDED)
             return
@@ -293,7 +293,9 @@ class Resolution:
         jobs = [new_job(node, self._given, value) for value in values]
         self.items += [
             (
-                Step(id=0, workflow_id=step.workflow_id, place=step.place, item=item, state=StepState.LIVE),
+                StepRecord(
+                    id=0, workflow_id=step.workflow_id, place=step.place, item=item, state=StepState.LIVE
+                ),
                 job,
             )
             for item, job in enumerate(jobs)
@@ -328,7 +330,7 @@ class Resolution:
         return f"failed: {told}"
 
     def _result(self, place: int) -> bytes | list[bytes]:
-        if self._graph.nodes[place].kind is not Kind.MAP:
+        if self._graph.nodes[place].kind is not NodeKind.MAP:
             return result_json_or_null(self._steps[self.workflow.step_ids[place]].result)
         return [result_json_or_null(self._steps[item.id].result) for item in self._items.get(place, [])]
 
@@ -339,11 +341,11 @@ class Resolution:
 
     def _missing_items(self, places: Iterable[int]) -> bool:
         nodes = self._graph.nodes
-        missing = [each for each in places if nodes[each].kind is Kind.MAP and each not in self._items]
+        missing = [each for each in places if nodes[each].kind is NodeKind.MAP and each not in self._items]
         self._wanted_items.update(missing)
         return bool(missing)
 
-    def _put(self, step: Step, **changes: object) -> None:
+    def _put(self, step: StepRecord, **changes: object) -> None:
         self._steps[step.id] = msgspec.structs.replace(self._steps[step.id], **changes)
         self._changed.add(step.id)
 
@@ -363,7 +365,7 @@ def _ended(verdict: Verdict | None) -> tuple[StepState, Cause | None]:
             return StepState.CANCELLED, None
 
 
-def _final(workflow: Workflow) -> WorkflowState:
+def _final(workflow: WorkflowRecord) -> WorkflowState:
     if workflow.stopping in (Stopping.CANCELLED, Stopping.KILLED):
         return WorkflowState.CANCELLED
     if workflow.failed or workflow.stopping is not None:
@@ -375,7 +377,7 @@ class InputError(ValueError):
     """A step cannot be given what its node says; the text says why."""
 
 
-class Given:
+class StepInputs:
     """The parameters and results that one workflow has by now."""
 
     def __init__(self, params: Mapping[str, object], result: Callable[[int], bytes | list[bytes]]) -> None:
@@ -390,7 +392,7 @@ class Given:
                 return given.value
             case Param():
                 return _inside(self._params.get(given.name), given.path, given.name)
-            case Result():
+            case StepResult():
                 found = self._result(given.step)
                 whole = _decode(found) if isinstance(found, bytes) else [_decode(each) for each in found]
                 return _inside(whole, given.path, "its result")
@@ -402,7 +404,7 @@ class Given:
     def raw(self, given: Input) -> object:
         """The same with whole results left in JSON, as they came: nobody need read them on the way."""
         match given:
-            case Result(path=()):
+            case StepResult(path=()):
                 found = self._result(given.step)
                 if isinstance(found, bytes):
                     return msgspec.Raw(found)
@@ -426,7 +428,7 @@ class Given:
         return found
 
 
-def new_job(node: Node, given: Given, *first: object) -> NewJob:
+def new_job(node: Node, given: StepInputs, *first: object) -> NewJob:
     """The job of a step; of an item, when its own argument is given first."""
     args = [*first, *map(given.raw, node.args)]
     kwargs = {name: given.raw(each) for name, each in node.kwargs.items()}

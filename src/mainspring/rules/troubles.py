@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from mainspring.config import AlertsConfig
-from mainspring.duration import written
-from mainspring.model.alert import COUNTED, Facts, Late, Rule, Severity, Trouble, Waiting, Watched
+from mainspring.duration import format_duration
+from mainspring.model.alert import COUNTED, Facts, LateJob, Rule, Severity, Trouble, Waiting, Watched
 from mainspring.model.process import MemberInfo, Role
 from mainspring.model.queue import QueuePause
 
@@ -119,7 +119,7 @@ def _late(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
                 severity=Severity.WARNING,
                 since=each.slot_at + finish,
                 sentence=f"schedule {each.schedule} should have finished its slot of {_at(each.slot_at)} "
-                f"within {written(finish)}: job {each.job_id} {_doing(each, pauses)}",
+                f"within {format_duration(finish)}: job {each.job_id} {_doing(each, pauses)}",
                 after_start=True,
             )
         if start is None and each.schedule not in expecting and not each.begun and each.due_at is not None:
@@ -129,7 +129,7 @@ def _late(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
 
 
 def _late_start(
-    late: Late, expected: timedelta, since: datetime, pauses: Mapping[str, QueuePause]
+    late: LateJob, expected: timedelta, since: datetime, pauses: Mapping[str, QueuePause]
 ) -> Trouble:
     return Trouble(
         rule=Rule.LATE_START,
@@ -138,12 +138,12 @@ def _late_start(
         severity=Severity.NOTICE if late.queue in pauses else Severity.WARNING,
         since=since,
         sentence=f"schedule {late.schedule} should have started its slot of {_at(late.slot_at)} within "
-        f"{written(expected)}: job {late.job_id} {_doing(late, pauses)}",
+        f"{format_duration(expected)}: job {late.job_id} {_doing(late, pauses)}",
         after_start=True,
     )
 
 
-def _doing(late: Late, pauses: Mapping[str, QueuePause]) -> str:
+def _doing(late: LateJob, pauses: Mapping[str, QueuePause]) -> str:
     if late.claimed:
         return "is still running"
     waits = "waits for another try" if late.begun else "waits"
@@ -208,7 +208,7 @@ def _dead_growth(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             severity=Severity.WARNING,
             since=facts.grown_since or facts.now,
             sentence=f"{least}{facts.grown} jobs became dead letters in the last "
-            f"{written(config.dead_window)}",
+            f"{format_duration(config.dead_window)}",
         )
 
 
@@ -379,7 +379,7 @@ def _at(moment: datetime) -> str:
 
 def _for(length: timedelta) -> str:
     """To the second, since nobody reads more."""
-    return written(max(timedelta(), length - timedelta(microseconds=length.microseconds)))
+    return format_duration(max(timedelta(), length - timedelta(microseconds=length.microseconds)))
 
 
 def hindrance(facts: Facts, config: AlertsConfig) -> str | None:
@@ -390,5 +390,5 @@ def hindrance(facts: Facts, config: AlertsConfig) -> str | None:
     if not any(each.alive and each.role is Role.SCHEDULER for each in facts.members):
         return "there are schedules, and no scheduler is alive"
     if facts.behind_since is not None and facts.now - facts.behind_since >= config.scheduler_lag:
-        return f"schedulers are more than {written(config.scheduler_lag)} behind"
+        return f"schedulers are more than {format_duration(config.scheduler_lag)} behind"
     return None

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mainspring.model.limit import Admission, Gate
 from mainspring.model.value import Value
-from mainspring.rules.admission import GateState, Line, admit
+from mainspring.rules.admission import GateState, WaitingLine, admit
 from mainspring.store.database import Row
 from mainspring.store.rows import maybe_moment, reader
 
@@ -55,14 +55,16 @@ def states_of(rows: Iterable[Row]) -> dict[int, GateState]:
     }
 
 
-def lines_of(rows: Mapping[int, str], gates: Mapping[int, GateState], now: datetime) -> list[Line]:
+def lines_of(rows: Mapping[int, str], gates: Mapping[int, GateState], now: datetime) -> list[WaitingLine]:
     """Lines with their gates, which several may share."""
     for state in gates.values():
         state.refill(now)
-    return [Line(id=key, gates=tuple(gates[each] for each in read(text))) for key, text in rows.items()]
+    return [
+        WaitingLine(id=key, gates=tuple(gates[each] for each in read(text))) for key, text in rows.items()
+    ]
 
 
-def decide(lines: Sequence[Line], gates: Mapping[int, GateState], now: datetime) -> Passed:
+def decide(lines: Sequence[WaitingLine], gates: Mapping[int, GateState], now: datetime) -> Passed:
     """Let through whom there is room for."""
     ids = {id(state): gate_id for gate_id, state in gates.items()}
     passed = admit(lines, MOST_ADMITTED)
@@ -79,7 +81,7 @@ def decide(lines: Sequence[Line], gates: Mapping[int, GateState], now: datetime)
     )
 
 
-def admission(lines: Sequence[Line], passed: Passed) -> Admission:
+def admission(lines: Sequence[WaitingLine], passed: Passed) -> Admission:
     """What a pass answers."""
     whole = len(lines) < MOST_LINES
     return Admission(

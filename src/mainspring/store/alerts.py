@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.model.alert import Alert, AlertChange, AlertFilter, AlertMove, Note, NoteEnd
+from mainspring.model.alert import Alert, AlertChange, AlertFilter, AlertMove, AlertNote, NoteEnd
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader
 
 _alert = reader(Alert)
-_note = reader(Note, given=["alert"])
+_note = reader(AlertNote, given=["alert"])
 
 
 class Alerts:
@@ -46,7 +46,7 @@ class Alerts:
         return await self._database.within("change_alerts", work)
 
     @reads
-    async def due_notes(self, *, limit: int, at: Stamp) -> list[Note]:
+    async def due_notes(self, *, limit: int, at: Stamp) -> list[AlertNote]:
         """Notes that are to be sent now, oldest first: new ones, those to be tried again, and those that
         a process began to send and never finished."""
         return await self._notes(await self._database.fetch("due_notes", limit=limit, at=at))
@@ -94,12 +94,12 @@ class Alerts:
         return _alert(found[0]) if found else None
 
     @reads
-    async def notes(self, alert_id: int) -> list[Note]:
+    async def notes(self, alert_id: int) -> list[AlertNote]:
         """What was or will be said of one alert, oldest first."""
         return await self._notes(await self._database.fetch("alert_notes", alert_id=alert_id))
 
     @reads
-    async def undelivered_notes(self, *, limit: int) -> list[Note]:
+    async def undelivered_notes(self, *, limit: int) -> list[AlertNote]:
         """Notes that did not get through at their last try, newest first."""
         return await self._notes(await self._database.fetch("undelivered_notes", limit=limit))
 
@@ -118,7 +118,7 @@ class Alerts:
 
         return await self._database.within("prune_alerts", work)
 
-    async def _notes(self, found: Sequence[Row]) -> list[Note]:
+    async def _notes(self, found: Sequence[Row]) -> list[AlertNote]:
         ids = sorted({row["alert_id"] for row in found})
         if not ids:
             return []

@@ -16,7 +16,7 @@ from mainspring.model.schedule import Change, NewSchedule, Opening, Schedule, Sk
 from mainspring.model.value import Value
 from mainspring.triggers.calendars import decode_calendar
 from mainspring.triggers.codec import Calendars, calendar_of, decode
-from mainspring.triggers.misfire import overdue
+from mainspring.triggers.misfire import open_overdue
 
 Expected = Mapping[str, Schedule | None]
 """By name, what the caller has read and wants to stand as it was; None for what must not be there."""
@@ -182,10 +182,10 @@ def _ahead(spec: Spec, calendars: Calendars, begin: datetime, now: datetime) -> 
     try:
         trigger = decode(spec.trigger, calendars)
     except UsageError:  # written by a newer version, perhaps
-        yield from overdue(spec, None, now)
+        yield from open_overdue(spec, None, now)
         return
     first = spec.next_at if begin < spec.next_at else trigger.next_after(begin)
     if first is not None and first <= now:
         if first != spec.next_at:
             spec = msgspec.structs.replace(spec, next_at=first, following_at=None, planned=False)
-        yield from overdue(spec, trigger, now)
+        yield from open_overdue(spec, trigger, now)

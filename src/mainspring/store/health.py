@@ -21,9 +21,9 @@ from mainspring.model.alert import (
     Died,
     Dropped,
     Facts,
-    Gap,
-    Late,
+    LateJob,
     Lost,
+    Outage,
     Overdue,
     Retrying,
     Waiting,
@@ -46,13 +46,13 @@ _member = reader(MemberInfo)
 _lost = reader(Lost)
 _overdue = reader(Overdue)
 _dropped = reader(Dropped)
-_expected = reader(Late)
-_stale = reader(Late, given=["claimed", "begun", "expect_start_within", "expect_finish_by"])
+_expected = reader(LateJob)
+_stale = reader(LateJob, given=["claimed", "begun", "expect_start_within", "expect_finish_by"])
 _waiting = reader(Waiting)
 _pause = reader(QueuePause)
 _died = reader(Died)
 _retrying = reader(Retrying)
-_gap = reader(Gap)
+_gap = reader(Outage)
 unreadable_row = reader(UnreadableRow)
 
 

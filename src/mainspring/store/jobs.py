@@ -8,7 +8,7 @@ import msgspec
 
 from mainspring.model.job import (
     LIVE_STATES,
-    Cancelled,
+    CancelledJob,
     Failure,
     Job,
     JobFilter,
@@ -73,12 +73,12 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[Cancelled]:
+    async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[CancelledJob]:
         """Take live jobs out of the queue for good. A running one is taken from its worker: its
         settlement will be refused, and the next heartbeat tells it to stop."""
         rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
         was = {row["id"]: JobState(row["was"]) for row in rows}
-        return [Cancelled(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
+        return [CancelledJob(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
 
     async def run_now(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         """Make waiting (delayed) jobs due now; answer the ids that were."""

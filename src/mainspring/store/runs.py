@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from mainspring.model.run import Ending, FailedRun, Progress, ProgressNote, Run, RunLog
+from mainspring.model.run import FailedRun, JobEnd, Progress, ProgressNote, Run, RunLog
 from mainspring.store.codes import FINAL_STATE, VERDICT
 from mainspring.store.database import Database, Row, Stamp
 from mainspring.store.reads import reads
@@ -25,7 +25,7 @@ _run = reader(Run, verdict=_verdict)
 _failed = reader(FailedRun, verdict=_verdict)
 _progress = reader(Progress)
 _log = reader(RunLog)
-_ending = reader(Ending, state=lambda row: FINAL_STATE[row["verdict"]])
+_ending = reader(JobEnd, state=lambda row: FINAL_STATE[row["verdict"]])
 
 
 class Runs:
@@ -56,7 +56,7 @@ class Runs:
         return [_failed(row) for row in found]
 
     @reads
-    async def endings(self, job_ids: Sequence[int]) -> dict[int, Ending]:
+    async def endings(self, job_ids: Sequence[int]) -> dict[int, JobEnd]:
         """How those of these jobs ended that have."""
         # Of a job that ended more than once, the last row counts.
         found = await self._database.fetch("endings", ids=sorted(job_ids))

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from mainspring.targets.brokers.nats import Nats
     from mainspring.targets.brokers.rabbitmq import RabbitMQ
     from mainspring.targets.brokers.redis import RedisStream
-    from mainspring.targets.shell import Limits
+    from mainspring.targets.shell import ProgramLimits
     from mainspring.targets.task import TargetTask
 
-__all__ = ["Kafka", "Limits", "Nats", "RabbitMQ", "RedisStream", "TargetTask"]
+__all__ = ["Kafka", "Nats", "ProgramLimits", "RabbitMQ", "RedisStream", "TargetTask"]
 
 _HOMES = {
     "Kafka": "brokers.kafka",
-    "Limits": "shell",
+    "ProgramLimits": "shell",
     "Nats": "brokers.nats",
     "RabbitMQ": "brokers.rabbitmq",
     "RedisStream": "brokers.redis",

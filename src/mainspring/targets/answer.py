@@ -35,7 +35,7 @@ class HttpAnswer(Value, frozen=True, kw_only=True):
         }
 
 
-def answer(
+def read_answer(
     status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes, *, truncated: bool
 ) -> HttpAnswer:
     """Cut to what is kept."""
@@ -48,7 +48,7 @@ def answer(
     )
 
 
-def judge(given: HttpAnswer, where: str, *, now: datetime) -> HttpAnswer:
+def check_answer(given: HttpAnswer, where: str, *, now: datetime) -> HttpAnswer:
     """The answer if it is a success. What may be another next time is tried again; the rest never:
     the same call would get the same answer, and a redirect is a place that nobody has checked."""
     status = given.status

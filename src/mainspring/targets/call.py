@@ -14,7 +14,7 @@ import httpcore2
 from mainspring.errors import TargetInDoubt, TargetRefused, TargetUnavailable, shown
 from mainspring.model.value import Value
 from mainspring.targets.address import Address, IPAddress, Network, address_of, is_reachable
-from mainspring.targets.answer import HttpAnswer, answer
+from mainspring.targets.answer import HttpAnswer, read_answer
 
 _BEFORE = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
 _BROKEN = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.RemoteProtocolError)
@@ -34,9 +34,9 @@ class Outgoing(Value, frozen=True, kw_only=True):
     """Whether a second call does no harm."""
 
 
-async def call(outgoing: Outgoing, guard: Guard, *, timeout: timedelta, keep: int) -> HttpAnswer:  # noqa: ASYNC109 - it is the whole call's, and part of what is declared
+async def call(outgoing: Outgoing, guard: NetworkGuard, *, timeout: timedelta, keep: int) -> HttpAnswer:  # noqa: ASYNC109 - it is the whole call's, and part of what is declared
     """Make the call; answer what the server said, whatever that was."""
-    exchange = _Exchange(keep)
+    exchange = _HttpExchange(keep)
     connection = httpcore2.AsyncHTTPConnection(
         _url(outgoing.address).origin, ssl_context=_trust(), network_backend=guard
     )
@@ -57,7 +57,7 @@ async def call(outgoing: Outgoing, guard: Guard, *, timeout: timedelta, keep: in
     return exchange.answer()
 
 
-class _Exchange:
+class _HttpExchange:
     """How far a call has come: that decides what its failure means."""
 
     def __init__(self, keep: int) -> None:
@@ -98,7 +98,7 @@ class _Exchange:
     def answer(self) -> HttpAnswer:
         if self._response is None:  # pragma: no cover
             raise AssertionError("a call that ended without a response has raised")
-        return answer(
+        return read_answer(
             self._response.status,
             self._response.headers,
             bytes(self._body[: self._keep]),
@@ -128,7 +128,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     return [str(each[4][0]) for each in found]
 
 
-class Guard(httpcore2.AsyncNetworkBackend):
+class NetworkGuard(httpcore2.AsyncNetworkBackend):
     """The network of one call: it connects to checked addresses only.
 
     The name is looked up once, each of its addresses is checked, and the connection goes to one of those

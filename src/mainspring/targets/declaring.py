@@ -15,7 +15,7 @@ from mainspring.tasks.retry import Retry
 # The targets themselves are loaded when the first of their kind is declared: most apps have none.
 if TYPE_CHECKING:
     from mainspring.targets.broker import Broker, Clients
-    from mainspring.targets.shell import Limits
+    from mainspring.targets.shell import ProgramLimits
     from mainspring.targets.task import Target, TargetTask
 
 
@@ -79,7 +79,7 @@ class Targets:
         timeout: Duration = "1h",
         grace: Duration = "2s",
         permanent_codes: Sequence[int] = (),
-        limits: Limits | None = None,
+        limits: ProgramLimits | None = None,
         user: str | None = None,
         keep: int = 4096,
         retry: Retry | None = None,

@@ -18,7 +18,7 @@ from mainspring.config.checks import signing_key
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
 from mainspring.targets.address import PORTS, Address, networks, read_url
-from mainspring.targets.answer import judge
+from mainspring.targets.answer import check_answer
 from mainspring.targets.task import Result, needs, slot_words, valid_keep
 from mainspring.tasks.context import Context
 from mainspring.version import __version__
@@ -101,11 +101,11 @@ class HttpTarget:
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
         """Make the call; a success is kept, anything else is raised as what it means for the job."""
         with needs("http", "httpcore2"):
-            from mainspring.targets.call import Guard, call, look_up
+            from mainspring.targets.call import NetworkGuard, call, look_up
         outgoing = self._outgoing(context, values)
-        guard = Guard(outgoing.address, self._allowed, self._resolve or look_up)
+        guard = NetworkGuard(outgoing.address, self._allowed, self._resolve or look_up)
         answer = await call(outgoing, guard, timeout=self._timeout, keep=self._keep)
-        return judge(answer, f"{self._method} {outgoing.address}", now=self._clock.now()).result()
+        return check_answer(answer, f"{self._method} {outgoing.address}", now=self._clock.now()).result()
 
     def _outgoing(self, context: Context, values: Mapping[str, object]) -> Outgoing:
         from mainspring.targets.call import Outgoing

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from mainspring.config import masked_target
 from mainspring.errors import InvalidArgument, InvalidConfig, TargetError
 from mainspring.targets.address import PORTS, Address, Network, networks, read_url
-from mainspring.targets.answer import judge
+from mainspring.targets.answer import check_answer
 from mainspring.targets.task import needs
 from mainspring.version import __version__
 
@@ -31,7 +31,7 @@ class Outbound:
         self, method: str, *, headers: Sequence[tuple[str, str]] = (), body: bytes = b"", now: datetime
     ) -> None:
         """Make the call; whatever is no success is raised, without the address's secrets."""
-        from mainspring.targets.call import Guard, Outgoing, call, look_up
+        from mainspring.targets.call import NetworkGuard, Outgoing, call, look_up
 
         outgoing = Outgoing(
             method=method,
@@ -47,10 +47,10 @@ class Outbound:
             body=body,
             harmless=True,
         )
-        guard = Guard(self.address, self._allowed, look_up)
+        guard = NetworkGuard(self.address, self._allowed, look_up)
         try:
             answer = await call(outgoing, guard, timeout=self._timeout, keep=_KEPT)
-            judge(answer, f"{method} {self.shown}", now=now)
+            check_answer(answer, f"{method} {self.shown}", now=now)
         except TargetError as problem:
             # A path may be as secret as a password is.
             told = str(problem).replace(str(self.address), self.shown)

@@ -69,7 +69,7 @@ class ShellTarget:
         timeout: Duration = "1h",
         grace: Duration = "2s",
         permanent_codes: Sequence[int] = (),
-        limits: Limits | None = None,
+        limits: ProgramLimits | None = None,
         user: str | None = None,
         keep: int = 4096,
     ) -> None:
@@ -82,9 +82,9 @@ class ShellTarget:
         if self._grace > _LONGEST_GRACE:
             raise InvalidArgument(f"{name}.grace", grace, "at most 5m")
         self._permanent = _valid_codes(permanent_codes, f"{name}.permanent_codes")
-        if limits is not None and not isinstance(limits, Limits):
+        if limits is not None and not isinstance(limits, ProgramLimits):
             raise InvalidArgument(f"{name}.limits", limits, "Limits(memory=…, processes=…)")
-        self._limits = limits or Limits()
+        self._limits = limits or ProgramLimits()
         if user is not None and (not isinstance(user, str) or not user or "\0" in user):
             raise InvalidArgument(f"{name}.user", user, "the name of a user")
         self._user = user
@@ -437,7 +437,7 @@ def _written(order: ProgramCall) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProgramLimits:
     """Limits of a program that a job starts; None leaves the worker's own."""
 
     memory: int | None = None

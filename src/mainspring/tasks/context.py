@@ -37,7 +37,7 @@ class Connection(Protocol):
     def fetchval(self, query: str, *args: object) -> Any: ...
 
 
-class Transaction(Protocol):
+class HandlerTransaction(Protocol):
     """What `ctx.transaction()` answers: a context, blocking or not. On PostgreSQL `async with` gives a
     connection of asyncpg's, on SQLite one with the same five calls as the blocking one."""
 
@@ -92,13 +92,13 @@ class Durable(Protocol):
     def call(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T: ...
 
 
-class Effects(Protocol):
+class ContextEffects(Protocol):
     """One run's."""
 
     @property
     def durable(self) -> Durable: ...
 
-    def transaction(self, result: object) -> Transaction: ...
+    def transaction(self, result: object) -> HandlerTransaction: ...
     def complete(self, tx: object, result: object) -> None: ...
     async def acomplete(self, tx: object, result: object) -> None: ...
     def once(self, name: str, tx: object | None) -> OnceStep: ...
@@ -121,7 +121,7 @@ class Declared(Protocol[P, R_co]):
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]: ...
 
 
-class Blocking:
+class BlockingSteps:
     """`ctx.blocking`: for handlers that are plain functions, from the thread they run in."""
 
     def __init__(self, context: object, durable: Durable) -> None:
@@ -213,7 +213,7 @@ class Context(Value, frozen=True, kw_only=True):
     combined into it; None for one put in by hand."""
     on_progress: Callable[[float, str], None] | None = None
     """Who hears of progress; the worker, unless a test made this context."""
-    effects: Effects | None = None
+    effects: ContextEffects | None = None
     """Behind the calls below; only a worker has it to give."""
     trace: str | None = None
     """The trace that the run belongs to, as W3C headers write it; None where none is kept."""
@@ -256,7 +256,7 @@ class Context(Value, frozen=True, kw_only=True):
         if self.on_progress is not None:
             self.on_progress(float(fraction), note)
 
-    def transaction(self, *, result: object = None) -> Transaction:
+    def transaction(self, *, result: object = None) -> HandlerTransaction:
         """`async with ctx.transaction() as connection:` (or `with`, in a plain function) commits what the
         body writes together with the job's success, or nothing of both: ClaimLost is raised if the job
         is another run's by now. `result` is what the job answers; what the handler returns is not kept."""
@@ -310,11 +310,11 @@ class Context(Value, frozen=True, kw_only=True):
         return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
 
     @property
-    def blocking(self) -> Blocking:
+    def blocking(self) -> BlockingSteps:
         """The same three for plain functions: `ctx.blocking.step("charge", charge, order)`."""
-        return Blocking(self, self._effects().durable)
+        return BlockingSteps(self, self._effects().durable)
 
-    def _effects(self) -> Effects:
+    def _effects(self) -> ContextEffects:
         if self.effects is None:
             raise UsageError("only a worker can settle a job: this context was made by hand")
         return self.effects

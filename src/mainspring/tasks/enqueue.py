@@ -30,7 +30,7 @@ class Sender(Protocol):
         """The same on an event loop."""
 
 
-def batch(jobs: Iterable[NewJob]) -> list[NewJob]:
+def checked_batch(jobs: Iterable[NewJob]) -> list[NewJob]:
     """The jobs as a list, each of them one."""
     if not isinstance(jobs, Iterable):
         raise InvalidArgument("jobs", jobs, f"a list of {_EXPECTED}")
@@ -41,7 +41,7 @@ def batch(jobs: Iterable[NewJob]) -> list[NewJob]:
     return listed
 
 
-def plain(jobs: list[NewJob]) -> list[NewJob]:
+def without_options(jobs: list[NewJob]) -> list[NewJob]:
     """Jobs that a caller's own transaction can carry: a row each, and nothing beside it."""
     for job in jobs:
         more = (("key", job.unique), ("limits", job.gates), ("expires", job.expires or job.expires_at))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument, InvalidWorkflow
 from mainspring.model.workflow import (
     DEEPEST,
@@ -22,12 +22,12 @@ from mainspring.model.workflow import (
     Constant,
     Definition,
     Input,
-    Kind,
     Limiting,
     Node,
+    NodeKind,
     When,
 )
-from mainspring.rules.condition import ConditionError, names
+from mainspring.rules.condition import ConditionError, condition_names
 from mainspring.tasks.checks import LONGEST
 from mainspring.tasks.fit import fits, hint_text, list_of, parameters
 from mainspring.tasks.limits import Limit
@@ -59,11 +59,11 @@ class Sketch:
         self._names: set[str] = set()
         self._numbers: dict[str, int] = {}
         self.steps: list[Step[Any]] = []
-        self.drafts: list[Draft] = []
-        self.undos: list[Draft] = []
+        self.drafts: list[StepDraft] = []
+        self.undos: list[StepDraft] = []
         self.ordering = Ordering()
 
-    def add(self, draft: Draft, after: frozenset[int], hint: Any) -> Step[Any]:
+    def add(self, draft: StepDraft, after: frozenset[int], hint: Any) -> Step[Any]:
         """One step more, whose result is of this type."""
         ordering = self.ordering.added(draft.reads | after, draft.span)
         self._check(ordering.depths[-1], ordering.ends[-1], draft.field)
@@ -74,7 +74,7 @@ class Sketch:
         self.steps.append(step)
         return step
 
-    def add_undo(self, draft: Draft) -> None:
+    def add_undo(self, draft: StepDraft) -> None:
         """What takes a step back."""
         self._names.add(draft.name)
         self.undos.append(draft)
@@ -137,12 +137,12 @@ class Sketch:
                 field, f"{deepest} in a row", f"at most {DEEPEST} steps one after the other"
             )
         if self._deadline is not None and longest > self._deadline:
-            expected = f"a deadline of at least {written(longest)}, the sum of the steps' timeouts"
-            raise InvalidWorkflow(field, written(self._deadline), expected)
+            expected = f"a deadline of at least {format_duration(longest)}, the sum of the steps' timeouts"
+            raise InvalidWorkflow(field, format_duration(self._deadline), expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class StepDraft:
     """A step that can be called with what it is given."""
 
     field: str
@@ -152,7 +152,7 @@ class Draft:
     args: tuple[Input, ...]
     kwargs: dict[str, Input]
     reads: frozenset[int]
-    kind: Kind = Kind.STEP
+    kind: NodeKind = NodeKind.STEP
     over: Input | None = None
     when: When = When.SUCCESS
     only_if: Condition | None = None
@@ -230,7 +230,7 @@ class StepArguments:
         """Its condition; `known` are the steps and parameters that a name may mean."""
         field = f"{self._field}.only_if"
         try:
-            wanted = sorted(names(text))
+            wanted = sorted(condition_names(text))
         except ConditionError as error:
             raise InvalidWorkflow(field, text, error.expected) from None
         meaning: dict[str, Input] = {}
@@ -354,12 +354,12 @@ def topological(parents: Sequence[Collection[int]]) -> list[int]:
     return order
 
 
-def limitings(draft: Draft) -> tuple[Limiting, ...]:
+def limitings(draft: StepDraft) -> tuple[Limiting, ...]:
     """The task's limits and its queue's, for what the step is called with."""
     return tuple(_limiting(each, draft) for each in draft.task.limits_in(draft.task.queue))
 
 
-def _limiting(limit: Limit, draft: Draft) -> Limiting:
+def _limiting(limit: Limit, draft: StepDraft) -> Limiting:
     parameters = draft.task.signature.parameters
     parameter = next((each for each in parameters if each.name == limit.by), None)
     if limit.by is None or parameter is None:
@@ -369,7 +369,7 @@ def _limiting(limit: Limit, draft: Draft) -> Limiting:
         raise InvalidWorkflow(draft.field, limit.by, f"a single parameter for limit {limit.name} to go by")
     placed = [each.name for each in parameters if each.kind in _BY_POSITION]
     place = placed.index(limit.by) if limit.by in placed else None
-    count = len(draft.args) + (draft.kind is Kind.MAP)
+    count = len(draft.args) + (draft.kind is NodeKind.MAP)
     if limit.by in draft.kwargs or (place is not None and place < count):
         return Limiting(gate=limit.gate({}), by=limit.by, place=place)
     # Nobody gives it, so its default is the key of every job.
@@ -382,14 +382,18 @@ def _limiting(limit: Limit, draft: Draft) -> Limiting:
 
 
 def compiled(
-    name: str, drafts: Sequence[Draft], undos: Sequence[Draft], ordering: Ordering, returns: Input | None
+    name: str,
+    drafts: Sequence[StepDraft],
+    undos: Sequence[StepDraft],
+    ordering: Ordering,
+    returns: Input | None,
 ) -> Definition:
     """The definition of a checked graph: nodes in the order of declaration, then what is undone. Places of
     steps are those of their drafts."""
     nodes = [_node(draft, ordering.parents[place]) for place, draft in enumerate(drafts)]
     if undos:
         barrier = len(nodes)
-        nodes.append(Node(name=BARRIER, kind=Kind.BARRIER, parents=_last(ordering)))
+        nodes.append(Node(name=BARRIER, kind=NodeKind.BARRIER, parents=_last(ordering)))
         places = {draft.of: barrier + 1 + index for index, draft in enumerate(undos)}
         later = _next_undone(ordering, frozenset(place for place in places if place is not None))
         nodes += [
@@ -407,7 +411,7 @@ def compiled(
     return definition
 
 
-def _node(draft: Draft, parents: Iterable[int]) -> Node:
+def _node(draft: StepDraft, parents: Iterable[int]) -> Node:
     task = draft.task
     return Node(
         name=draft.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, cast
 
-from mainspring.duration import Duration, duration, written
+from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.rules.backoff import delay
 from mainspring.tasks.checks import valid_attempts
@@ -116,7 +116,7 @@ class Retry:
         set_field(self, "shape", shaped)
         set_field(self, "rules", _valid_rules(rules))
         if self.cap < self.base:
-            raise InvalidArgument("retry.cap", cap, f"at least retry.base ({written(self.base)})")
+            raise InvalidArgument("retry.cap", cap, f"at least retry.base ({format_duration(self.base)})")
         for place in range(len(self.rules)):
             self.under(place)
 

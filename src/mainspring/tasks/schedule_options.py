@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-from mainspring.duration import Duration, duration, written
+from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Misfire, Overlap
 from mainspring.triggers.calendars import Calendar
@@ -195,14 +195,14 @@ def check_expectations(found: Policies) -> None:
         if expected is not None and expected <= latest:
             raise InvalidArgument(
                 f"schedule.{name}",
-                written(expected),
-                f"more than its window and jitter, which may take {written(latest)}",
+                format_duration(expected),
+                f"more than its window and jitter, which may take {format_duration(latest)}",
             )
     if start is not None and finish is not None and finish < start:
         raise InvalidArgument(
             "schedule.expect_finish_by",
-            written(finish),
-            f"at least expect_start_within, which is {written(start)}",
+            format_duration(finish),
+            f"at least expect_start_within, which is {format_duration(start)}",
         )
 
 

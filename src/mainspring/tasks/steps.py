@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 from mainspring.errors import InvalidArgument, InvalidWorkflow
-from mainspring.model.workflow import Constant, Fields, Input, Items, Param, Result
+from mainspring.model.workflow import Constant, Fields, Input, Items, Param, StepResult
 from mainspring.tasks import payload
 from mainspring.tasks.fit import Misfit, inside
 
@@ -110,9 +110,9 @@ class ResultRef(Ref):
         return ResultRef(self.flow, self.label, self.place, path, hint)
 
     @property
-    def input(self) -> Result:
+    def input(self) -> StepResult:
         """The same for the definition."""
-        return Result(step=self.place, path=self.path)
+        return StepResult(step=self.place, path=self.path)
 
 
 class Step(ResultRef, Generic[R_co]):

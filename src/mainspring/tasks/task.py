@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
-from mainspring.duration import Duration, duration, written
+from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob
 from mainspring.model.limit import Gate
@@ -21,7 +21,7 @@ from mainspring.tasks.enqueue import JobHandle, Sender
 from mainspring.tasks.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.tasks.retry import Retry, valid_retry
 from mainspring.tasks.signature import Signature
-from mainspring.tasks.unique import Unique, changed, valid_key, valid_unique
+from mainspring.tasks.unique import Unique, valid_key, valid_unique, with_options
 
 _UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(kB|MB|GB|KiB|MiB|GiB)", re.ASCII)
@@ -65,7 +65,7 @@ class Isolation:
         set_field(self, "processes", processes)
         set_field(self, "grace", duration(grace, "isolate.grace"))
         if self.grace > _LONGEST_GRACE:
-            raise InvalidArgument("isolate.grace", grace, f"at most {written(_LONGEST_GRACE)}")
+            raise InvalidArgument("isolate.grace", grace, f"at most {format_duration(_LONGEST_GRACE)}")
         _check_whole(runs, "isolate.runs", least=1, most=_MOST_RUNS)
         set_field(self, "runs", runs)
 
@@ -232,7 +232,7 @@ class Task(Generic[P, R_co]):
         if key is not None:
             other._key = valid_key(key)
             other.unique = self.unique or Unique()
-        other.unique = changed(
+        other.unique = with_options(
             other.unique, scope=scope, period=period, on_duplicate=on_duplicate, debounce=debounce
         )
         if expires is not None:

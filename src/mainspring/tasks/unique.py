@@ -89,7 +89,7 @@ def _digest(task: str, kind: str, what: object) -> bytes:
         raise InvalidArgument("unique.by", task, f"parameters whose defaults are JSON ({error})") from None
 
 
-def changed(unique: Unique | None, **options: object) -> Unique | None:
+def with_options(unique: Unique | None, **options: object) -> Unique | None:
     """A task's uniqueness with what a single call says instead; the same when it says nothing."""
     given = {name: value for name, value in options.items() if value is not None}
     if not given:

@@ -11,7 +11,7 @@ from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument, InvalidWorkflow
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
 from mainspring.model.schedule import Period
-from mainspring.model.workflow import Definition, Input, Kind, NewWorkflow, When
+from mainspring.model.workflow import Definition, Input, NewWorkflow, NodeKind, When
 from mainspring.tasks.checks import LONGEST, valid_name, valid_priority
 from mainspring.tasks.enqueue import JobHandle, Sender
 from mainspring.tasks.fit import list_of, result_of
@@ -19,9 +19,9 @@ from mainspring.tasks.graph import (
     MAP_OPTIONS,
     STEP_OPTIONS,
     UNDO_OPTIONS,
-    Draft,
     Sketch,
     StepArguments,
+    StepDraft,
     compiled,
     valid_task,
 )
@@ -203,11 +203,11 @@ class Workflow:
         call = StepArguments(self, field, declared, UNDO_OPTIONS)
         placed, keyed = call.arguments(args, kwargs)
         self._sketch.add_undo(
-            Draft(
+            StepDraft(
                 field=field,
                 name=named,
                 task=declared,
-                kind=Kind.UNDO,
+                kind=NodeKind.UNDO,
                 args=placed,
                 kwargs=keyed,
                 reads=call.reads,
@@ -291,11 +291,11 @@ class Workflow:
         is_map, hint = over is not None, result_of(declared)
         call = StepArguments(self, field, declared, MAP_OPTIONS if is_map else STEP_OPTIONS)
         placed, keyed = call.items(over, args, kwargs) if is_map else call.arguments(args, kwargs)
-        draft = Draft(
+        draft = StepDraft(
             field=field,
             name=named,
             task=declared,
-            kind=Kind.MAP if is_map else Kind.STEP,
+            kind=NodeKind.MAP if is_map else NodeKind.STEP,
             args=placed,
             kwargs=keyed,
             over=call.over,
@@ -347,7 +347,7 @@ class Workflow:
         return f"<Workflow {self.name}>"
 
 
-class Workflows:
+class WorkflowFactory:
     """`app.workflow`: declares workflows in one app."""
 
     def __init__(self, registry: Registry, sender: Sender) -> None:

@@ -155,7 +155,7 @@ def _check_form(slot: str, field: str) -> None:
         raise InvalidWorkflow(field, slot, expected)
 
 
-class Plan(Protocol):
+class WorkflowPlan(Protocol):
     """The workflow behind the task."""
 
     @property
@@ -185,7 +185,7 @@ class WorkflowTask(AsyncContextTask[..., Any]):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: WorkflowPlan,
         *,
         sender: Sender,
         queue: str,
@@ -245,7 +245,7 @@ class WorkflowTask(AsyncContextTask[..., Any]):
         return super()._job(args, kwargs)
 
 
-def _handler(plan: Plan) -> Callable[..., Coroutine[Any, Any, Any]]:
+def _handler(plan: WorkflowPlan) -> Callable[..., Coroutine[Any, Any, Any]]:
     # The context by position alone, so that a parameter may have any name.
     async def begin(_context: Context, /, **params: object) -> None:
         period = _context.period

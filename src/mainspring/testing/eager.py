@@ -21,7 +21,7 @@ from mainspring.model.run import Failed, Started
 from mainspring.model.schedule import Period
 from mainspring.store.runs import Runs
 from mainspring.store.store import Store
-from mainspring.tasks.enqueue import JobHandle, batch, new_event
+from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps
@@ -134,13 +134,13 @@ class _Eager:
         except RuntimeError:
             with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
                 bench = Bench()
-                return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
+                return bench.drive(runner.get_loop(), self._run(checked_batch(jobs), bench))
         raise UsageError("this call would block the running event loop; await aenqueue() instead")
 
     async def aenqueue_many(
         self, jobs: Sequence[NewJob], *, tx: object | None = None
     ) -> list[JobHandle[Any]]:
-        return await self._run(batch(jobs), None)
+        return await self._run(checked_batch(jobs), None)
 
     async def _run(self, jobs: Sequence[NewJob], places: Places | None) -> list[JobHandle[Any]]:
         return [await self._run_one(job, places) for job in jobs]

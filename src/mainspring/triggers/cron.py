@@ -62,10 +62,10 @@ class Cron:
     _walls: Walls | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, key: str | None) -> None:
-        reading = read(self.expression, key)
+        reading = _read_expression(self.expression, key)
         gap, fold = _policy("gap", self.gap, Gap), _policy("fold", self.fold, Fold)
         rules = (Gap.SKIP, Fold.BOTH) if reading.starred_hour else (gap, fold)
-        found, search = zone(self.tz), _search(reading.plain, reading.nearest, reading.nearest_only)
+        found, search = zone(self.tz), _cron_search(reading.plain, reading.nearest, reading.nearest_only)
         if search is None:
             expected = f"a date that exists in the day-of-month field at column {reading.day_column}"
             raise InvalidArgument("cron", self.expression, expected)
@@ -102,7 +102,7 @@ class Cron:
         return next(search)
 
 
-class _Search(CronSim):
+class _CronSearch(CronSim):
     """cronsim, and the weekday nearest to a day of the month."""
 
     nearest: frozenset[int] = frozenset()
@@ -126,10 +126,10 @@ def _nearest_weekday(month: date, day: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _search(plain: str, nearest: frozenset[int], nearest_only: bool) -> CronSim | None:
+def _cron_search(plain: str, nearest: frozenset[int], nearest_only: bool) -> CronSim | None:
     """None when no date ever matches: cronsim itself would look for it through 50 years."""
     try:
-        search = _Search(plain, _ANY_WALL)
+        search = _CronSearch(plain, _ANY_WALL)
     except CronSimError:  # the fields are known to be good, and the only other thing it looks at is this
         return None
     search.nearest = nearest
@@ -227,12 +227,12 @@ class _Place:
         return self.number(low), self.number(high)
 
 
-def read(expression: str, key: str | None) -> Reading:
+def _read_expression(expression: str, key: str | None) -> Reading:
     """Check every field; `key` is what H is hashed from. Raises InvalidArgument with field and column."""
     _check_text(expression)
     words = [(found.start() + 1, found[0].upper()) for found in _WORD.finditer(expression)]
     if words and words[0][1].startswith("@"):
-        return read(_alias(expression, words), key)
+        return _read_expression(_alias(expression, words), key)
     if words and _ZONE_PREFIX.fullmatch(words[0][1]):
         raise _refusal(expression, "no zone in front of the fields: it is an option of its own, tz,", 1)
     fields = _fields_of(expression, words)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,7 +29,9 @@ class Every:
 
     def __post_init__(self) -> None:
         if not isinstance(self.period, timedelta) or not SHORTEST <= self.period <= LONGEST:
-            raise InvalidArgument("every", self.period, f"from {written(SHORTEST)} to {written(LONGEST)}")
+            raise InvalidArgument(
+                "every", self.period, f"from {format_duration(SHORTEST)} to {format_duration(LONGEST)}"
+            )
         if not isinstance(self.anchor, datetime) or self.anchor.utcoffset() is None:
             raise InvalidArgument("anchor", self.anchor, "a datetime with a time zone")
         object.__setattr__(self, "anchor", EPOCH + (self.anchor - EPOCH) % self.period)

@@ -44,7 +44,7 @@ def open_spec(spec: Spec, trigger: Trigger, now: datetime) -> Opening:
     return _single(spec, trigger, following)
 
 
-def overdue(spec: Spec, trigger: Trigger | None, now: datetime) -> Iterator[Opening]:
+def open_overdue(spec: Spec, trigger: Trigger | None, now: datetime) -> Iterator[Opening]:
     """Everything of it that is due and not opened, in order: what passes at this moment would open one after
     the other. Without a trigger, which this version cannot read, what was computed ahead is all there is."""
     while spec.next_at <= now:

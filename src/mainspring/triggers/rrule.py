@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from mainspring.errors import InvalidArgument
 from mainspring.triggers.intervals import MOST_INSTANTS
-from mainspring.triggers.rrule_text import DateParts, Freq, Rule, parse, until_wall
+from mainspring.triggers.rrule_text import DateParts, Freq, RecurrenceRule, parse, until_wall
 from mainspring.triggers.zones import LocalClock, zone
 
 _EARLIEST, _LATEST = 1900, 2200
@@ -151,7 +151,7 @@ def _instants(name: str, moments: Iterable[datetime], clock: LocalClock) -> tupl
     return tuple(sorted(set(aware)))
 
 
-def _last_counted(rule: Rule, walk: Walk, start: datetime) -> datetime | None:
+def _last_counted(rule: RecurrenceRule, walk: Walk, start: datetime) -> datetime | None:
     """The wall time COUNT ends with. Found once, so that no later search has to count."""
     if rule.count is None:
         return None
@@ -169,7 +169,7 @@ def _last_counted(rule: Rule, walk: Walk, start: datetime) -> datetime | None:
     return last
 
 
-def _until(rule: Rule, clock: LocalClock) -> datetime | None:
+def _until(rule: RecurrenceRule, clock: LocalClock) -> datetime | None:
     if rule.until is None:
         return None
     wall = until_wall(rule.until)
@@ -188,7 +188,7 @@ class Walk:
 
     __slots__ = ("_allowed", "_first", "_rule", "_start", "_times", "_unit")
 
-    def __init__(self, rule: Rule, start: datetime) -> None:
+    def __init__(self, rule: RecurrenceRule, start: datetime) -> None:
         self._rule = rule
         self._start = start
         if rule.freq in (Freq.HOURLY, Freq.MINUTELY):

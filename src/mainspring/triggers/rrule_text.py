@@ -69,7 +69,7 @@ class DateParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RecurrenceRule:
     """A recurrence rule, taken apart. An empty part is one that was not given."""
 
     text: str
@@ -86,7 +86,7 @@ class Rule:
     def freq(self) -> Freq:
         return self.dates.freq
 
-    def filled(self, start: datetime) -> Rule:
+    def filled(self, start: datetime) -> RecurrenceRule:
         """With what RFC 5545 takes from the start where the rule is silent."""
         fine = self.freq in (Freq.HOURLY, Freq.MINUTELY)
         return replace(
@@ -98,7 +98,7 @@ class Rule:
         )
 
 
-def parse(text: str) -> Rule:
+def parse(text: str) -> RecurrenceRule:
     """Read a rule; nothing is guessed, and what dateutil would take and then misread is refused."""
     parts = _parts(text)
     freq = _freq(text, parts)
@@ -115,7 +115,7 @@ def parse(text: str) -> Rule:
         numbers.get("BYMONTHDAY", ()),
         _weekdays(text, parts["BYDAY"], freq, "BYWEEKNO" in parts) if "BYDAY" in parts else (),
     )
-    rule = Rule(
+    rule = RecurrenceRule(
         _canonical(parts, numbers),
         dates,
         _whole(text, parts, "INTERVAL", _LONGEST_INTERVAL[freq]) or 1,
@@ -229,7 +229,7 @@ def until_wall(until: str) -> datetime:
     return datetime.strptime(until.removesuffix("Z"), "%Y%m%dT%H%M%S")  # noqa: DTZ007  a wall time
 
 
-def _check_whole(text: str, rule: Rule, parts: dict[str, str]) -> None:
+def _check_whole(text: str, rule: RecurrenceRule, parts: dict[str, str]) -> None:
     if rule.count is not None and rule.until is not None:
         raise _refused(text, "COUNT or UNTIL, not both")
     if rule.position and not any(name.startswith("BY") and name != "BYSETPOS" for name in parts):

@@ -92,7 +92,7 @@ def previous(trigger: Trigger, slot: datetime) -> datetime | None:
     return None
 
 
-def counted(trigger: Trigger, first: datetime, end: datetime) -> tuple[int, bool]:
+def count_slots(trigger: Trigger, first: datetime, end: datetime) -> tuple[int, bool]:
     """How many slots there are from `first`, which is one, to before `end`, but for those that a calendar
     leaves out; and whether there may be more."""
     plain = trigger.trigger if isinstance(trigger, Bounded) else trigger
@@ -130,7 +130,7 @@ def period(
         since = trigger.next_after(since)  # from when the schedule was made or resumed, which was no slot
     if since is None or since >= slot:
         return Period(end=slot, start=before, previous=before, backfill=backfill)
-    missed, at_least = counted(trigger, since, slot)
+    missed, at_least = count_slots(trigger, since, slot)
     return Period(
         end=slot,
         start=previous(trigger, since),
@@ -143,7 +143,7 @@ def period(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fire:
+class UpcomingSlot:
     """A slot to come, in UTC and as the clocks of a zone show it."""
 
     at: datetime
@@ -160,14 +160,14 @@ class Shifts(Protocol):
         """Whether a wall time that did not exist has come to lie on this slot."""
 
 
-def fires(trigger: Trigger, after: datetime, count: int, tz: str) -> list[Fire]:
+def upcoming_slots(trigger: Trigger, after: datetime, count: int, tz: str) -> list[UpcomingSlot]:
     """The next `count` slots strictly after an instant; fewer when the trigger ends."""
     shown = zone(tz)
-    found: list[Fire] = []
+    found: list[UpcomingSlot] = []
     slot = trigger.next_after(after)
     while slot is not None and len(found) < count:
         local = slot.astimezone(shown)
-        found.append(Fire(at=slot, local=local, note=_note(trigger, slot, local)))
+        found.append(UpcomingSlot(at=slot, local=local, note=_note(trigger, slot, local)))
         slot = trigger.next_after(slot)
     return found
 

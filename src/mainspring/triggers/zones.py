@@ -230,7 +230,7 @@ class Walls:
         return before + high * _SECOND
 
 
-def moment(text: str, field: str) -> datetime:
+def read_instant(text: str, field: str) -> datetime:
     """Read an instant, in UTC; or refuse it, naming the field."""
     found = _FORM.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST_INSTANT else None
     if found is None:
@@ -252,11 +252,11 @@ def moment(text: str, field: str) -> datetime:
     return local.astimezone(UTC)
 
 
-def wall_or_moment(text: str, field: str) -> datetime:
+def read_wall_or_instant(text: str, field: str) -> datetime:
     """Read an instant, or a wall time, which has no offset and is left without one."""
     if isinstance(text, str) and not _OFFSET.search(text):
-        return moment(f"{text}Z", field).replace(tzinfo=None)
-    return moment(text, field)
+        return read_instant(f"{text}Z", field).replace(tzinfo=None)
+    return read_instant(text, field)
 
 
 def _zone(offset: str) -> timezone:

@@ -11,7 +11,7 @@ from mainspring.admin.queues import QueueInfo, every_queue, queue_view
 from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.model.alert import Facts, Severity, Trouble
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.process import Role
@@ -68,7 +68,7 @@ def age(queue: QueueInfo, now: datetime) -> timedelta:
 
 def short(length: timedelta) -> str:
     """A length of time, to the second."""
-    return written(timedelta(seconds=int(length.total_seconds())))
+    return format_duration(timedelta(seconds=int(length.total_seconds())))
 
 
 def status_view(status: Status, found: Sequence[Trouble]) -> View:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from mainspring.admin.schedules.versions import Difference
 from mainspring.admin.views import View, call_view, iso
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.model.schedule import NewSchedule, Overlap, Schedule
 from mainspring.tasks.schedule import beginning, options_of
 from mainspring.tasks.schedule_options import KIND_OPTIONS, KINDS, OPTIONS_OF, Policies
@@ -112,7 +112,7 @@ def _plain(value: object) -> object:
         case datetime():
             return value.isoformat() if value.tzinfo is None else iso(value.astimezone(UTC))
         case timedelta():
-            return written(value)
+            return format_duration(value)
         case Enum():
             return value.value
         case Calendar():

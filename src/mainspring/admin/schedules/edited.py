@@ -9,7 +9,7 @@ from mainspring.admin.schedules.draft import Draft, draft_view
 from mainspring.admin.schedules.versions import Difference
 from mainspring.admin.views import View, iso
 from mainspring.triggers.rolled import is_skipped
-from mainspring.triggers.slots import Fire, fires
+from mainspring.triggers.slots import UpcomingSlot, upcoming_slots
 
 FIRES_SHOWN = 3
 NO_BUSINESS_DAY = "skipped: no business day"
@@ -24,7 +24,7 @@ class Written:
     dry_run: bool
     draft: Draft
     version: int
-    fires: tuple[Fire, ...]
+    fires: tuple[UpcomingSlot, ...]
     differences: tuple[Difference, ...] = ()
     """Of a change: what is not as it was. None means that nothing was written."""
     paused: bool = False
@@ -35,11 +35,11 @@ class Written:
         return "created" if self.created else "changed" if self.differences else "none"
 
 
-def upcoming(draft: Draft, now: datetime) -> tuple[Fire, ...]:
+def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
     """Its next slots, in UTC and in its own zone, with what is odd about them."""
     return tuple(
         replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
-        for fire in fires(draft.trigger, now, FIRES_SHOWN, draft.tz())
+        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
     )
 
 

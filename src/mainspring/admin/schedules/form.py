@@ -10,7 +10,7 @@ from mainspring.admin.redact import Redaction
 from mainspring.admin.restoring import restored
 from mainspring.admin.schedules.draft import Draft
 from mainspring.admin.views import call_view
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.tasks.schedule import options_of
 from mainspring.tasks.schedule_options import KINDS
@@ -35,7 +35,7 @@ def form_of(draft: Draft, redaction: Redaction) -> Form:
     return {
         "kind": kind,
         "cron": when.cron or "",
-        "every": written(when.every) if isinstance(when.every, timedelta) else "",
+        "every": format_duration(when.every) if isinstance(when.every, timedelta) else "",
         "rrule": when.rrule or "",
         "at": "\n".join(_moment(each) for each in (when.at if isinstance(when.at, tuple) else ())),
         "tz": when.tz if zoned else "",
@@ -52,7 +52,7 @@ def form_of(draft: Draft, redaction: Redaction) -> Form:
         "overlap": policies.overlap.value,
         "allow": str(policies.overlap_limit) if policies.overlap == "allow" else "",
         "window": "",
-        "jitter": written(policies.jitter) if policies.jitter else "",
+        "jitter": format_duration(policies.jitter) if policies.jitter else "",
         "expect_start_within": _length(policies.expect_start_within),
         "expect_finish_by": _length(policies.expect_finish_by),
         "max_fires": "" if policies.max_fires is None else str(policies.max_fires),
@@ -124,7 +124,7 @@ def _json(text: str, name: str) -> object:
 
 
 def _length(value: timedelta | None) -> str:
-    return "" if value is None else written(value)
+    return "" if value is None else format_duration(value)
 
 
 def _moment(value: datetime | None) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from mainspring.errors import InvalidArgument
 from mainspring.tasks.schedule import GivenOptions
 from mainspring.tasks.schedule_options import WHEN_OPTIONS, PolicyOptions
-from mainspring.triggers.zones import moment, wall_or_moment
+from mainspring.triggers.zones import read_instant, read_wall_or_instant
 
 POLICY_OPTIONS = tuple(each.name for each in fields(PolicyOptions))
 CALL_OPTIONS = ("task", "args", "kwargs", "queue", "priority", "attempts")
@@ -45,11 +45,11 @@ def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
 
 
 def _moment(value: object, field: str) -> object:
-    return value if isinstance(value, datetime) else moment(value, field)  # type: ignore[arg-type]  # checked there
+    return value if isinstance(value, datetime) else read_instant(value, field)  # type: ignore[arg-type]  # checked there
 
 
 def _wall(value: object, field: str) -> object:
-    return value if isinstance(value, datetime) else wall_or_moment(value, field)  # type: ignore[arg-type]  # checked there
+    return value if isinstance(value, datetime) else read_wall_or_instant(value, field)  # type: ignore[arg-type]  # checked there
 
 
 def _moments(value: object, field: str) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.model.schedule import Misfire, Overlap, Schedule
 from mainspring.model.value import Value
 from mainspring.tasks.schedule import options_of
@@ -53,7 +53,7 @@ def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
             )
         )
     if schedule.expires is not None:
-        within = written(schedule.expires)
+        within = format_duration(schedule.expires)
         found.append(
             Policy(
                 name="expires",
@@ -65,7 +65,9 @@ def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
 
 
 def _misfire(schedule: Schedule) -> str:
-    bound = "" if schedule.catch_up is None else f", if it is no older than {written(schedule.catch_up)}"
+    bound = (
+        "" if schedule.catch_up is None else f", if it is no older than {format_duration(schedule.catch_up)}"
+    )
     match schedule.misfire:
         case Misfire.LATEST:
             return f"Of slots that nobody could fire in time, the newest makes one job{bound}."
@@ -108,16 +110,16 @@ def _attempts(schedule: Schedule) -> str:
 
 
 def _delay_value(schedule: Schedule) -> str:
-    parts = [f"+{written(schedule.offset)}"] if schedule.offset else []
-    return " ".join([*parts, f"±{written(schedule.jitter)}"]) if schedule.jitter else parts[0]
+    parts = [f"+{format_duration(schedule.offset)}"] if schedule.offset else []
+    return " ".join([*parts, f"±{format_duration(schedule.jitter)}"]) if schedule.jitter else parts[0]
 
 
 def _delay(schedule: Schedule) -> str:
     parts = []
     if schedule.offset:
-        parts.append(f"Its place in its window is {written(schedule.offset)} after each slot.")
+        parts.append(f"Its place in its window is {format_duration(schedule.offset)} after each slot.")
     if schedule.jitter:
-        parts.append(f"A random delay below {written(schedule.jitter)} is added each time.")
+        parts.append(f"A random delay below {format_duration(schedule.jitter)} is added each time.")
     return " ".join(parts)
 
 

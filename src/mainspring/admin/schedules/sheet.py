@@ -20,7 +20,7 @@ from mainspring.model.value import Value
 from mainspring.store.store import Store
 from mainspring.triggers.misfire import LATE
 from mainspring.triggers.rolled import is_skipped
-from mainspring.triggers.slots import fires
+from mainspring.triggers.slots import upcoming_slots
 from mainspring.triggers.trigger import Trigger
 
 TILES, FIRES, VERSIONS, BACKFILLS, NEWEST_BACKFILLS = 60, 10, 20, 100, 5
@@ -112,7 +112,7 @@ def next_fires(
 ) -> tuple[NextFire, ...]:
     """Its next slots, those that will be skipped among them."""
     found = []
-    for place, fire in enumerate(fires(trigger, now, count, zone_of(trigger))):
+    for place, fire in enumerate(upcoming_slots(trigger, now, count, zone_of(trigger))):
         holiday = is_skipped(trigger, fire.at)
         asked = place < schedule.skips
         used_up = schedule.fires_left is not None and place - schedule.skips >= schedule.fires_left

@@ -15,7 +15,7 @@ import msgspec
 
 from mainspring.admin.slot_verification.spans import Marks, Span, is_whole, spans
 from mainspring.admin.words import length, moment
-from mainspring.duration import written
+from mainspring.duration import format_duration
 from mainspring.errors import UsageError
 from mainspring.model.schedule import DROPPED, Disposition, Schedule, ScheduleVersion, Skipped, Slot
 from mainspring.model.value import Value
@@ -262,7 +262,7 @@ class _Auditor:
     def _judge_row(self, row: Slot) -> None:
         late, dropped = row.decided_at - row.slot_at, row.reason in DROPPED
         if late < timedelta():
-            self._add(Kind.EARLY, row.slot_at, f"decided {written(-late)} before it came")
+            self._add(Kind.EARLY, row.slot_at, f"decided {format_duration(-late)} before it came")
         elif late > self._within.late and row.disposition is not Disposition.BACKFILLED and not dropped:
             self._add(Kind.LATE, row.slot_at, f"{row.reason or row.disposition} {length(late)} after it came")
         if row.disposition is Disposition.SKIPPED:

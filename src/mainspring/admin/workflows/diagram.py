@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mainspring.admin.workflows.graph import DrawnNode
-from mainspring.model.workflow import Kind, When
+from mainspring.model.workflow import NodeKind, When
 
 _COLOURS = {
     "delayed": "#e5e7eb",
@@ -45,7 +45,7 @@ def dot(name: str, nodes: Sequence[DrawnNode], states: Mapping[str, str] | None 
         state = (states or {}).get(node.name, "")
         colour = _COLOURS.get(state)
         filled = "" if colour is None else f', style="rounded,filled", fillcolor="{colour}"'
-        more = ", peripheries=2" if node.kind is Kind.MAP else ""
+        more = ", peripheries=2" if node.kind is NodeKind.MAP else ""
         label = _quoted("\n".join(_texts(node, states)))
         lines.append(f"    {_quoted(node.name)} [label={label}{more}{filled}]")
     for node in nodes:
@@ -55,10 +55,10 @@ def dot(name: str, nodes: Sequence[DrawnNode], states: Mapping[str, str] | None 
 
 
 _SHAPES = {
-    Kind.STEP: ("(", ")"),
-    Kind.MAP: ("[[", "]]"),
-    Kind.UNDO: ("{{", "}}"),
-    Kind.BARRIER: ("(", ")"),
+    NodeKind.STEP: ("(", ")"),
+    NodeKind.MAP: ("[[", "]]"),
+    NodeKind.UNDO: ("{{", "}}"),
+    NodeKind.BARRIER: ("(", ")"),
 }
 
 

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.value import Value
-from mainspring.model.workflow import Definition, Kind, When
+from mainspring.model.workflow import Definition, NodeKind, When
 
 
 class DrawnNode(Value, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class DrawnNode(Value, frozen=True, kw_only=True):
     place: int
     """In the definition."""
     name: str
-    kind: Kind
+    kind: NodeKind
     task: str
     when: When
     condition: str | None
@@ -50,7 +50,7 @@ def drawn(definition: Definition) -> tuple[DrawnNode, ...]:
             undoes=None if node.of is None else nodes[node.of].name,
         )
         for place, node in enumerate(nodes)
-        if node.kind is not Kind.BARRIER
+        if node.kind is not NodeKind.BARRIER
     )
 
 
@@ -75,7 +75,7 @@ def _layers(definition: Definition) -> dict[int, int]:
     layers: dict[int, int] = {}
     for place in order:
         layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
-        ends[place] = layers[place] + (nodes[place].kind is not Kind.BARRIER)
+        ends[place] = layers[place] + (nodes[place].kind is not NodeKind.BARRIER)
     return layers
 
 
@@ -84,7 +84,7 @@ def _parents(definition: Definition, place: int) -> Iterator[int]:
     which needs no line from each of them."""
     node = definition.nodes[place]
     for parent in node.parents:
-        if definition.nodes[parent].kind is not Kind.BARRIER:
+        if definition.nodes[parent].kind is not NodeKind.BARRIER:
             yield parent
-        elif node.kind is not Kind.UNDO:
+        elif node.kind is not NodeKind.UNDO:
             yield from _parents(definition, parent)

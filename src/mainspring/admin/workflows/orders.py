@@ -15,7 +15,7 @@ from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
 from mainspring.errors import UsageError
 from mainspring.model.job import RequestKey
 from mainspring.model.value import Value
-from mainspring.model.workflow import Definition, Stopping, Workflow, WorkflowState
+from mainspring.model.workflow import Definition, Stopping, WorkflowRecord, WorkflowState
 from mainspring.store.store import Store
 from mainspring.tasks.enqueue import JobHandle
 from mainspring.tasks.workflow_task import PREFIX
@@ -217,14 +217,14 @@ class Workflows(Noun):
     fork = blocking(afork)
 
 
-async def _known(store: Store, workflow: Workflow, steps: Sequence[str]) -> list[str] | None:
+async def _known(store: Store, workflow: WorkflowRecord, steps: Sequence[str]) -> list[str] | None:
     if not steps:
         return None
     there = drawn(await store.workflows.definition(workflow.definition_id))
     return [named(there, name, workflow.id).name for name in steps]
 
 
-def _none(workflow: Workflow, why: str, *, already: bool = False) -> WorkflowDone:
+def _none(workflow: WorkflowRecord, why: str, *, already: bool = False) -> WorkflowDone:
     return WorkflowDone(
         workflow_id=workflow.id,
         name=workflow.name,
@@ -235,7 +235,7 @@ def _none(workflow: Workflow, why: str, *, already: bool = False) -> WorkflowDon
     )
 
 
-def _ended(workflow: Workflow) -> str:
+def _ended(workflow: WorkflowRecord) -> str:
     match workflow.state:
         case WorkflowState.RUNNING:
             return ""

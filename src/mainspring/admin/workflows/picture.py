@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mainspring.admin.workflows.views import NodeView, WorkflowView
 from mainspring.model.value import Value
-from mainspring.model.workflow import Kind, When
+from mainspring.model.workflow import NodeKind, When
 
 DRAWN = 400
 """More nodes than these nobody can look at: they are listed, and not drawn."""
@@ -85,7 +85,7 @@ def _line(node: NodeView) -> str:
         return "result kept from the fork"
     if node.attempts > 1:
         return f"attempt {node.attempts} of {node.max_attempts}"
-    if node.kind is Kind.UNDO:
+    if node.kind is NodeKind.UNDO:
         return f"undoes {node.undoes}"
     return "on failure" if node.when is When.FAILURE else node.task
 

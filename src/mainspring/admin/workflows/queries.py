@@ -20,7 +20,7 @@ from mainspring.admin.workflows.views import (
     WorkflowView,
 )
 from mainspring.errors import InvalidArgument, NotFound
-from mainspring.model.workflow import Definition, Kind, Step, StepState, Workflow
+from mainspring.model.workflow import Definition, NodeKind, StepRecord, StepState, WorkflowRecord
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store
 
@@ -105,15 +105,15 @@ async def step_of(
 
 async def _facts(
     store: Store,
-    workflow: Workflow,
+    workflow: WorkflowRecord,
     definition: Definition,
-    steps: Sequence[Step],
-    lost: Sequence[Step],
+    steps: Sequence[StepRecord],
+    lost: Sequence[StepRecord],
     at: Stamp,
 ) -> StepFacts:
     shown = [*steps, *lost]
     items = [each for each in steps if each.item is not None]
-    maps = any(node.kind is Kind.MAP for node in definition.nodes)
+    maps = any(node.kind is NodeKind.MAP for node in definition.nodes)
     live = [each.id for each in shown if each.state is StepState.LIVE]
     return StepFacts(
         workflow=workflow,
@@ -129,7 +129,7 @@ async def _facts(
     )
 
 
-async def found(store: Store, workflow_id: int) -> Workflow:
+async def found(store: Store, workflow_id: int) -> WorkflowRecord:
     """One workflow as the store has it; NotFound where there is none."""
     workflow = await store.workflows.get(workflow_id)
     if workflow is None:
@@ -137,17 +137,17 @@ async def found(store: Store, workflow_id: int) -> Workflow:
     return workflow
 
 
-def _by_place(steps: Sequence[Step]) -> dict[int, list[Step]]:
-    found: dict[int, list[Step]] = defaultdict(list)
+def _by_place(steps: Sequence[StepRecord]) -> dict[int, list[StepRecord]]:
+    found: dict[int, list[StepRecord]] = defaultdict(list)
     for each in steps:
         found[each.place].append(each)
     return dict(found)
 
 
-def _timeline(facts: StepFacts, steps: Sequence[Step]) -> tuple[Bar, ...]:
+def _timeline(facts: StepFacts, steps: Sequence[StepRecord]) -> tuple[Bar, ...]:
     """What has been released: of a map, its items stand for it."""
     kinds = [node.kind for node in facts.definition.nodes]
-    nodes = [each for each in steps if each.item is None and kinds[each.place] is not Kind.MAP]
+    nodes = [each for each in steps if each.item is None and kinds[each.place] is not NodeKind.MAP]
     items = [each for each in steps if each.item is not None]
     shown = [*nodes, *items[: max(0, BARS - len(nodes))]]
     bars = [bar for bar in map(facts.bar, shown) if bar.released_at is not None]
@@ -159,7 +159,7 @@ def _timeline(facts: StepFacts, steps: Sequence[Step]) -> tuple[Bar, ...]:
     return tuple(sorted(bars, key=order))
 
 
-def _item(facts: StepFacts, step: Step) -> ItemView:
+def _item(facts: StepFacts, step: StepRecord) -> ItemView:
     attempts = facts.attempts(step)
     return ItemView(
         item=step.item or 0,

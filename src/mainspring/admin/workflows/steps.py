@@ -13,7 +13,7 @@ from mainspring.admin.workflows.views import ENDING, RUNNING, Attempt, Bar, Item
 from mainspring.model.job import Failure, JobState, Standing
 from mainspring.model.run import Run, Verdict
 from mainspring.model.value import Value
-from mainspring.model.workflow import LIVE_STEPS, Definition, Kind, Step, StepState, Workflow
+from mainspring.model.workflow import LIVE_STEPS, Definition, NodeKind, StepRecord, StepState, WorkflowRecord
 from mainspring.tasks.workflow_task import PREFIX
 
 _NO_ATTEMPT = (Verdict.EDITED, Verdict.STARTED)
@@ -22,19 +22,19 @@ _NO_ATTEMPT = (Verdict.EDITED, Verdict.STARTED)
 class StepFacts(Value, frozen=True, kw_only=True):
     """What is on record about the jobs of a workflow's steps, and about who ran them."""
 
-    workflow: Workflow
+    workflow: WorkflowRecord
     definition: Definition
     standings: Mapping[int, Standing]
     runs: Mapping[int, Sequence[Run]]
     workers: Mapping[int, str]
     """Names of processes that are still known."""
     counts: Mapping[int, Mapping[StepState, int]]
-    items: Mapping[int, Sequence[Step]]
+    items: Mapping[int, Sequence[StepRecord]]
     """Of maps, by place: those that were read."""
-    lost: Mapping[int, Sequence[Step]]
+    lost: Mapping[int, Sequence[StepRecord]]
     """And of those that were lost, the first."""
 
-    def state(self, step: Step) -> str:
+    def state(self, step: StepRecord) -> str:
         """The step's, or where its job stands."""
         if step.state is not StepState.LIVE:
             return step.state
@@ -43,7 +43,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
         standing = self.standings.get(step.id)
         return ENDING if standing is None else standing.state
 
-    def attempts(self, step: Step) -> tuple[Attempt, ...]:
+    def attempts(self, step: StepRecord) -> tuple[Attempt, ...]:
         """Its runs, and the one under way."""
         made = [each for each in self.runs.get(step.id, ()) if each.started_at is not None]
         told = [
@@ -72,19 +72,19 @@ class StepFacts(Value, frozen=True, kw_only=True):
         """By its name, where that is known."""
         return None if worker_id is None else self.workers.get(worker_id) or member_id(worker_id)
 
-    def failure(self, step: Step) -> Failure | None:
+    def failure(self, step: StepRecord) -> Failure | None:
         """Why it failed, or why its job is tried again."""
         if step.error is not None or step.state not in (StepState.LIVE, StepState.FAILED, StepState.SKIPPED):
             return step.error
         runs = [each for each in self.runs.get(step.id, ()) if each.verdict is not Verdict.EDITED]
         return runs[-1].failure if runs else None
 
-    def error(self, step: Step) -> str | None:
+    def error(self, step: StepRecord) -> str | None:
         """The same, on one line."""
         found = self.failure(step)
         return None if found is None else error(found)
 
-    def released_at(self, step: Step) -> datetime | None:
+    def released_at(self, step: StepRecord) -> datetime | None:
         """When its job was put into the queue; of a map, when the first of its items was."""
         if self._is_map(step):
             return min(filter(None, map(self.released_at, self.items.get(step.place, ()))), default=None)
@@ -94,7 +94,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
         runs = self.runs.get(step.id, ())
         return runs[-1].enqueued_at if runs else None
 
-    def node(self, drawn: DrawnNode, step: Step) -> NodeView:
+    def node(self, drawn: DrawnNode, step: StepRecord) -> NodeView:
         """One step as it stands."""
         attempts = self.attempts(step)
         lost = self.lost.get(step.place, ())
@@ -121,10 +121,10 @@ class StepFacts(Value, frozen=True, kw_only=True):
             started_at=self._started_at(step),
             finished_at=self._finished_at(step, attempts),
             error=self.error(step) or (self.error(lost[0]) if lost else None),
-            items=self._items(step) if drawn.kind is Kind.MAP else None,
+            items=self._items(step) if drawn.kind is NodeKind.MAP else None,
         )
 
-    def bar(self, step: Step) -> Bar:
+    def bar(self, step: StepRecord) -> Bar:
         """One line of the timeline."""
         attempts = self.attempts(step)
         return Bar(
@@ -138,19 +138,19 @@ class StepFacts(Value, frozen=True, kw_only=True):
             attempts=attempts,
         )
 
-    def _is_map(self, step: Step) -> bool:
-        return step.item is None and self.definition.nodes[step.place].kind is Kind.MAP
+    def _is_map(self, step: StepRecord) -> bool:
+        return step.item is None and self.definition.nodes[step.place].kind is NodeKind.MAP
 
-    def _started_at(self, step: Step) -> datetime | None:
+    def _started_at(self, step: StepRecord) -> datetime | None:
         shown = self.items.get(step.place, ()) if self._is_map(step) else [step]
         return min((each.started_at for one in shown for each in self.attempts(one)), default=None)
 
-    def _finished_at(self, step: Step, attempts: Sequence[Attempt]) -> datetime | None:
+    def _finished_at(self, step: StepRecord, attempts: Sequence[Attempt]) -> datetime | None:
         """When its last run ended, if that ended it; the workflow heard of it a moment later."""
         ended = step.state not in LIVE_STEPS
         return attempts[-1].finished_at if ended and attempts else step.ended_at
 
-    def _items(self, step: Step) -> ItemsView:
+    def _items(self, step: StepRecord) -> ItemsView:
         counts = self.counts.get(step.place, {})
         return ItemsView(
             total=sum(counts.values()),
@@ -161,7 +161,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
             ),
         )
 
-    def _is_kept(self, step: Step) -> bool:
+    def _is_kept(self, step: StepRecord) -> bool:
         forked = self.workflow.forked_from is not None
         return forked and step.ended_at is not None and step.ended_at < self.workflow.started_at
 

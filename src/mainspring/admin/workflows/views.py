@@ -9,7 +9,15 @@ import msgspec
 from mainspring.admin.views import View, iso
 from mainspring.admin.workflows.graph import Edge
 from mainspring.model.value import Value
-from mainspring.model.workflow import Act, Cause, Kind, Stopping, When, Workflow, WorkflowState
+from mainspring.model.workflow import (
+    Cause,
+    NodeKind,
+    Stopping,
+    When,
+    WorkflowCommand,
+    WorkflowRecord,
+    WorkflowState,
+)
 
 RUNNING, ENDING = "running", "ending"
 """Of a map: some of its items are live. Of a step: its job has ended, and nobody has dealt with that yet."""
@@ -34,7 +42,7 @@ class WorkflowRow(Value, frozen=True, kw_only=True):
     failed: int
 
     @classmethod
-    def of(cls, workflow: Workflow) -> WorkflowRow:
+    def of(cls, workflow: WorkflowRecord) -> WorkflowRow:
         """The row of a workflow as it stands."""
         return cls(**{name: getattr(workflow, name) for name in cls.__struct_fields__})
 
@@ -73,7 +81,7 @@ class NodeView(Value, frozen=True, kw_only=True):
     """One step as it stands."""
 
     name: str
-    kind: Kind
+    kind: NodeKind
     task: str
     when: When
     condition: str | None
@@ -117,7 +125,7 @@ class ActView(Value, frozen=True, kw_only=True):
     """What somebody did to it."""
 
     at: datetime
-    act: Act
+    act: WorkflowCommand
     author: str
     note: str | None
 

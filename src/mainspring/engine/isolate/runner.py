@@ -27,7 +27,7 @@ from mainspring.engine.outcomes import outcome_of
 from mainspring.engine.runlog import RunLogger
 from mainspring.model.job import Claim
 from mainspring.model.run import Discarded, Failed, Outcome, Settled, Snoozed, Succeeded
-from mainspring.tasks.context import Context, Effects, Suspended
+from mainspring.tasks.context import Context, ContextEffects, Suspended
 from mainspring.tasks.payload import decode, encode_result
 from mainspring.tasks.retry import Retry
 from mainspring.tasks.signature import Signature
@@ -39,7 +39,7 @@ _OUR_FRAMES = 3
 Handler = tuple[Callable[..., object], Signature, Retry]
 
 
-class RunsEffects(Effects, Protocol):
+class RunsEffects(ContextEffects, Protocol):
     """A run's effects, and its last word about how it ended."""
 
     def end(self, outcome: Outcome) -> Outcome: ...

@@ -9,7 +9,7 @@ from typing import cast
 
 from mainspring.model.job import NewJob
 from mainspring.model.value import Value
-from mainspring.model.workflow import Step
+from mainspring.model.workflow import StepRecord
 from mainspring.store.codes import GATED
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
@@ -35,7 +35,7 @@ class Batch(Value, frozen=True, kw_only=True):
     task_ids: list[int]
     line_ids: list[int | None] | None = None
     """None where no job has limits."""
-    steps: Sequence[Step] | None = None
+    steps: Sequence[StepRecord] | None = None
     """Those whose jobs these are, if they are."""
     life: int
     """The count of the server's lives when the numbers were learnt."""
@@ -204,6 +204,8 @@ def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row
         yield *row, job.trace
 
 
-def _with_steps(records: Iterator[Row], steps: Sequence[Step], traces: Mapping[int, str]) -> Iterator[Row]:
+def _with_steps(
+    records: Iterator[Row], steps: Sequence[StepRecord], traces: Mapping[int, str]
+) -> Iterator[Row]:
     for row, step in zip(records, steps, strict=True):
         yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)

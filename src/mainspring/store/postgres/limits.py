@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mainspring.model.limit import Admission
-from mainspring.rules.admission import Line
+from mainspring.rules.admission import WaitingLine
 from mainspring.store.admitting import (
     MOST_LINES,
     Passed,
@@ -62,7 +62,7 @@ class PostgresAdmitter:
         return admission(lines, passed)
 
 
-async def _fill(transaction: Transaction, lines: Iterable[Line], at: Stamp) -> None:
+async def _fill(transaction: Transaction, lines: Iterable[WaitingLine], at: Stamp) -> None:
     """Find the first of each line, as many as there is room for."""
     open_lines = {line.id: line for line in lines if line.room}
     if not open_lines:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from mainspring.model.job import NewJob
-from mainspring.model.workflow import Definition, Step
+from mainspring.model.workflow import Definition, StepRecord
 from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
@@ -31,7 +31,7 @@ class PostgresStepJobs:
     async def take_ids(self, tx: Transaction, count: int) -> list[int]:
         return await self._batches.take_ids(count)
 
-    async def insert(self, tx: Transaction, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+    async def insert(self, tx: Transaction, jobs: Sequence[tuple[StepRecord, NewJob]], at: Stamp) -> None:
         steps = [step for step, _ in jobs]
         batch = await self._batches.make([job for _, job in jobs], [step.id for step in steps])
         await insert(tx, msgspec.structs.replace(batch, steps=steps), at)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mainspring.model.job import NewJob
-from mainspring.model.workflow import Step
+from mainspring.model.workflow import StepRecord
 from mainspring.store.codes import GATED
 from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.limits import line_ids
@@ -34,7 +34,7 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
     session.hint()
 
 
-def insert_step_jobs(session: Session, jobs: Sequence[tuple[Step, NewJob]], now: int) -> None:
+def insert_step_jobs(session: Session, jobs: Sequence[tuple[StepRecord, NewJob]], now: int) -> None:
     """Write the jobs of steps, which have their ids."""
     session.each(
         "add_lanes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mainspring.model.job import NewJob
-from mainspring.model.workflow import Definition, Step
+from mainspring.model.workflow import Definition, StepRecord
 from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.sqlite.connection import Transaction
@@ -40,5 +40,5 @@ class SQLiteStepJobs:
         last: int = row["seq"]
         return list(range(last - count + 1, last + 1))
 
-    async def insert(self, tx: Transaction, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+    async def insert(self, tx: Transaction, jobs: Sequence[tuple[StepRecord, NewJob]], at: Stamp) -> None:
         insert_step_jobs(tx.session, jobs, tx.now(at))

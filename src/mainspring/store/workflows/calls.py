@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from mainspring.model.workflow import (
-    Act,
     Definition,
     Resolved,
-    Step,
+    StepRecord,
     StepState,
     Stopping,
-    Workflow,
     WorkflowAct,
+    WorkflowCommand,
+    WorkflowRecord,
     WorkflowState,
 )
 from mainspring.store.codes import STEP, WORKFLOW_CODE
@@ -52,12 +52,16 @@ class Workflows:
         """Release no further step; those whose jobs are in the queue run. False when it has ended, is
         being stopped, or is paused already."""
         operator = Operator(author=author, note=note)
-        return await self._within(lambda s: pause_or_resume(s, workflow_id, Act.PAUSED, operator), at)
+        return await self._within(
+            lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.PAUSED, operator), at
+        )
 
     async def resume(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
         """Go on; False when it is not paused."""
         operator = Operator(author=author, note=note)
-        return await self._within(lambda s: pause_or_resume(s, workflow_id, Act.RESUMED, operator), at)
+        return await self._within(
+            lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.RESUMED, operator), at
+        )
 
     async def stop(
         self, workflow_id: int, stopping: Stopping, *, author: str, note: str | None, at: Stamp
@@ -82,7 +86,7 @@ class Workflows:
         return await self._within(lambda s: fork_from(s, workflow_id, step, operator), at)
 
     @reads
-    async def get(self, workflow_id: int) -> Workflow | None:
+    async def get(self, workflow_id: int) -> WorkflowRecord | None:
         """One as it stands."""
         found = await self._database.fetch("workflows_by_id", ids=[workflow_id])
         return to_workflow(found[0]) if found else None
@@ -90,7 +94,7 @@ class Workflows:
     @reads
     async def find(
         self, *, name: str | None, state: WorkflowState | None, before: int | None, limit: int
-    ) -> list[Workflow]:
+    ) -> list[WorkflowRecord]:
         """Newest first, those before this id."""
         code = None if state is None else WORKFLOW_CODE[state]
         found = await self._database.fetch(
@@ -106,7 +110,7 @@ class Workflows:
     @reads
     async def steps_of(
         self, workflow_id: int, *, place: int | None = None, first: int = 0, most: int
-    ) -> list[Step]:
+    ) -> list[StepRecord]:
         """Its steps in the order of the definition, of one node or of all, each map followed by its items:
         `most` of them from the `first` on."""
         found = await self._database.fetch(
@@ -123,13 +127,13 @@ class Workflows:
         return counts
 
     @reads
-    async def lost_items(self, workflow_id: int, *, most: int) -> list[Step]:
+    async def lost_items(self, workflow_id: int, *, most: int) -> list[StepRecord]:
         """Items of its maps that failed or were cancelled, the first so many of each, in order."""
         found = await self._database.fetch("lost_items", workflow_id=workflow_id, most=most)
         return [to_step(row) for row in found]
 
     @reads
-    async def step(self, step_id: int) -> Step | None:
+    async def step(self, step_id: int) -> StepRecord | None:
         """One step or item: that of the job with this id, whether it has been made or not."""
         found = await self._database.fetch("steps_by_id", ids=[step_id])
         return to_step(found[0]) if found else None

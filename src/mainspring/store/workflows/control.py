@@ -8,8 +8,16 @@ from typing import Literal
 import msgspec
 
 from mainspring.errors import NotFound, UsageError
-from mainspring.model.workflow import Act, Kind, Step, StepState, Stopping, Workflow, WorkflowState
-from mainspring.rules.graph import Graph, failed_places, fork, retry
+from mainspring.model.workflow import (
+    NodeKind,
+    StepRecord,
+    StepState,
+    Stopping,
+    WorkflowCommand,
+    WorkflowRecord,
+    WorkflowState,
+)
+from mainspring.rules.graph import Graph, failed_places, forked, retried
 from mainspring.store.workflows.session import WorkflowSession, nudge
 from mainspring.store.workflows.start import begun_workflow, put
 
@@ -23,7 +31,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
     async def sign(
-        self, session: WorkflowSession, workflow_id: int, act: Act, note: str | None = None
+        self, session: WorkflowSession, workflow_id: int, act: WorkflowCommand, note: str | None = None
     ) -> None:
         """Note the act."""
         told = (self.note or note or "")[:LONGEST_NOTE] or None
@@ -31,10 +39,13 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def pause_or_resume(
-    session: WorkflowSession, workflow_id: int, act: Literal[Act.PAUSED, Act.RESUMED], operator: Operator
+    session: WorkflowSession,
+    workflow_id: int,
+    act: Literal[WorkflowCommand.PAUSED, WorkflowCommand.RESUMED],
+    operator: Operator,
 ) -> bool:
     """Hold back further steps, or release those that were."""
-    statement = "pause_workflow" if act is Act.PAUSED else "resume_workflow"
+    statement = "pause_workflow" if act is WorkflowCommand.PAUSED else "resume_workflow"
     if not await session.fetch(statement, id=workflow_id):
         return False
     await operator.sign(session, workflow_id, act)
@@ -47,7 +58,7 @@ async def stop(session: WorkflowSession, workflow_id: int, stopping: Stopping, o
     if not await session.fetch("stop_workflow", id=workflow_id, stopping=stopping):
         return False
     await session.cancel([workflow_id])
-    await operator.sign(session, workflow_id, Act.CANCELLED)
+    await operator.sign(session, workflow_id, WorkflowCommand.CANCELLED)
     await nudge(session, [workflow_id])
     return True
 
@@ -65,7 +76,7 @@ async def retry_steps(
 
 async def _retry(
     session: WorkflowSession,
-    workflow: Workflow,
+    workflow: WorkflowRecord,
     graph: Graph,
     names: Sequence[str] | None,
     operator: Operator,
@@ -81,12 +92,12 @@ async def _retry(
     items = {
         place: await session.steps("items_of", workflow_id=workflow_id, place=place)
         for place in chosen
-        if graph.nodes[place].kind is Kind.MAP
+        if graph.nodes[place].kind is NodeKind.MAP
     }
     lost = [step for place in chosen for step in (steps[place], *items.get(place, ()))]
     inner = {each.id: each for each in await session.workflows("workflows_by_id", ids=[s.id for s in lost])}
     there = {row["id"] for row in await session.fetch("revivable", ids=[step.id for step in lost])}
-    plan = retry(graph, workflow, steps, items, chosen, revivable=there | inner.keys())
+    plan = retried(graph, workflow, steps, items, chosen, revivable=there | inner.keys())
     if plan is None:
         return []
     for each in plan.revived:
@@ -108,12 +119,12 @@ async def _retry(
         )
     await session.put_workflows([plan.workflow])
     names = sorted(graph.nodes[place].name for place in chosen) or ["what was cut off"]
-    await operator.sign(session, workflow_id, Act.RETRIED, ", ".join(names))
+    await operator.sign(session, workflow_id, WorkflowCommand.RETRIED, ", ".join(names))
     await nudge(session, [workflow_id])
     return names
 
 
-async def _goes_on(session: WorkflowSession, workflow: Workflow) -> bool:
+async def _goes_on(session: WorkflowSession, workflow: WorkflowRecord) -> bool:
     """Whether nobody is stopping it: by what it says, or by having taken its own job."""
     return workflow.stopping is None and bool(await session.fetch("live_holders", ids=[workflow.id]))
 
@@ -121,12 +132,12 @@ async def _goes_on(session: WorkflowSession, workflow: Workflow) -> bool:
 async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:
     """Begin a workflow that has what the steps before this one made."""
     workflow, graph = await _locked(session, workflow_id)
-    kept = fork(graph, await _nodes(session, workflow), _place(graph, workflow, step))
+    kept = forked(graph, await _nodes(session, workflow), _place(graph, workflow, step))
     [new_id] = await session.take_ids(1)
     nodes = await _renewed(session, list(kept.values()), new_id)
-    items: list[Step] = []
+    items: list[StepRecord] = []
     for place, each in kept.items():
-        if graph.nodes[place].kind is Kind.MAP and each.state is not StepState.WAITING:
+        if graph.nodes[place].kind is NodeKind.MAP and each.state is not StepState.WAITING:
             old = await session.steps("items_of", workflow_id=workflow_id, place=place)
             items += await _renewed(session, old, new_id)
     if not await session.fetch("fork_root", id=new_id, source_id=workflow_id):
@@ -141,11 +152,11 @@ async def fork_from(session: WorkflowSession, workflow_id: int, step: str, opera
         forked_from=workflow_id,
     )
     await put(session, [new], [*nodes, *items])
-    await operator.sign(session, new_id, Act.FORKED, f"from {step} of workflow {workflow_id}")
+    await operator.sign(session, new_id, WorkflowCommand.FORKED, f"from {step} of workflow {workflow_id}")
     return new_id
 
 
-async def _locked(session: WorkflowSession, workflow_id: int) -> tuple[Workflow, Graph]:
+async def _locked(session: WorkflowSession, workflow_id: int) -> tuple[WorkflowRecord, Graph]:
     await session.fetch("lock_workflow", id=workflow_id)
     found = await session.workflows("workflows_by_id", ids=[workflow_id])
     if not found:
@@ -153,19 +164,21 @@ async def _locked(session: WorkflowSession, workflow_id: int) -> tuple[Workflow,
     return found[0], await session.graph(found[0].definition_id)
 
 
-async def _nodes(session: WorkflowSession, workflow: Workflow) -> dict[int, Step]:
+async def _nodes(session: WorkflowSession, workflow: WorkflowRecord) -> dict[int, StepRecord]:
     steps = await session.steps("steps_by_id", ids=sorted(workflow.step_ids))
     return {step.place: step for step in sorted(steps, key=lambda each: each.place)}
 
 
-def _place(graph: Graph, workflow: Workflow, name: str) -> int:
+def _place(graph: Graph, workflow: WorkflowRecord, name: str) -> int:
     place = graph.place(name)
     if place is None:
         raise NotFound(f"step of workflow {workflow.id}", name)
     return place
 
 
-async def _renewed(session: WorkflowSession, steps: Sequence[Step], workflow_id: int) -> list[Step]:
+async def _renewed(
+    session: WorkflowSession, steps: Sequence[StepRecord], workflow_id: int
+) -> list[StepRecord]:
     ids = await session.take_ids(len(steps))
     return [
         msgspec.structs.replace(step, id=step_id, workflow_id=workflow_id)
@@ -173,7 +186,7 @@ async def _renewed(session: WorkflowSession, steps: Sequence[Step], workflow_id:
     ]
 
 
-async def _renumber(session: WorkflowSession, workflow: Workflow, step_ids: Sequence[int]) -> None:
+async def _renumber(session: WorkflowSession, workflow: WorkflowRecord, step_ids: Sequence[int]) -> None:
     """A step that is a workflow itself, and is to begin anew, is another workflow: it gets another id."""
     inner = await session.workflows("workflows_by_id", ids=list(step_ids))
     if not inner:

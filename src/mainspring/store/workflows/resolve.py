@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mainspring.model.run import Verdict
-from mainspring.model.workflow import Resolved, Stopping, Workflow, WorkflowEnd, WorkflowState
-from mainspring.rules.resolution import Ending, Resolution
+from mainspring.model.workflow import Resolved, Stopping, WorkflowEnd, WorkflowRecord, WorkflowState
+from mainspring.rules.resolution import Resolution, StepEnding
 from mainspring.store.codes import VERDICT
 from mainspring.store.workflows.session import WorkflowSession
 
@@ -41,18 +41,21 @@ async def resolve(session: WorkflowSession, limit: int) -> Resolved:
     )
 
 
-async def _endings(session: WorkflowSession, job_ids: Sequence[int]) -> dict[int, Ending]:
+async def _endings(session: WorkflowSession, job_ids: Sequence[int]) -> dict[int, StepEnding]:
     """How each job left the queue. The last word on it comes last."""
-    endings = {job_id: Ending(job_id=job_id) for job_id in job_ids}
+    endings = {job_id: StepEnding(job_id=job_id) for job_id in job_ids}
     for row in await session.fetch("final_runs", ids=job_ids):
-        endings[row["job_id"]] = Ending(
+        endings[row["job_id"]] = StepEnding(
             job_id=row["job_id"], verdict=VERDICT[row["verdict"]], result=row["result"]
         )
     return endings
 
 
 async def _begun(
-    session: WorkflowSession, workflow: Workflow, job_ids: Sequence[int], endings: Mapping[int, Ending]
+    session: WorkflowSession,
+    workflow: WorkflowRecord,
+    job_ids: Sequence[int],
+    endings: Mapping[int, StepEnding],
 ) -> Resolution:
     resolution = Resolution(workflow, await session.graph(workflow.definition_id), session.now)
     for job_id in job_ids:
@@ -65,7 +68,7 @@ async def _begun(
     return resolution
 
 
-async def _why_stopped(session: WorkflowSession, workflow: Workflow, ending: Ending) -> Stopping:
+async def _why_stopped(session: WorkflowSession, workflow: WorkflowRecord, ending: StepEnding) -> Stopping:
     """Why its own job is gone. In a workflow that was killed, nothing more is to run either."""
     if ending.verdict is Verdict.DEAD:
         return Stopping.EXPIRED

@@ -10,16 +10,16 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from mainspring.model.job import Failure, NewJob
-from mainspring.model.workflow import Definition, Step, Workflow
+from mainspring.model.workflow import Definition, StepRecord, WorkflowRecord
 from mainspring.rules.graph import Graph
 from mainspring.rules.resolution import Resolution
 from mainspring.store.codes import ROOT_VERDICT, STEP, STEP_CODE, WORKFLOW, WORKFLOW_CODE
 from mainspring.store.database import Row, Stamp, Transaction
 from mainspring.store.rows import moment, reader, written
 
-to_step = reader(Step, state=lambda row: STEP[row["state"]], failed=lambda row: row["items_failed"])
+to_step = reader(StepRecord, state=lambda row: STEP[row["state"]], failed=lambda row: row["items_failed"])
 to_workflow = reader(
-    Workflow,
+    WorkflowRecord,
     state=lambda row: WORKFLOW[row["state"]],
     left=lambda row: row["nodes_left"],
     failed=lambda row: row["nodes_failed"],
@@ -40,7 +40,7 @@ class StepJobs(Protocol):
     async def take_ids(self, tx: Any, count: int) -> list[int]:
         """Ids that no other job will have."""
 
-    async def insert(self, tx: Any, jobs: Sequence[tuple[Step, NewJob]], at: Stamp) -> None:
+    async def insert(self, tx: Any, jobs: Sequence[tuple[StepRecord, NewJob]], at: Stamp) -> None:
         """Put the jobs of steps into their queues."""
 
 
@@ -61,11 +61,11 @@ class WorkflowSession:
         """Run a statement, which may also name the moment; answer its rows."""
         return await self._tx.fetch(statement, **params, at=self._at)
 
-    async def steps(self, statement: str, **params: object) -> list[Step]:
+    async def steps(self, statement: str, **params: object) -> list[StepRecord]:
         """The same for a statement that answers rows of steps."""
         return [to_step(row) for row in await self.fetch(statement, **params)]
 
-    async def workflows(self, statement: str, **params: object) -> list[Workflow]:
+    async def workflows(self, statement: str, **params: object) -> list[WorkflowRecord]:
         """The same for a statement that answers rows of workflows."""
         return [to_workflow(row) for row in await self.fetch(statement, **params)]
 
@@ -81,24 +81,24 @@ class WorkflowSession:
         """Ids that no other job will have."""
         return await self._jobs.take_ids(self._tx, count)
 
-    async def insert_steps(self, steps: Sequence[Step]) -> None:
+    async def insert_steps(self, steps: Sequence[StepRecord]) -> None:
         """Write new rows."""
         await self._tx.each("insert_steps", [_record(step) for step in steps])
 
-    async def put_steps(self, steps: Sequence[Step]) -> None:
+    async def put_steps(self, steps: Sequence[StepRecord]) -> None:
         """Write rows that have changed."""
         await self._tx.each("put_steps", [_record(step) for step in sorted(steps, key=_by_id)])
 
-    async def put_workflows(self, workflows: Sequence[Workflow]) -> None:
+    async def put_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
         """The same for workflows."""
         await self._tx.each("put_workflows", [_state(each) for each in sorted(workflows, key=_by_id)])
 
-    async def begin(self, workflows: Sequence[Workflow]) -> set[int]:
+    async def begin(self, workflows: Sequence[WorkflowRecord]) -> set[int]:
         """Write new workflows; answer which were not there before."""
         made = await self._tx.each("start_workflows", [_new(each) for each in workflows], at=self._at)
         return {row["id"] for row in made}
 
-    async def insert_jobs(self, jobs: Sequence[tuple[Step, NewJob]]) -> None:
+    async def insert_jobs(self, jobs: Sequence[tuple[StepRecord, NewJob]]) -> None:
         """Put the jobs of steps into their queues."""
         await self._jobs.insert(self._tx, jobs, self._at)
 
@@ -125,7 +125,7 @@ class WorkflowSession:
         back = {row["id"] for row in await self.fetch("revive_dead", ids=list(job_ids))}
         await self.fetch("revive_cancelled", ids=sorted(set(job_ids) - back))
 
-    async def revive_root(self, workflow: Workflow) -> bool:
+    async def revive_root(self, workflow: WorkflowRecord) -> bool:
         """Put the job of a workflow back to where it waits for the workflow to end, unless it is there;
         False when nothing of it is on record."""
         there = await self.fetch("live_holders", ids=[workflow.id])
@@ -141,7 +141,7 @@ async def nudge(session: WorkflowSession, workflow_ids: Iterable[int]) -> None:
     await session.fetch("nudge", ids=sorted(workflow_ids))
 
 
-def _record(step: Step) -> dict[str, object]:
+def _record(step: StepRecord) -> dict[str, object]:
     """A step as its row keeps it."""
     return {
         "id": step.id,
@@ -159,7 +159,7 @@ def _record(step: Step) -> dict[str, object]:
     }
 
 
-def _state(workflow: Workflow) -> dict[str, object]:
+def _state(workflow: WorkflowRecord) -> dict[str, object]:
     """What of a workflow may change."""
     return {
         "id": workflow.id,
@@ -172,7 +172,7 @@ def _state(workflow: Workflow) -> dict[str, object]:
     }
 
 
-def _new(workflow: Workflow) -> dict[str, object]:
+def _new(workflow: WorkflowRecord) -> dict[str, object]:
     """A workflow at its beginning."""
     return {
         "id": workflow.id,

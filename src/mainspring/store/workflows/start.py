@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from mainspring.model.run import Settlement
-from mainspring.model.workflow import LIVE_STEPS, Step, Workflow, WorkflowState
+from mainspring.model.workflow import LIVE_STEPS, StepRecord, WorkflowRecord, WorkflowState
 from mainspring.store.workflows.session import WorkflowSession, nudge
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -24,7 +24,7 @@ async def start(
     for workflow_id, new in begun:
         own, ids = ids[: len(new.definition.nodes)], ids[len(new.definition.nodes) :]
         first = [
-            Step(id=step_id, workflow_id=workflow_id, place=place, waits=len(set(node.parents)))
+            StepRecord(id=step_id, workflow_id=workflow_id, place=place, waits=len(set(node.parents)))
             for place, (step_id, node) in enumerate(zip(own, new.definition.nodes, strict=True))
         ]
         definition_id = await session.definition_id(new.definition)
@@ -49,13 +49,13 @@ def begun_workflow(
     name: str,
     definition_id: int,
     params: bytes,
-    steps: Sequence[Step],
+    steps: Sequence[StepRecord],
     *,
     parent_id: int | None = None,
     forked_from: int | None = None,
-) -> Workflow:
+) -> WorkflowRecord:
     """A workflow at its beginning, with a row for each node."""
-    return Workflow(
+    return WorkflowRecord(
         id=workflow_id,
         name=name,
         definition_id=definition_id,
@@ -71,7 +71,9 @@ def begun_workflow(
     )
 
 
-async def put(session: WorkflowSession, workflows: Sequence[Workflow], steps: Sequence[Step]) -> None:
+async def put(
+    session: WorkflowSession, workflows: Sequence[WorkflowRecord], steps: Sequence[StepRecord]
+) -> None:
     """Write workflows and their steps, and have those that are new looked at."""
     made = await session.begin(workflows)
     await session.insert_steps([step for step in steps if step.workflow_id in made])

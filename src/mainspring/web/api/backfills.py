@@ -26,7 +26,7 @@ from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Backfill, Reprocess
 from mainspring.triggers.calendars import decode_calendar
 from mainspring.triggers.codec import Calendars
-from mainspring.triggers.zones import moment
+from mainspring.triggers.zones import read_instant
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.values import (
@@ -100,8 +100,8 @@ async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
     nothing was begun. The first 1000 slots are told."""
     plan = await admin.backfills.aplan(
         name_of(name),
-        start=moment(body.start, "from"),
-        end=moment(body.end, "to"),
+        start=read_instant(body.start, "from"),
+        end=read_instant(body.end, "to"),
         max_active=body.max_active,
         reverse=body.reverse,
         reprocess=Reprocess(body.reprocess),
@@ -192,7 +192,7 @@ async def _begun(
 
 
 def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:
-    start, end = moment(which.start, "from"), moment(which.end, "to")
+    start, end = read_instant(which.start, "from"), read_instant(which.end, "to")
     if not start < end <= start + longest:
         raise InvalidArgument("to", which.end, f"a moment after from, at most {longest.days} days later")
     return start, end

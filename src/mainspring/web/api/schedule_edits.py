@@ -16,7 +16,7 @@ from mainspring.admin.views import iso
 from mainspring.model.access import AccessRole
 from mainspring.tasks.schedule import changed_when
 from mainspring.tasks.schedule_options import TriggerOptions
-from mainspring.triggers.slots import fires
+from mainspring.triggers.slots import upcoming_slots
 from mainspring.web.api import schedule_shapes as shapes
 from mainspring.web.api.answers import answers, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
@@ -172,6 +172,6 @@ async def preview(desk: AtDesk, which: Annotated[Trigger, Query()]) -> Response:
         given["every"] = length(which.every, "every")
     trigger = changed_when(TriggerOptions(), read(given).when).trigger(which.name or "preview")
     start = at(which.after, "after") or await (await desk.store()).now(at=desk.clock.stamp())
-    found = fires(trigger, start, which.count, which.tz)
+    found = upcoming_slots(trigger, start, which.count, which.tz)
     told = [{"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in found]
     return json({"fires": told})

@@ -9,7 +9,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mainspring.duration import duration
-from mainspring.triggers.zones import moment
+from mainspring.triggers.zones import read_instant
 
 LARGEST_ID = 2**63 - 1
 LARGEST_PAGE = 500
@@ -52,7 +52,7 @@ def name_of(text: str) -> str:
 
 def at(text: str | None, field: str) -> datetime | None:
     """A moment that may be absent."""
-    return None if text is None else moment(text, field)
+    return None if text is None else read_instant(text, field)
 
 
 def length(text: str | int | float | None, field: str) -> timedelta | None:

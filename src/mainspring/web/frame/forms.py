@@ -8,7 +8,7 @@ from datetime import datetime
 from starlette.requests import Request
 
 from mainspring.errors import InvalidArgument
-from mainspring.triggers.zones import moment
+from mainspring.triggers.zones import read_instant
 
 LARGEST_FIELDS = 100
 
@@ -39,7 +39,7 @@ def when(form: Mapping[str, str], name: str) -> datetime | None:
         return None
     if "Z" not in value and "+" not in value and value.count("-") < 3:
         value = f"{value}:00Z" if value.count(":") == 1 else f"{value}Z"
-    return moment(value, name)
+    return read_instant(value, name)
 
 
 def whole(form: Mapping[str, str], name: str, *, least: int, most: int) -> int | None:
