@@ -29,12 +29,12 @@ async def drive_plain(bench: Bench, size: int) -> None:
 
 async def drive_wide(bench: Bench, size: int) -> None:
     [handle] = await app.aenqueue_many([wide.job(n=size)])
-    assert await handle.result() == sum(range(size))
+    assert await handle.aresult() == sum(range(size))
 
 
 async def drive_chains(bench: Bench, size: int) -> None:
     handles = await app.aenqueue_many(chain.job(n=number) for number in range(size))
-    answers = await asyncio.gather(*(handle.result() for handle in handles))
+    answers = await asyncio.gather(*(handle.aresult() for handle in handles))
     assert answers == [number + LENGTH for number in range(size)]
 
 

@@ -236,7 +236,7 @@ class Mainspring:
         if tx is not None:
             with traced(self.tracer, checked) as checked:
                 return self._handles(self._borrowed(plain(checked)).run(tx), checked)
-        return self._portal.call(lambda: self._traced(checked, None), instead="aenqueue")
+        return self._portal.call(lambda: self._traced(checked, None), instead="await aenqueue()")
 
     async def aenqueue_many(
         self, jobs: Iterable[NewJob], *, tx: object | None = None
@@ -351,9 +351,11 @@ class Mainspring:
     def send_event(
         self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
     ) -> bool:
-        """What `ctx.wait_event(name)` waits for: in this job, or else in every job, now or later. The first
+        """What `ctx.await_event(name)` waits for: in this job, or else in every job, now or later. The first
         one counts; False when it had been sent before. Kept when it returns."""
-        return self._portal.call(lambda: self.asend_event(name, payload, job=job), instead="asend_event")
+        return self._portal.call(
+            lambda: self.asend_event(name, payload, job=job), instead="await asend_event()"
+        )
 
     async def asend_event(
         self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
@@ -363,13 +365,15 @@ class Mainspring:
         return await (await self.store()).events.send(event, at=self.clock.stamp())
 
     def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
-        """Wait until the job has ended and answer what its handler returned: what `job.wait()` does."""
+        """Wait until the job has ended and return what its handler returned, as `job.result()` does."""
         return self._portal.call(
-            lambda: self.aresult(job_id, timeout=timeout), instead="job.result", while_waited_for=True
+            lambda: self.aresult(job_id, timeout=timeout),
+            instead="await job.aresult()",
+            while_waited_for=True,
         )
 
     async def aresult(self, job_id: int, *, timeout: Duration | None = None) -> object:  # noqa: ASYNC109 - as users say it
-        """The same on an event loop: what `await job.result()` does."""
+        """The same on an event loop, as `await job.aresult()` does."""
         limit = None if timeout is None else duration(timeout, "timeout", least=timedelta())
         store, loop = await self.store(), asyncio.get_running_loop()
         waiter = self._waiters.get(loop)

@@ -197,11 +197,11 @@ def results() -> None:
     say(f"stored {job.id}")
 
     def read() -> None:
-        say(f"read {job.wait(timeout=30)}")
+        say(f"read {job.result(timeout=30)}")
         child(5)
 
     wait([forked(read, hard=False)])
-    say(f"read {job.wait(timeout=30)}")
+    say(f"read {job.result(timeout=30)}")
 
 
 def borrowed() -> None:

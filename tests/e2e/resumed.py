@@ -47,12 +47,12 @@ def effect(job_id: int, name: str) -> str:
 
 @app.task
 async def order(ctx: Context) -> list[str]:
-    return [await ctx.step(name, effect, ctx.job_id, name) for name in STEPS]
+    return [await ctx.astep(name, effect, ctx.job_id, name) for name in STEPS]
 
 
 @app.task
 def order_plain(ctx: Context) -> list[str]:
-    return [ctx.blocking.step(name, effect, ctx.job_id, name) for name in STEPS]
+    return [ctx.step(name, effect, ctx.job_id, name) for name in STEPS]
 
 
 def mortal(record: Any) -> Any:

@@ -62,7 +62,7 @@ def test_a_run_goes_on_with_the_trace_of_its_enqueue(app: Mainspring, run: Any, 
             await on_the_loop.aenqueue()
             job = await child.aenqueue()
         await serve(app, scheduler=False, burst=True)
-        answer = await job.result()
+        answer = await job.aresult()
         await app.aclose()
         return answer
 

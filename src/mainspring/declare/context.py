@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from mainspring.declare.durable import RAISE, Blocking, Declared, valid_length, valid_step, valid_wait
+from mainspring.declare.durable import RAISE, Declared, valid_length, valid_step, valid_wait
 from mainspring.declare.effects import Effects, Step, Transaction
 from mainspring.declare.names import valid_name
 from mainspring.duration import Duration
@@ -123,41 +123,61 @@ class Context(Value, frozen=True, kw_only=True):
         return self._effects().once(valid_name(name, "name"), tx)
 
     @overload
-    async def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    async def step(
+    def step(
         self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
     ) -> R: ...
     @overload
-    async def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    async def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """`paid = await ctx.step("charge", charge, order)`: call the function and record what it answers,
-        as JSON, under this name; a run of this job that comes after is given the record instead. A plain
-        function runs in a thread. May be a task: then its function is called, here and now."""
+    def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`paid = ctx.step("charge", charge, order)`: call the function and record what it returns, as JSON,
+        under this name; a later run of this job gets the record instead. The function may be a task: then
+        its function is called, here and now. For plain handlers: a plain function is called on this thread,
+        a coroutine function runs on the worker's event loop."""
+        valid_step(name, function)
+        return self._effects().durable.step_here(self, name, function, args, kwargs)
+
+    @overload
+    async def astep(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    async def astep(
+        self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    @overload
+    async def astep(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    async def astep(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`paid = await ctx.astep("charge", charge, order)`: the same in a coroutine. A plain function runs
+        in a thread."""
         valid_step(name, function)
         return await self._effects().durable.step(self, name, function, args, kwargs)
 
-    async def sleep(self, length: Duration, *, name: str | None = None) -> None:
-        """`await ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed
-        since the first call. Nothing waits meanwhile. Unnamed ones are told apart by their order."""
+    def sleep(self, length: Duration, *, name: str | None = None) -> None:
+        """`ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed since
+        the first call. No worker waits meanwhile. Sleeps without a name are told apart by their order."""
+        asked, durable = valid_length(length, name), self._effects().durable
+        durable.call(lambda: durable.sleep(*asked), instead="`await ctx.asleep(…)`")
+
+    async def asleep(self, length: Duration, *, name: str | None = None) -> None:
+        """`await ctx.asleep("3d")`: the same in a coroutine."""
         await self._effects().durable.sleep(*valid_length(length, name))
 
-    async def wait_event(
+    def wait_event(self, name: str, *, timeout: Duration | None = None, default: object = RAISE) -> Any:
+        """`answer = ctx.wait_event("approved", timeout="7d")`: the payload that `app.send_event` sent to this
+        job, or to all jobs, before or after this call. No worker waits meanwhile. After the timeout, which
+        counts from the first call, it returns the default, or raises EventTimeout if there is none."""
+        asked, durable = valid_wait(name, timeout), self._effects().durable
+        return durable.call(lambda: durable.wait_event(*asked, default), instead="`await ctx.await_event(…)`")
+
+    async def await_event(
         self,
         name: str,
         *,
         timeout: Duration | None = None,  # noqa: ASYNC109 - as users say it
         default: object = RAISE,
     ) -> Any:
-        """`answer = await ctx.wait_event("approved", timeout="7d")`: what `app.send_event` was given for this
-        job, or for everybody, sooner or later. Nothing waits meanwhile. After the timeout, which counts
-        from the first call, it answers the default, or raises EventTimeout where none is given."""
+        """`answer = await ctx.await_event("approved", timeout="7d")`: the same in a coroutine."""
         return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
-
-    @property
-    def blocking(self) -> Blocking:
-        """The same three for plain functions: `ctx.blocking.step("charge", charge, order)`."""
-        return Blocking(self, self._effects().durable)
 
     def _effects(self) -> Effects:
         if self.effects is None:

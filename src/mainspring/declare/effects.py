@@ -51,8 +51,8 @@ class Step(Protocol):
 
 
 class Durable(Protocol):
-    """What is behind `ctx.step()`, `ctx.sleep()` and `ctx.wait_event()`, once what was asked is known to be
-    sound. A handler in a thread has its step called right there, by `step_here`."""
+    """What is behind `ctx.step()`, `ctx.sleep()`, `ctx.wait_event()` and their awaited twins; the arguments
+    are checked already. `step_here` calls the step of a plain handler on the handler's own thread."""
 
     async def step(
         self,

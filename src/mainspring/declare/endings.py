@@ -21,8 +21,8 @@ class Snooze(Exception):
 
 
 class Suspended(BaseException):
-    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, at
-    no cost of an attempt. No Exception, so that a handler's `except Exception` lets it pass."""
+    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, and
+    no attempt is used. It is not an Exception, so that a handler's `except Exception` does not catch it."""
 
     def __init__(self, delay: timedelta, *, awaits: str | None = None) -> None:
         super().__init__("the run is suspended: let this pass")

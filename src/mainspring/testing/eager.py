@@ -137,7 +137,7 @@ class _Eager:
             with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
                 bench = Bench()
                 return bench.drive(runner.get_loop(), self._run(batch(jobs), bench))
-        raise UsageError("this call would block the running event loop; await aenqueue() instead")
+        raise UsageError("this call would block the running event loop; use `await aenqueue()` instead")
 
     async def aenqueue_many(
         self, jobs: Sequence[NewJob], *, tx: object | None = None

@@ -241,7 +241,7 @@ class Harness:
 
     def _drive(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T:
         if _in_event_loop():
-            raise UsageError(f"this call would block the running event loop; await {instead}() instead")
+            raise UsageError(f"this call would block the running event loop; use `await {instead}()` instead")
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         return self._bench.drive(self._loop, work())
