@@ -44,9 +44,9 @@ WORKLOADS = {PLAIN: drive_plain, "fan-out and fan-in": drive_wide, "chains": dri
 async def main(url: str, workload: str, size: str) -> None:
     engine = "sqlite" if url.startswith("sqlite") else "postgresql"
     bench = Bench(engine, url)
-    app.configure({"database.url": url})
+    app._configure({"database.url": url})
     async with app:
-        await app.store()  # connected before the clock starts
+        await app._store()  # connected before the clock starts
         before = await bench.count("runs")
         began, clock = datetime.now(UTC), time.perf_counter()
         await WORKLOADS[workload](bench, int(size))

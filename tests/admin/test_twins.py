@@ -70,7 +70,7 @@ def test_a_blocking_call_inside_an_event_loop_is_refused_before_it_begins(noun: 
             getattr(getattr(app.admin("ada"), noun), name.removeprefix("a"))()
 
     asyncio.run(inside())
-    assert app.in_memory is None
+    assert app._in_memory is None
 
 
 def test_an_admin_of_an_event_loop_has_no_blocking_calls(clock: ManualClock) -> None:

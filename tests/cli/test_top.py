@@ -155,7 +155,7 @@ def test_without_textual_the_extra_is_named(
     run: Any, bare_shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = Mainspring(f"sqlite:///{bare_shell.folder / 'jobs.db'}")
-    app.configure()
+    app._configure()
     run(migrated(app))
     for name in [each for each in sys.modules if each.startswith("mainspring.cli.top_")]:
         monkeypatch.delitem(sys.modules, name)
@@ -167,7 +167,7 @@ def test_without_textual_the_extra_is_named(
 
 
 async def migrated(app: Mainspring) -> None:
-    await (await app.store(prepare=False)).migrate()
+    await (await app._store(prepare=False)).migrate()
     await app.aclose()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring import Context, Mainspring
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.effects import Effects
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}
@@ -72,10 +72,10 @@ def worker(url: str, point: int) -> int:
     if pid := os.fork():
         _, status = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(status)
-    app.configure(
+    app._configure(
         {"database.url": url, "worker.name": f"victim-{point}", "worker.queues": [f"q{point}"], **LEASE}
     )
-    asyncio.run(serve(app, scheduler=False, burst=True))
+    asyncio.run(aserve(app, scheduler=False, burst=True))
     os._exit(0)
 
 

@@ -23,7 +23,7 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import DeadFilter, DeadJob, Run
 from mainspring.model.job import Job, NewJob
-from mainspring.serve import CHILD
+from mainspring.process.serve import CHILD
 from mainspring.store.around import around
 from mainspring.telemetry import Event, Telemetry
 from mainspring.testing.clock import ManualClock
@@ -133,7 +133,7 @@ class Floor:
         queue: Any = self.store
         self.worker = Worker(
             queue,
-            self.app.registry,
+            self.app._registry,
             self.config,
             clock=clock,
             entropy=self.entropy,

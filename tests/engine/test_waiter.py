@@ -244,10 +244,10 @@ def app(database_url: str) -> Iterator[Mainspring]:
 
 def serve_in_a_thread(app: Mainspring) -> threading.Thread:
     """A worker that runs what is there and ends."""
-    from mainspring.serve import serve
+    from mainspring.process.serve import aserve
 
     async def burst() -> None:
-        await serve(app, scheduler=False, burst=True)
+        await aserve(app, scheduler=False, burst=True)
         await app.aclose()
 
     thread = threading.Thread(target=lambda: asyncio.run(burst()), name="mainspring-test-worker")

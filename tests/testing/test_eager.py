@@ -134,7 +134,7 @@ def test_steps_are_called_sleeps_are_over_and_events_are_what_the_test_says(
 ) -> None:
     seen: list[object] = []
     stories(app, seen)
-    task = app.registry.get(name)
+    task = app._registry.get(name)
 
     with eager(app, events={"approved": {"by": "ann"}}):
         task.enqueue()
@@ -151,7 +151,7 @@ def test_steps_are_called_sleeps_are_over_and_events_are_what_the_test_says(
 def test_a_wait_that_could_never_end_says_what_to_do(app: Mainspring) -> None:
     seen: list[object] = []
     stories(app, seen)
-    endless = app.registry.get("endless")
+    endless = app._registry.get("endless")
 
     with eager(app):
         with pytest.raises(UsageError, match=r"eager mode cannot wait; give eager\(app, events"):

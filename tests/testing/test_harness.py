@@ -365,7 +365,7 @@ def test_the_same_story_is_told_the_same_way_twice(tmp_path: Path) -> None:
 def test_a_cancelled_run_is_told_as_refused(shop: Shop) -> None:
     @shop.app.task
     async def suicidal(ctx: Context) -> None:
-        await (await shop.app.store()).jobs.cancel([ctx.job_id], at=shop.app.clock.stamp())
+        await (await shop.app._store()).jobs.cancel([ctx.job_id], at=shop.app._clock.stamp())
 
     with Harness(shop.app) as mainspring:
         suicidal.enqueue()
@@ -390,7 +390,7 @@ def test_a_job_that_takes_days_takes_no_time(shop: Shop, colour: str) -> None:
         return [first, ctx.wait_event("approved")]
 
     with Harness(shop.app) as mainspring:
-        job = shop.app.registry.get("order").enqueue()
+        job = shop.app._registry.get("order").enqueue()
         began = mainspring.clock.now()
         mainspring.run_until_idle(advance=True)
         waited = mainspring.clock.now() - began

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.access import NOUNS, AccessRole
+
+if TYPE_CHECKING:
+    from mainspring.admin.access import RoleOption
 
 NUMBER = Whole(1, LARGEST_ID)
 
@@ -45,7 +49,7 @@ def tokens() -> None:
 @store_options
 def create(
     name: str,
-    role: str,
+    role: RoleOption,
     scopes: tuple[str, ...],
     expires: timedelta | None,
     author: str,

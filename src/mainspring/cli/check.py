@@ -26,7 +26,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
     from mainspring.admin.deploy_check import Comparison, Source, compare, problem_view
 
     async def look(store: Store, clock: Clock) -> Comparison:
-        return await compare(store, clock, access.loaded.registry, dead=dead)
+        return await compare(store, clock, access.loaded._registry, dead=dead)
 
     comparison = access.read(look)
     problems, checked = comparison.problems(), comparison.checked

@@ -42,7 +42,7 @@ def edit(
     if listed is None and named is None and not sets:
         raise click.UsageError("nothing to change: expected --args, --kwargs or --set")
     args, kwargs, texts = positional(listed), keywords(named), pairs(sets)
-    registry = None if access.app is None else access.load().registry
+    registry = None if access.app is None else access.load()._registry
 
     def change(letter: DeadJob, had: Arguments) -> Arguments:
         task = None if registry is None else registry.get(letter.task)

@@ -65,7 +65,7 @@ def enqueue(
     access, name, rest = _sorted_out(words, access)
     args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
     app = access.load()
-    task = app.registry.get(name)
+    task = app._registry.get(name)
     kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
     wanted = EnqueueRequest(
         task=name,

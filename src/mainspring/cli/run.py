@@ -167,11 +167,11 @@ def _serve(
 
     app = access.load(_flags(given))
     set_up_logging(app.settings, sys.stderr, every_run=verbose)
-    app.telemetry = app.telemetry.behind(log_event)
+    app._telemetry = app._telemetry.behind(log_event)
     for tight in surroundings():
         logging.getLogger("mainspring").warning(tight)
     if migrate:
-        _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
+        _banner(app.settings.database.url, list(app._registry.tasks), list(app._registry.schedules))
     with naming_the_database(app):
         code = run_service(
             app,
@@ -196,7 +196,7 @@ def _supervise(
     app = access.load(_flags(given))
     refuse_memory(app)
     set_up_logging(app.settings, sys.stderr, every_run=verbose)
-    app.telemetry = app.telemetry.behind(log_event)
+    app._telemetry = app._telemetry.behind(log_event)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))
 

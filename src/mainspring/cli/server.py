@@ -48,7 +48,7 @@ def server(
     app = access.load({"server.host": host, "server.port": port, **told})
     refuse_memory(app)
     set_up_logging(app.settings, sys.stderr, every_run=False)
-    app.telemetry = app.telemetry.behind(log_event)
+    app._telemetry = app._telemetry.behind(log_event)
     with naming_the_database(app):
         code = asyncio.run(_serve(app, insecure=insecure))
     click.get_current_context().exit(code)

@@ -30,7 +30,7 @@ def load_app(target: str) -> Mainspring:
         found = _in_user_code(target, found)
     if not isinstance(found, Mainspring):
         raise TargetNotFound(target, f"{attribute} is {_kind(found)}, not a Mainspring app")
-    found.target = target
+    found._target = target
     return found
 
 

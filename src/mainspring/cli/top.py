@@ -64,14 +64,14 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
 async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> int:
     """The first look must succeed, so that a wrong URL is told at once; after that the screen stays."""
     try:
-        store: Store = await app.store(prepare=False)
+        store: Store = await app._store(prepare=False)
         await store.verify()
 
         redaction = Redaction(app.settings.privacy.redact)
         admin = admin_of(app, author)
 
         async def read() -> Frame:
-            return await look(store, app.clock, alerts=app.settings.alerts, redaction=redaction)
+            return await look(store, app._clock, alerts=app.settings.alerts, redaction=redaction)
 
         async def carry_out(order: Order) -> str:
             return await order.carry_out(admin)
@@ -86,7 +86,7 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
             raise UsageError(
                 "top: the live screen needs textual: pip install 'mainspring[tui]'; --once does without"
             ) from None
-        screen = TopScreen(first, read, carry_out, where=where, every=every, clock=app.clock)
+        screen = TopScreen(first, read, carry_out, where=where, every=every, clock=app._clock)
         await screen.run_async()
         return screen.return_code or 0
     finally:

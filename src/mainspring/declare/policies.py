@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from mainspring.declare.when import valid_max_fires
 from mainspring.duration import Duration, duration, written
@@ -16,6 +16,8 @@ from mainspring.model.schedule import Misfire, Overlap
 MOST_AT_ONCE = 10_000
 _NONE = timedelta()
 _MILLISECOND, _SECOND = timedelta(milliseconds=1), timedelta(seconds=1)
+MisfireOption = Literal["latest", "all", "skip"]
+OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
 _Word = TypeVar("_Word", bound=StrEnum)
 
 

@@ -18,7 +18,7 @@ from mainspring.declare.options import valid_attempts, valid_priority
 from mainspring.declare.retry import Retry, valid_retry
 from mainspring.declare.sender import Sender
 from mainspring.declare.signature import Signature
-from mainspring.declare.unique import Unique, changed, valid_key, valid_unique
+from mainspring.declare.unique import DuplicateOption, ScopeOption, Unique, changed, valid_key, valid_unique
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
@@ -139,9 +139,9 @@ class Task(Generic[P, R_co]):
         queue: str | None = None,
         attempts: int | None = None,
         key: str | None = None,
-        scope: str | None = None,
+        scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: str | None = None,
+        on_duplicate: DuplicateOption | None = None,
         debounce: Duration | None = None,
         expires: Duration | datetime | None = None,
         tx: object | None = None,

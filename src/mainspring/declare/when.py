@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Literal
 
 from mainspring.calendars import Calendar
 from mainspring.duration import Duration, duration
@@ -27,6 +28,9 @@ OPTIONS_OF = {
 }
 KIND_OPTIONS = ("tz", "gap", "fold", "anchor", "dtstart", "exdates", "rdates")
 """Those that go with some kinds only."""
+GapOption = Literal["shift", "skip"]
+FoldOption = Literal["first", "second", "both"]
+HolidayOption = Literal["skip", "next", "previous"]
 _REAL_TIME = "none: an interval or an instant is the same in every zone"
 
 

@@ -16,6 +16,7 @@ from mainspring.model.job import DEFAULT_QUEUE
 if TYPE_CHECKING:
     from mainspring.targets.broker import Broker
     from mainspring.targets.clients import Clients
+    from mainspring.targets.http import Method
     from mainspring.targets.limits import Limits
     from mainspring.targets.task import Target, TargetTask
 
@@ -32,7 +33,7 @@ class Targets:
         name: str,
         url: str | None = None,
         *,
-        method: str = "POST",
+        method: Method = "POST",
         headers: Mapping[str, str] | None = None,
         body: bytes | str | None = None,
         timeout: Duration = "30s",

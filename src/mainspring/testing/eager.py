@@ -71,8 +71,8 @@ class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
 
     def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
-        super().__init__(claim, run, cast("Store", None), app.clock)
-        self._steps = EagerSteps(self, app.clock, events)
+        super().__init__(claim, run, cast("Store", None), app._clock)
+        self._steps = EagerSteps(self, app._clock, events)
 
     def transaction(self, result: object) -> NoReturn:
         raise UsageError("ctx.transaction(): not in eager mode, which stores nothing; use a Harness")
@@ -149,9 +149,9 @@ class _Eager:
 
     async def _run_one(self, job: NewJob, places: Places | None) -> JobHandle[Any]:
         job_id = next(self._ids)
-        watch = Watch(self._app.registry, Telemetry())
+        watch = Watch(self._app._registry, Telemetry())
         # Nobody asks this journal to write: what is reported here is kept nowhere.
-        journal = Journal(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        journal = Journal(cast("Runs", None), self._app._clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
         executor = Executor(
             1,
@@ -181,7 +181,7 @@ class _Eager:
         return _NoEffects(claim, run, self._app, self._events)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:
-        now = self._app.clock.now()
+        now = self._app._clock.now()
         return Claim(
             job_id=job_id,
             worker_id=1,

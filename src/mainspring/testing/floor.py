@@ -26,7 +26,7 @@ class Floor:
         self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], places: Places | None
     ) -> None:
         self.queues = tuple(queues)
-        self._store, self._clock, self._watch = store, app.clock, watch
+        self._store, self._clock, self._watch = store, app._clock, watch
         config, scheduling = (
             WorkerConfig(queues=self.queues, concurrency=1, threads=1),
             app.settings.scheduler,
@@ -35,31 +35,33 @@ class Floor:
             store,
             watch.registry,
             config,
-            clock=app.clock,
-            entropy=app.entropy,
+            clock=app._clock,
+            entropy=app._entropy,
             telemetry=watch.telemetry,
             places=places,
         )
         self._heart = Heart(
             lambda: store,
-            Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app.registry.tasks)),
+            Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app._registry.tasks)),
             self._worker.membership,
             self._worker,
             lease=config.lease,
             every=config.heartbeat,
-            clock=app.clock,
-            entropy=app.entropy,
+            clock=app._clock,
+            entropy=app._entropy,
             telemetry=watch.telemetry,
         )
         self._scheduler = Scheduler(
             store,
-            app.clock,
+            app._clock,
             watch.telemetry,
             poll=scheduling.poll,
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll)
+        self._resolver = Resolver(
+            store.workflows, app._clock, app._entropy, watch.telemetry, poll=config.poll
+        )
         self._freed = asyncio.Event()
         self._worker.crew.on_freed = self._freed.set
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from mainspring.app import Mainspring
 from mainspring.config import MEMORY
@@ -32,7 +32,9 @@ __tracebackhide__ = True  # pytest shows the test and the handler, not what is i
 
 RUNS = 1000
 """Runs after which a test is taken to go on for ever."""
-RAISE, COLLECT = "raise", "collect"
+Errors = Literal["raise", "collect"]
+RAISE: Final = "raise"
+COLLECT: Final = "collect"
 
 
 class StillBusy(AssertionError):
@@ -60,14 +62,14 @@ class Harness:
         app: Mainspring,
         *,
         start: datetime = START,
-        errors: str = RAISE,
+        errors: Errors = RAISE,
         database_id: str = TESTING_ID,
     ) -> None:
         self._database_id = valid_id(database_id)
         self.app = app
         self.clock = ManualClock(start)
         self._errors = _valid_errors(errors)
-        self._watch = Watch(app.registry, app.telemetry)
+        self._watch = Watch(app._registry, app._telemetry)
         self._store = open_store(MEMORY, clock=self.clock)
         self._floor: tuple[asyncio.AbstractEventLoop, Floor] | None = None
         self._written: tuple[str, ...] = ()
@@ -94,33 +96,35 @@ class Harness:
         self._stack.close()
 
     def run_until_idle(
-        self, *, advance: bool = False, limit: int = RUNS, errors: str | None = None
+        self, *, advance: bool = False, limit: int = RUNS, errors: Errors | None = None
     ) -> list[Ran]:
         """Fire what is due and run what is due, and what that makes due, until nothing is. With `advance`
         the clock is moved on to each job that waits, such as one to be tried again, until none does."""
         return self._drive(lambda: self._run(limit, errors, advance=advance), instead="arun_until_idle")
 
     async def arun_until_idle(
-        self, *, advance: bool = False, limit: int = RUNS, errors: str | None = None
+        self, *, advance: bool = False, limit: int = RUNS, errors: Errors | None = None
     ) -> list[Ran]:
         """The same on an event loop."""
         return await self._run(limit, errors, advance=advance)
 
-    def run_for(self, length: Duration, *, limit: int = RUNS, errors: str | None = None) -> list[Ran]:
+    def run_for(self, length: Duration, *, limit: int = RUNS, errors: Errors | None = None) -> list[Ran]:
         """Let time pass, stopping at every slot and every job on the way, as if somebody had been awake
         all the while. `clock.advance()` alone is the opposite: nobody was, and slots were missed."""
         end = self._end(length)
         return self._drive(lambda: self._run(limit, errors, end=end), instead="arun_for")
 
-    async def arun_for(self, length: Duration, *, limit: int = RUNS, errors: str | None = None) -> list[Ran]:
+    async def arun_for(
+        self, length: Duration, *, limit: int = RUNS, errors: Errors | None = None
+    ) -> list[Ran]:
         """The same on an event loop."""
         return await self._run(limit, errors, end=self._end(length))
 
-    def run_one(self, *, errors: str | None = None) -> Ran | None:
+    def run_one(self, *, errors: Errors | None = None) -> Ran | None:
         """Fire what is due, then run the best job that is due; None when there is none."""
         return self._drive(lambda: self._run_one(errors), instead="arun_one")
 
-    async def arun_one(self, *, errors: str | None = None) -> Ran | None:
+    async def arun_one(self, *, errors: Errors | None = None) -> Ran | None:
         """The same on an event loop."""
         return await self._run_one(errors)
 
@@ -163,7 +167,7 @@ class Harness:
         return self._ask(lambda: every_dead(self._store))
 
     async def _run(
-        self, limit: int, errors: str | None, *, advance: bool = False, end: datetime | None = None
+        self, limit: int, errors: Errors | None, *, advance: bool = False, end: datetime | None = None
     ) -> list[Ran]:
         raising = _valid_errors(errors or self._errors) == RAISE
         await self._write_schedules()
@@ -190,7 +194,7 @@ class Harness:
                 if len(ran) > limit:
                     raise StillBusy(limit, ran)
 
-    async def _run_one(self, errors: str | None) -> Ran | None:
+    async def _run_one(self, errors: Errors | None) -> Ran | None:
         raising = _valid_errors(errors or self._errors) == RAISE
         await self._write_schedules()
         await (await self._on_floor()).fire()
@@ -213,7 +217,7 @@ class Harness:
         loop = asyncio.get_running_loop()
         if self._floor is not None and self._floor[0] is loop and not look:
             return self._floor[1]
-        known = {task.queue for task in self.app.registry.tasks.values()}
+        known = {task.queue for task in self.app._registry.tasks.values()}
         known |= {each.queue for each in await self._store.queues.depth(at=self.clock.stamp())}
         queues = tuple(sorted(known)) or ("default",)
         if self._floor is not None and self._floor[0] is loop and self._floor[1].queues == queues:
@@ -234,9 +238,9 @@ class Harness:
         await self._store.change_identity(self._database_id, force=True, at=self.clock.stamp())
 
     async def _write_schedules(self) -> None:
-        names = tuple(self.app.registry.schedules)
+        names = tuple(self.app._registry.schedules)
         if names != self._written:
-            await self.app.write_schedules()
+            await self.app._write_schedules()
             self._written = names
 
     def _drive(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T:
@@ -255,7 +259,7 @@ class Harness:
         return self._aside.submit(lambda: asyncio.run(work())).result()
 
     def _name(self, task: Task[..., Any] | str) -> str:
-        return self.app.registry.get(task).name if isinstance(task, str) else task.name
+        return self.app._registry.get(task).name if isinstance(task, str) else task.name
 
     def _end(self, length: Duration) -> datetime:
         return self.clock.now() + duration(length, "length", least=timedelta())
@@ -274,7 +278,7 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
         """Ends what handlers have left on it, and closes it."""
 
 
-def _valid_errors(errors: str) -> str:
+def _valid_errors(errors: Errors) -> Errors:
     if errors not in (RAISE, COLLECT):
         raise InvalidArgument("errors", errors, f'"{RAISE}" or "{COLLECT}"')
     return errors
