@@ -19,8 +19,7 @@ from textual.widgets import DataTable, Static
 from mainspring.admin.health.top import Frame, look
 from mainspring.app import Mainspring
 from mainspring.cli.top import _watch
-from mainspring.cli.top_orders import Order
-from mainspring.cli.top_panes import plain
+from mainspring.cli.top_panes import Order, plain
 from mainspring.cli.top_screen import TopScreen
 from mainspring.errors import UsageError
 from mainspring.model.audit_log import AuditFilter

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mainspring.admin.admin import Admin
-from mainspring.cli.author import author_option
-from mainspring.cli.options import LARGEST_ID, Whole, length, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, author_option, length, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access

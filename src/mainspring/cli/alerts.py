@@ -7,9 +7,16 @@ import sys
 
 import click
 
-from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import ALERT_ID, Whole, app_option, json_option, settings_options, store_options
+from mainspring.cli.options import (
+    ALERT_ID,
+    Whole,
+    app_option,
+    author_option,
+    json_option,
+    settings_options,
+    store_options,
+)
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.alert import AlertFilter

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from mainspring.cli.app_loader import load_app
 from mainspring.cli.errors import UserCodeFailed
 from mainspring.cli.logs import set_up_logging
-from mainspring.cli.target import load_app
 from mainspring.config import LogConfig
 from mainspring.engine.failures import failure_of
 from mainspring.engine.isolate.frames import Hello, Ready, Run

@@ -13,8 +13,8 @@ from typing import TypeVar
 from mainspring.admin.admin import Admin
 from mainspring.admin.order import local_actor, login_name
 from mainspring.app import Mainspring
+from mainspring.cli.app_loader import load_app
 from mainspring.cli.output import printable, say
-from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
 from mainspring.declare.registry import Registry

@@ -1,4 +1,4 @@
-"""`top`: everything at a glance, live, and the few orders that are given in a hurry."""
+"""`top`: queues, running jobs, next fires and failures, live, and the orders that its keys give."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import click
 from mainspring.admin.health.top import Frame, frame_view, look
 from mainspring.admin.redact import Redaction
 from mainspring.app import Mainspring
-from mainspring.cli.author import author_option
-from mainspring.cli.options import length, store_options
+from mainspring.cli.options import author_option, length, store_options
 from mainspring.cli.output import document, line
 from mainspring.cli.session import Access, admin_of, naming_the_database, refuse_memory
-from mainspring.cli.top_orders import Order
-from mainspring.cli.top_panes import plain
+from mainspring.cli.top_panes import Order, plain
 from mainspring.errors import UsageError
 from mainspring.store.store import Store
 

@@ -10,30 +10,41 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
+import msgspec
+
 from mainspring.app import Mainspring
+from mainspring.clock import Clock
 from mainspring.config import MEMORY
 from mainspring.declare.task import Task
 from mainspring.duration import Duration, duration
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument, UsageError
-from mainspring.model.history import DeadJob
+from mainspring.model.history import DeadFilter, DeadJob, JobFilter
+from mainspring.model.job import Job, JobState
 from mainspring.store.opener import open_store
+from mainspring.store.store import Store
 from mainspring.testing.bench import Bench
 from mainspring.testing.clock import START, ManualClock
 from mainspring.testing.enqueued import Enqueued, Wanted, complaint, enqueued
-from mainspring.testing.floor import Floor
-from mainspring.testing.pages import every_dead, every_job, next_moment
+from mainspring.testing.floor import Floor, Ran, Watch
 from mainspring.testing.switch import TESTING_ID, switched, valid_id
-from mainspring.testing.watch import Ran, Watch
 
 T = TypeVar("T")
 
+
 __tracebackhide__ = True  # pytest shows the test and the handler, not what is in between
+
 
 RUNS = 1000
 """Runs after which a test is taken to go on for ever."""
+
+
 Errors = Literal["raise", "collect"]
+
+
 RAISE: Final = "raise"
+
+
 COLLECT: Final = "collect"
 
 
@@ -289,3 +300,45 @@ def _raise(ran: Ran, raising: bool) -> None:
     collected = isinstance(ran.error, Exception | SystemExit | asyncio.CancelledError)
     if ran.error is not None and (raising or not collected):
         raise ran.error
+
+
+PAGE = 1000
+
+
+_FOR_EVER = 9996
+"""From this year on jobs are due that wait for an event, or for others of their schedule."""
+
+
+async def every_job(
+    store: Store, clock: Clock, *, task: str | None = None, state: JobState | None = None
+) -> list[Job]:
+    """Every live job, oldest first."""
+    which, found = JobFilter(task=task, state=state, limit=PAGE), list[Job]()
+    while page := await store.jobs.find(which, at=clock.stamp()):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def every_dead(store: Store) -> list[DeadJob]:
+    """Every dead letter, oldest first."""
+    which, found = DeadFilter(limit=PAGE), list[DeadJob]()
+    while page := await store.dead_letters.find(which):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def next_moment(store: Store, clock: Clock, *, end: datetime | None) -> datetime | None:
+    """When the next thing falls due: a slot or a job, until `end`; without one, only while a job waits, for
+    schedules alone would go on for ever."""
+    now = clock.now()
+    jobs = await every_job(store, clock, state=JobState.DELAYED)
+    moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _FOR_EVER]
+    if end is None and not moments:
+        return None
+    wait = await store.slots.next_due(at=clock.stamp())
+    if wait:
+        moments.append(now + wait)
+    soonest = min(moments, default=None)
+    return soonest if soonest is not None and (end is None or soonest <= end) else None

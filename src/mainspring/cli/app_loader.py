@@ -1,4 +1,4 @@
-"""From what was typed, `module:attr` or a file, to the app it names."""
+"""Load the app that a command names: `module:attr` or a file."""
 
 from __future__ import annotations
 
