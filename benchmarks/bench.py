@@ -156,9 +156,9 @@ class Bench:
     async def app(self, target: Mainspring = target) -> AsyncIterator[Mainspring]:
         """An app on this database, with the benchmark's tasks and queues."""
         app = Mainspring(self.url)
-        for queue, rules in target.registry.queues.items():
-            app.registry.add_queue(queue, rules)
-        for name, task in target.registry.tasks.items():
+        for queue, rules in target._registry.queues.items():
+            app._registry.add_queue(queue, rules)
+        for name, task in target._registry.tasks.items():
             app.task(name=name, isolate=task.isolation or False)(task.function)
         async with app:
             yield app
@@ -205,4 +205,4 @@ class Bench:
 
 def task_of(app: Mainspring, name: str) -> Task[..., Any]:
     """A task of the app under test."""
-    return app.registry.get(name)
+    return app._registry.get(name)

@@ -29,7 +29,7 @@ async def fair(bench: Bench, count: int, concurrency: int) -> Figures:
     ):
         noop = task_of(app, "noop")
         await app.aenqueue_many(noop.job(**ARGUMENTS) for _ in range(count))
-        began = await (await app.store()).now(at=None)
+        began = await (await app._store()).now(at=None)
         visits = await _visits(app)
 
         await bench.until_done(count + VISITS)
@@ -56,7 +56,7 @@ async def _visits(app: Mainspring) -> list[int]:
 
 
 async def _wait(app: Mainspring, job_id: int) -> float:
-    found = await (await app.store()).jobs.get(job_id, at=None)
+    found = await (await app._store()).jobs.get(job_id, at=None)
     assert found is not None
     assert found.result is not None
     return float(json.loads(found.result)) / 1e6

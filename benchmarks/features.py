@@ -14,7 +14,7 @@ from benchmarks.bench import Bench
 from benchmarks.measures import Figures
 from mainspring import Context, Limit, Mainspring, Unique
 from mainspring.model.job import NewJob
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 
 CHUNK = 1000
 ROUNDS = 3
@@ -63,7 +63,7 @@ class Feature:
     def app(self, bench: Bench, concurrency: int) -> Mainspring:
         """One of its own: what an app declares may cost all its tasks."""
         app = Mainspring(bench.url)
-        app.configure({"worker.concurrency": concurrency})
+        app._configure({"worker.concurrency": concurrency})
         if self.fair:
             app.queue("default", fair_by="tenant")
         app.task(name="noop", **self.options)(self.handler)
@@ -163,7 +163,7 @@ async def _taken(bench: Bench, feature: Feature, count: int, concurrency: int, *
             await app.aenqueue_many(chunk)
         enqueue = watch.of(count)
         watch = Stopwatch()
-        await serve(app, scheduler=False, burst=True)
+        await aserve(app, scheduler=False, burst=True)
         drain = watch.of(count, less=idle)
     ends = await bench.rows(f"SELECT verdict, count(*) FROM {bench.table('runs')} GROUP BY verdict")
     assert ends == [(0, count)], f"{feature.name}: {count} jobs should have succeeded, verdicts are {ends}"
@@ -171,7 +171,7 @@ async def _taken(bench: Bench, feature: Feature, count: int, concurrency: int, *
 
 
 def _chunks(app: Mainspring, count: int) -> Iterator[Iterable[NewJob]]:
-    task = app.registry.get("noop")
+    task = app._registry.get("noop")
     for start in range(0, count, CHUNK):
         # A month of its own for each: with keys, every one is a job.
         numbers = range(start, min(start + CHUNK, count))

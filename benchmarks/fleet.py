@@ -100,7 +100,7 @@ async def failover(bench: Bench, kills: int) -> Figures:
     await bench.empty()
     late: list[float] = []
     async with bench.app() as app, fleet(bench, 2) as processes:
-        store = await app.store()
+        store = await app._store()
         await schedules(bench, app, 1, SECOND, (await store.now(at=None)).replace(microsecond=0) + 2 * SECOND)
 
         async def next_slot(after: datetime | None = None) -> datetime:
@@ -141,7 +141,7 @@ async def herd(bench: Bench, count: int, processes: int) -> Figures:
     from its start. The end is the database's: when the last chunk was begun."""
     await bench.empty()
     async with bench.app() as app:
-        store = await app.store()
+        store = await app._store()
         await schedules(bench, app, count, HOUR, await store.now(at=None) + HOUR)
         async with fleet(bench, processes) as running:
             slot = await store.now(at=None) + NOTICE

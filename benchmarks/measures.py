@@ -108,7 +108,7 @@ async def drained(
     row. Both moments are the database's, and nobody counts meanwhile."""
     await bench.empty()
     async with bench.app() as app:
-        store = await app.store()
+        store = await app._store()
         await store.queues.pause("default", author="benchmark", note=None, at=None)
         noop = task_of(app, task)
         for first in range(0, count, CHUNK):
@@ -128,7 +128,7 @@ async def pickup(bench: Bench, count: int) -> Figures:
     waits = []
     async with bench.workers(1, 32), bench.app() as app:
         stamp = task_of(app, "stamp")
-        store = await app.store()
+        store = await app._store()
         for _ in range(count):
             job = await stamp.aenqueue(time.monotonic_ns())
 
@@ -152,7 +152,7 @@ async def herd(bench: Bench, count: int) -> Figures:
     and its job, with one scheduler."""
     await bench.empty()
     async with bench.app() as app:
-        now = await (await app.store()).now(at=None)
+        now = await (await app._store()).now(at=None)
         scheduler = await schedules(bench, app, count, HOUR, now)
         began = time.perf_counter()
         await scheduler.tick()
@@ -168,11 +168,11 @@ async def lateness(bench: Bench, count: int) -> Figures:
     await bench.empty()
     period = timedelta(seconds=4)
     async with bench.app() as app:
-        now = await (await app.store()).now(at=None)
+        now = await (await app._store()).now(at=None)
         first = Every(period).next_after(now + PREPARED_WITHIN)
         assert first is not None
         scheduler = await schedules(bench, app, count, period, first)
-        assert await (await app.store()).now(at=None) < first, "the first slot came before all was prepared"
+        assert await (await app._store()).now(at=None) < first, "the first slot came before all was prepared"
 
         while await bench.count("slots") < 3 * count:
             # As long as the scheduler itself says: a poll of our own would be what is measured.
@@ -198,7 +198,7 @@ async def rest(bench: Bench, count: int, seconds: float = 5.0) -> Figures:
     """What a scheduler costs while nothing is due: passes a second and its share of one core."""
     await bench.empty()
     async with bench.app() as app:
-        now = await (await app.store()).now(at=None)
+        now = await (await app._store()).now(at=None)
         scheduler = await schedules(bench, app, count, HOUR, now + HOUR)
         passes, cpu, began = 0, time.process_time(), time.perf_counter()
         while time.perf_counter() - began < seconds:
@@ -216,11 +216,11 @@ async def schedules(
     bench: Bench, app: Mainspring, count: int, period: timedelta, first: datetime
 ) -> Scheduler:
     """So many schedules on one trigger, and a scheduler for them."""
-    store = await app.store()
+    store = await app._store()
     await bench.execute(f"DELETE FROM {bench.table('specs')}")
     await store.schedules.put([one_of_a_herd("herd-0", period, first)], at=first - HOUR)
     await bench.copy_schedule("herd-0", count - 1)
-    return Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
+    return Scheduler(store, app._clock, app._telemetry, poll=timedelta(seconds=1), chunk=2000)
 
 
 def one_of_a_herd(name: str, period: timedelta, first: datetime) -> NewSchedule:

@@ -10,8 +10,7 @@ import asyncio
 import sqlite3
 from contextlib import closing
 
-from mainspring import Mainspring
-from mainspring.errors import LeaseLost
+from mainspring import LeaseLost, Mainspring
 
 app = Mainspring()  # the file mainspring.db, unless MAINSPRING_DATABASE_URL says otherwise
 

@@ -32,12 +32,12 @@ async def mail(order: int, words: str) -> None:
 @app.task
 async def fulfil(ctx: Context, order: int) -> dict[str, object]:
     """From the payment to the question how it was."""
-    paid = await ctx.step("charge", charge, order, ctx.token)
-    answer = await ctx.wait_event("approved", timeout="7d", default=None)
+    paid = await ctx.astep("charge", charge, order, ctx.token)
+    answer = await ctx.await_event("approved", timeout="7d", default=None)
     if answer is None:
-        await ctx.step("refuse", mail, order, "nobody approved it")
+        await ctx.astep("refuse", mail, order, "nobody approved it")
         return {"shipped": None, **paid}
-    parcel = await ctx.step("ship", ship, order)
-    await ctx.sleep("3d")
-    await ctx.step("ask", mail, order, "how was it?")
+    parcel = await ctx.astep("ship", ship, order)
+    await ctx.asleep("3d")
+    await ctx.astep("ask", mail, order, "how was it?")
     return {"shipped": parcel, "approved": answer, **paid}

@@ -14,8 +14,7 @@ import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from mainspring import Mainspring, Retry
-from mainspring.serve import serve
+from mainspring import Mainspring, Retry, aserve
 
 SECRET = "whsec_" + base64.b64encode(b"thirty-two bytes, kept secret...").decode()
 
@@ -57,14 +56,13 @@ async def deliver(folder: str, port: int) -> None:
             ports=[port],
         )
         job = await notify.aenqueue(event="paid", order=42)
-        store = await app.store()
         while True:
-            await serve(app, scheduler=False, burst=True)
-            found = await store.jobs.get(job.id, at=None)
-            if found is not None and found.state not in ("ready", "delayed"):
+            await aserve(app, scheduler=False, burst=True)
+            found = (await app.jobs.aget(job.id)).job
+            if found.state not in ("ready", "delayed"):
                 break
             await asyncio.sleep(0.01)  # noqa: TID251 - an example, not the engine
-        print(f"{job}: {found.state if found else 'lost'}")
+        print(f"{job}: {found.state}")
 
 
 def main() -> None:

@@ -35,10 +35,10 @@ async def against_schedules(bench: Bench, sizes: Sequence[int]) -> Curve:
     for size in sizes:
         await _none(bench)
         async with bench.app(target) as app:
-            store = await app.store()
+            store = await app._store()
             now = await store.now(at=None)
             await _put(bench, app, "rest", size - DUE * TICKS, now + HOUR, 2 * HOUR)
-            scheduler = Scheduler(store, app.clock, app.telemetry, poll=timedelta(seconds=1), chunk=2000)
+            scheduler = Scheduler(store, app._clock, app._telemetry, poll=timedelta(seconds=1), chunk=2000)
             await scheduler.tick()
             rest = []
             for _ in range(PASSES):
@@ -78,7 +78,7 @@ async def _put(
     bench: Bench, app: Mainspring, name: str, count: int, first: datetime, period: timedelta
 ) -> None:
     """So many on one trigger of their own: its period tells them from others."""
-    store = await app.store()
+    store = await app._store()
     await store.schedules.put([one_of_a_herd(f"{name}-0", period, first)], at=first - 2 * HOUR)
     await bench.copy_schedule(f"{name}-0", count - 1)
     await run(bench, "VACUUM ANALYZE mainspring.schedules")

@@ -13,7 +13,7 @@ from benchmarks.measures import ARGUMENTS, HOUR, no_schedules
 from mainspring import Mainspring
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Overlap
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.triggers.intervals import Every
 
 CONCURRENCY = 10
@@ -65,7 +65,7 @@ def sync_noop(tenant: str, month: str) -> None:
 
 def _app(bench: Bench) -> Mainspring:
     app = Mainspring(bench.url)
-    app.configure(dict(_QUIET))
+    app._configure(dict(_QUIET))
     app.task(name="noop")(noop)
     app.task(name="sync_noop")(sync_noop)
     return app
@@ -73,14 +73,14 @@ def _app(bench: Bench) -> Mainspring:
 
 async def _enqueued(bench: Bench, task: str, count: int) -> None:
     async with _app(bench) as app:
-        found = app.registry.get(task)
+        found = app._registry.get(task)
         await app.aenqueue_many(found.job(**ARGUMENTS) for _ in range(count))
 
 
 async def _one_by_one(bench: Bench, count: int) -> Work:
     async def work() -> None:
         async with _app(bench) as app:
-            task = app.registry.get("noop")
+            task = app._registry.get("noop")
             for _ in range(count):
                 await task.aenqueue(**ARGUMENTS)
 
@@ -90,7 +90,7 @@ async def _one_by_one(bench: Bench, count: int) -> Work:
 async def _in_bulk(bench: Bench, count: int) -> Work:
     async def work() -> None:
         async with _app(bench) as app:
-            task = app.registry.get("noop")
+            task = app._registry.get("noop")
             await app.aenqueue_many(task.job(**ARGUMENTS) for _ in range(count))
 
     return work
@@ -102,7 +102,7 @@ def _draining(task: str) -> Callable[[Bench, int], Awaitable[Work]]:
 
         async def work() -> None:
             async with _app(bench) as app:
-                await serve(app, scheduler=False, burst=True)
+                await aserve(app, scheduler=False, burst=True)
             # It ended because nothing was left, and not because something went wrong.
             assert await bench.count("runs") == count
 
@@ -115,7 +115,7 @@ async def _stored(bench: Bench, triggers: list[str], each: int, first: timedelta
     """Schedules whose slot is so far from now: as many of each trigger."""
     await no_schedules(bench)
     async with _app(bench) as app:
-        store = await app.store()
+        store = await app._store()
         now = await store.now(at=None)
         news = [
             NewSchedule(
@@ -137,8 +137,8 @@ async def _stored(bench: Bench, triggers: list[str], each: int, first: timedelta
 
 async def _passes(bench: Bench, count: int) -> None:
     async with _app(bench) as app:
-        store = await app.store()
-        scheduler = Scheduler(store, app.clock, app.telemetry, poll=HOUR, chunk=CHUNK)
+        store = await app._store()
+        scheduler = Scheduler(store, app._clock, app._telemetry, poll=HOUR, chunk=CHUNK)
         for _ in range(count):
             await scheduler.tick()
 

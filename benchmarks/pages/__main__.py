@@ -97,7 +97,7 @@ async def run(url: str, size: Size, times: int) -> Times:
     work = Work(url)
     sys.stdout.write(f"{'ms':48}{'first':>10}{'p50':>10}{'p95':>10}{'work':>10}\n")
     try:
-        store = await app.store()
+        store = await app._store()
         found = await measure(reads(app.admin("benchmark"), store, size), times, work.spent)
     finally:
         await app.aclose()

@@ -66,7 +66,7 @@ for _number in SCHEDULES:
 
 
 async def prepare() -> None:
-    store = await app.store(prepare=False)
+    store = await app._store(prepare=False)
     await store.migrate()
     await app.aclose()
 
@@ -100,13 +100,13 @@ class Client:
 async def client() -> AsyncIterator[Client]:
     async with app:
         # Connected before the clock starts, with a session of the kind that stores jobs.
-        await (await app.store()).queues.pauses()
+        await (await app._store()).queues.pauses()
         yield Client()
 
 
 async def pending() -> int:
     async with app:
-        depths = await (await app.store()).queues.depth(at=None)
+        depths = await (await app._store()).queues.depth(at=None)
         return sum(each.ready + each.delayed + each.running for each in depths)
 
 

@@ -21,7 +21,7 @@ from mainspring import Mainspring
 from mainspring.clock import Clock
 from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.opener import open_store
 from mainspring.telemetry import Telemetry
 from mainspring.testing.clock import ManualClock
@@ -81,13 +81,13 @@ async def _drained(server: PostgresServer, bench: Bench, jobs: int) -> Figures:
     for count in (1, SMALL, SMALL + jobs):
         await bench.empty()
         app = Mainspring(bench.url)
-        app.configure({"worker.concurrency": 200})
+        app._configure({"worker.concurrency": 200})
         app.task(name="noop")(_noop)
         async with app:
-            task = app.registry.get("noop")
+            task = app._registry.get("noop")
             await app.aenqueue_many(task.job(**ARGUMENTS) for _ in range(count))
             log, cpu, began = await _log(bench), taken(_pid(server)), time.perf_counter()
-            await serve(app, scheduler=False, burst=True)
+            await aserve(app, scheduler=False, burst=True)
         wall = time.perf_counter() - began
         samples.append((wall, taken(_pid(server)) - cpu, await _log(bench) - log))
         assert await bench.count("runs") == count

@@ -29,12 +29,12 @@ async def drive_plain(bench: Bench, size: int) -> None:
 
 async def drive_wide(bench: Bench, size: int) -> None:
     [handle] = await app.aenqueue_many([wide.job(n=size)])
-    assert await handle.result() == sum(range(size))
+    assert await handle.aresult() == sum(range(size))
 
 
 async def drive_chains(bench: Bench, size: int) -> None:
     handles = await app.aenqueue_many(chain.job(n=number) for number in range(size))
-    answers = await asyncio.gather(*(handle.result() for handle in handles))
+    answers = await asyncio.gather(*(handle.aresult() for handle in handles))
     assert answers == [number + LENGTH for number in range(size)]
 
 
@@ -44,9 +44,9 @@ WORKLOADS = {PLAIN: drive_plain, "fan-out and fan-in": drive_wide, "chains": dri
 async def main(url: str, workload: str, size: str) -> None:
     engine = "sqlite" if url.startswith("sqlite") else "postgresql"
     bench = Bench(engine, url)
-    app.configure({"database.url": url})
+    app._configure({"database.url": url})
     async with app:
-        await app.store()  # connected before the clock starts
+        await app._store()  # connected before the clock starts
         before = await bench.count("runs")
         began, clock = datetime.now(UTC), time.perf_counter()
         await WORKLOADS[workload](bench, int(size))

@@ -29,6 +29,13 @@ from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event, valid_
 from mainspring.tasks.limits import queue_rules
 from mainspring.tasks.registry import Registry, TaskDecorator
 from mainspring.tasks.schedule import ScheduleDeclaration, declare_schedule
+from mainspring.tasks.schedule_options import (
+    FoldOption,
+    GapOption,
+    HolidayOption,
+    MisfireOption,
+    OverlapOption,
+)
 from mainspring.tasks.task import Task
 from mainspring.tasks.workflow import Workflow, WorkflowFactory
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
@@ -59,61 +66,63 @@ class Mainspring:
     or is the file mainspring.db. Nothing is opened before it is needed.
     """
 
-    def __init__(
-        self,
+    def __init__(self, url: str | None = None) -> None:
+        self._wire(url, SystemClock(), SystemEntropy(), Telemetry())
+
+    @classmethod
+    def _with(
+        cls,
         url: str | None = None,
         *,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         telemetry: Telemetry | None = None,
-    ) -> None:
-        self.clock: Clock = clock or SystemClock()
-        self.entropy: Entropy = entropy or SystemEntropy()
-        self.telemetry = telemetry or Telemetry()
-        self.registry = Registry()
-        self.target: str | None = None
-        """`module:attr` or a file that another process can load this app by; the command line sets it."""
-        self.task = TaskDecorator(self.registry, self)
-        self.workflow = WorkflowFactory(self.registry, self)
-        self._targets = Targets(self.registry, self, self.clock)
+    ) -> Self:
+        """An app with other parts, for tests."""
+        app = cls.__new__(cls)
+        app._wire(url, clock or SystemClock(), entropy or SystemEntropy(), telemetry or Telemetry())
+        return app
+
+    def _wire(self, url: str | None, clock: Clock, entropy: Entropy, telemetry: Telemetry) -> None:
+        self._clock, self._entropy, self._telemetry = clock, entropy, telemetry
+        self._registry = Registry()
+        self._target: str | None = None
+        """`module:attr` or a file, by which another process can load this app."""
+        self.task = TaskDecorator(self._registry, self)
+        self.workflow = WorkflowFactory(self._registry, self)
+        self._targets = Targets(self._registry, self, clock)
         self.http, self.shell, self.publish = self._targets.http, self._targets.shell, self._targets.publish
         self._url = url
         self._settings: Settings | None = None
-        self._origins: Mapping[str, str] = {}
+        self._read_from: Mapping[str, str] = {}
         self._portal = Portal(goodbye=self.aclose)
-        self._stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
-        self._stores = weakref.WeakKeyDictionary()
-        self._waiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Waiter]
-        self._waiters = weakref.WeakKeyDictionary()
-        self._in_memory: Store | None = None
-        self._opening = threading.Lock()
-        forks.tell(self)
-
-    def inherit(self) -> None:
-        """Called in a forked child: what was opened before is the parent's, and we open our own."""
-        forks.abandon((self._stores, self._waiters))
-        self._stores, self._waiters = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
-        self._opening = threading.Lock()
+        self._opened = Opened()
 
     @property
     def settings(self) -> Settings:
-        """Read once, when first asked for."""
-        return self._settings or self.configure()
+        """The settings, read when they are first needed."""
+        return self._settings or self._configure()
 
     @property
-    def tracer(self) -> Tracer | None:
-        """Who makes spans; None unless `traces.enabled` asks for them."""
+    def _tracer(self) -> Tracer | None:
+        """Makes spans; None unless `traces.enabled` is set."""
         return the_tracer() if self.settings.traces.enabled else None
 
     @property
-    def origins(self) -> Mapping[str, str]:
+    def _origins(self) -> Mapping[str, str]:
         """Where each setting came from."""
         _ = self.settings
-        return self._origins
+        return self._read_from
 
-    def configure(self, flags: Mapping[str, object] | None = None, *, file: Path | None = None) -> Settings:
-        """Read the settings, with these flags over everything else."""
-        self._settings, self._origins = load(flags=flags or {}, code_url=self._url, file=file)
+    @property
+    def _in_memory(self) -> Store | None:
+        """The store, if it is a database in memory: other threads must share it, because a second store
+        would be another database."""
+        return self._opened.in_memory
+
+    def _configure(self, flags: Mapping[str, object] | None = None, *, file: Path | None = None) -> Settings:
+        """Read the settings; these flags win over everything else."""
+        self._settings, self._read_from = load(flags=flags or {}, code_url=self._url, file=file)
         return self._settings
 
     def schedule(
@@ -126,8 +135,8 @@ class Mainspring:
         rrule: str | None = None,
         at: datetime | Sequence[datetime] | None = None,
         tz: str = "UTC",
-        gap: str = "shift",
-        fold: str = "first",
+        gap: GapOption = "shift",
+        fold: FoldOption = "first",
         anchor: datetime | None = None,
         dtstart: datetime | None = None,
         exdates: Sequence[datetime] = (),
@@ -136,12 +145,12 @@ class Mainspring:
         end: datetime | None = None,
         max_fires: int | None = None,
         calendar: Calendar | None = None,
-        on_holiday: str | None = None,
+        on_holiday: HolidayOption | None = None,
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
-        misfire: str = "latest",
+        misfire: MisfireOption = "latest",
         catch_up: Duration | None = None,
-        overlap: str | None = None,
+        overlap: OverlapOption | None = None,
         allow: int | None = None,
         window: Duration | None = None,
         jitter: Duration | None = None,
@@ -197,7 +206,7 @@ class Mainspring:
             queue=queue,
             priority=priority,
         )
-        self.registry.add_schedule(declared)
+        self._registry.add_schedule(declared)
         return declared
 
     def queue(
@@ -213,16 +222,16 @@ class Mainspring:
         """Say what holds for every job of a queue, in the whole fleet: at most `concurrency` at once,
         `rate` in each `per`; with `fair_by`, jobs take turns by the value of that parameter."""
         rules = queue_rules(name, concurrency=concurrency, rate=rate, per=per, burst=burst, fair_by=fair_by)
-        self.registry.add_queue(name, rules)
+        self._registry.add_queue(name, rules)
 
     def lease(self, name: str, *, ttl: Duration = "15s", wait: Duration | None = None) -> Leasing:
         """`async with app.lease("sync-crm") as lease:` runs its body in one place at a time, with a
         `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
         for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
         with forks.rest.awaited():
-            from mainspring.engine.lease import leasing  # not before it is needed: commands start without it
+            from mainspring.engine.lease import leasing
 
-        return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
+        return leasing(_LeaseHome(self), name, ttl=ttl, wait=wait, portal=self._portal)
 
     def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: put prepared jobs into their queues,
@@ -230,9 +239,9 @@ class Mainspring:
         they are part of the transaction it is in: there if, and when, you commit."""
         checked = checked_batch(jobs)
         if tx is not None:
-            with traced(self.tracer, checked) as checked:
+            with traced(self._tracer, checked) as checked:
                 return self._handles(self._borrowed(without_options(checked)).run(tx), checked)
-        return self._portal.call(lambda: self._traced(checked, None), instead="aenqueue")
+        return self._portal.call(lambda: self._traced(checked, None), instead="await aenqueue()")
 
     async def aenqueue_many(
         self, jobs: Iterable[NewJob], *, tx: object | None = None
@@ -241,20 +250,20 @@ class Mainspring:
         return await self._traced(checked_batch(jobs), tx)
 
     async def _traced(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
-        with traced(self.tracer, checked) as checked:
+        with traced(self._tracer, checked) as checked:
             return await self._aenqueue(checked, tx)
 
     async def _aenqueue(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
         if tx is not None:
             return self._handles(await self._borrowed(without_options(checked)).arun(tx), checked)
-        store = await self.store()
+        store = await self._store()
         if any(job.unique is not None for job in checked):
-            done = await store.queue.insert_unique(checked, at=self.clock.stamp())
+            done = await store.queue.insert_unique(checked, at=self._clock.stamp())
             return [
                 JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created, results=self)
                 for one, job in zip(done, checked, strict=True)
             ]
-        return self._handles(await store.queue.insert(checked, at=self.clock.stamp()), checked)
+        return self._handles(await store.queue.insert(checked, at=self._clock.stamp()), checked)
 
     def _handles(self, ids: Sequence[int], jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         return [
@@ -263,7 +272,7 @@ class Mainspring:
         ]
 
     def _borrowed(self, jobs: Sequence[NewJob]) -> Errand[list[int]]:
-        return open_borrower(self.settings.database.url).insert(jobs, at=self.clock.stamp())
+        return open_borrower(self.settings.database.url).insert(jobs, at=self._clock.stamp())
 
     def admin(
         self,
@@ -285,17 +294,17 @@ class Mainspring:
             actor = local_actor(None if actor is None else valid_actor_name(actor), via="python")
         return Admin(
             AdminContext(
-                store or self.store,
-                clock=self.clock,
-                entropy=self.entropy,
+                store or self._store,
+                clock=self._clock,
+                entropy=self._entropy,
                 settings=self.settings,
                 actor=actor,
                 redaction=redaction(self.settings.privacy.redact),
-                registry=self.registry,
-                tracer=self.tracer,
+                registry=self._registry,
+                tracer=self._tracer,
                 address=address,
                 blocking=None if store else self._portal,
-                unprepared=store or (lambda: self.store(prepare=False)),
+                unprepared=store or (lambda: self._store(prepare=False)),
             )
         )
 
@@ -347,80 +356,78 @@ class Mainspring:
     def send_event(
         self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
     ) -> bool:
-        """What `ctx.wait_event(name)` waits for: in this job, or else in every job, now or later. The first
+        """What `ctx.await_event(name)` waits for: in this job, or else in every job, now or later. The first
         one counts; False when it had been sent before. Kept when it returns."""
-        return self._portal.call(lambda: self.asend_event(name, payload, job=job), instead="asend_event")
+        return self._portal.call(
+            lambda: self.asend_event(name, payload, job=job), instead="await asend_event()"
+        )
 
     async def asend_event(
         self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
     ) -> bool:
         """The same on an event loop."""
         event = new_event(name, payload, job)
-        return await (await self.store()).events.send(event, at=self.clock.stamp())
+        return await (await self._store()).events.send(event, at=self._clock.stamp())
 
     def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
-        """Wait until the job has ended and answer what its handler returned: what `job.wait()` does."""
+        """Wait until the job has ended and return what its handler returned, as `job.result()` does."""
         return self._portal.call(
-            lambda: self.aresult(job_id, timeout=timeout), instead="job.result", while_waited_for=True
+            lambda: self.aresult(job_id, timeout=timeout),
+            instead="await job.aresult()",
+            while_waited_for=True,
         )
 
     async def aresult(self, job_id: int, *, timeout: Duration | None = None) -> object:  # noqa: ASYNC109 - as users say it
-        """The same on an event loop: what `await job.result()` does."""
+        """The same on an event loop, as `await job.aresult()` does."""
         limit = None if timeout is None else duration(timeout, "timeout", least=timedelta())
-        store, loop = await self.store(), asyncio.get_running_loop()
-        waiter = self._waiters.get(loop)
+        store, loop = await self._store(), asyncio.get_running_loop()
+        waiter = self._opened.waiters.get(loop)
         if waiter is None:
             with forks.rest.awaited():
-                from mainspring.engine.waiter import Waiter  # not before it is needed
+                from mainspring.engine.waiter import Waiter
 
-            waiter = self._waiters[loop] = Waiter(store, self.clock)
+            waiter = self._opened.waiters[loop] = Waiter(store, self._clock)
         return await waiter.result(job_id, limit)
 
-    async def write_schedules(self) -> list[str]:
+    async def _write_schedules(self) -> list[str]:
         """Write the declared schedules to the store; answer the names that were new or changed."""
-        store = await self.store()
-        names = await write_declared(store, self.clock, self.registry)
+        store = await self._store()
+        names = await write_declared(store, self._clock, self._registry)
         if names:
-            self.telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
+            self._telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
         # There may be a million of them, so only the first few are read and told.
-        stray = await store.schedules.undeclared(list(self.registry.schedules), limit=MOST_TOLD + 1)
+        stray = await store.schedules.undeclared(list(self._registry.schedules), limit=MOST_TOLD + 1)
         if stray:
             told = tuple(stray[:MOST_TOLD])
-            self.telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))
+            self._telemetry.emit(SchedulesUndeclared(names=told, more=len(stray) > len(told)))
         return names
 
-    async def store(self, *, prepare: bool = True) -> Store:
+    async def _store(self, *, prepare: bool = True) -> Store:
         """This event loop's store, opened at the first call. An SQLite file is brought up to date
         by whoever opens it; PostgreSQL wants `mainspring db migrate`, and a schema that is behind or
         ahead is refused here. Not to `prepare` leaves both to the caller."""
         loop = asyncio.get_running_loop()
-        opening = self._stores.get(loop)
+        opening = self._opened.stores.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
-            opening = self._stores[loop] = loop.create_task(self._open(prepare))
+            opening = self._opened.stores[loop] = loop.create_task(self._open(prepare))
         # Once a job: of a store that is open there is nothing to wait for.
         return opening.result() if opening.done() else await asyncio.shield(opening)
 
-    @property
-    def in_memory(self) -> Store | None:
-        """The store, if it is a database in memory: other threads must share it, for a second one
-        would be another database."""
-        return self._in_memory
-
     async def aclose(self) -> None:
         """Let go of this event loop's store, and of its connections to brokers."""
-        waiter = self._waiters.pop(asyncio.get_running_loop(), None)
+        waiter = self._opened.waiters.pop(asyncio.get_running_loop(), None)
         if waiter is not None:
             await waiter.close()
         await self._targets.aclose()
-        opening = self._stores.pop(asyncio.get_running_loop(), None)
+        opening = self._opened.stores.pop(asyncio.get_running_loop(), None)
         if opening is None:
             return
         # One that could not be opened has told its caller so; there is nothing to let go of.
         await asyncio.wait([opening])
         if not opening.cancelled() and opening.exception() is None:
             store = opening.result()
-            if store is not self._in_memory:
+            if store is not self._opened.in_memory:
                 await store.close()
 
     def close(self) -> None:
@@ -428,7 +435,7 @@ class Mainspring:
         self._portal.close()
 
     async def __aenter__(self) -> Self:
-        await self.store()
+        await self._store()
         return self
 
     async def __aexit__(
@@ -437,7 +444,7 @@ class Mainspring:
         await self.aclose()
 
     def __enter__(self) -> Self:
-        self._portal.call(self.store, instead="async with app")
+        self._portal.call(self._store, instead="async with app")
         return self
 
     def __exit__(
@@ -448,14 +455,14 @@ class Mainspring:
     async def _open(self, prepare: bool) -> Store:
         url = self.settings.database.url
         if url == MEMORY:
-            with self._opening:  # two event loops must not make two databases
-                if self._in_memory is None:
-                    self._in_memory = open_store(url, clock=self.clock)
-                store = self._in_memory
+            with self._opened.lock:  # two event loops must not make two databases
+                if self._opened.in_memory is None:
+                    self._opened.in_memory = open_store(url, clock=self._clock)
+                store = self._opened.in_memory
             if prepare:
                 await store.migrate()  # by each, for the other may still be at it
             return store
-        store = open_store(url, clock=self.clock)
+        store = open_store(url, clock=self._clock)
         try:
             if prepare:
                 await _prepared(store, migrate=url.startswith("sqlite:"))
@@ -463,6 +470,38 @@ class Mainspring:
             await store.close()
             raise
         return store
+
+
+class _LeaseHome:
+    """What a lease needs of its app."""
+
+    def __init__(self, app: Mainspring) -> None:
+        self._app = app
+        self.clock, self.entropy, self.telemetry = app._clock, app._entropy, app._telemetry
+
+    async def store(self) -> Store:
+        return await self._app._store()
+
+
+class Opened:
+    """What an app has opened, by event loop. A forked child starts with nothing: what its parent opened stays
+    the parent's."""
+
+    def __init__(self, in_memory: Store | None = None) -> None:
+        self.stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
+        self.waiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Waiter]
+        self.in_memory = in_memory
+        self._empty()
+        forks.tell(self)
+
+    def inherit(self) -> None:
+        """Called in a forked child."""
+        forks.abandon((self.stores, self.waiters))
+        self._empty()
+
+    def _empty(self) -> None:
+        self.stores, self.waiters = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
+        self.lock = threading.Lock()
 
 
 async def _prepared(store: Store, *, migrate: bool) -> None:

@@ -35,10 +35,10 @@ class Portal:
         self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str, while_waited_for: bool = False
     ) -> T:
         """Run it to its end and answer its result. Refused on a thread whose event loop would be
-        blocked; `instead` names the call to await there. What runs only `while_waited_for` is given up
+        blocked; `instead` is what to write there. What runs only `while_waited_for` is given up
         when its caller is interrupted; other work goes on to its end."""
         if _in_event_loop():
-            raise UsageError(f"this call would block the running event loop; await {instead}() instead")
+            raise UsageError(f"this call would block the running event loop; use `{instead}` instead")
         running = asyncio.run_coroutine_threadsafe(work(), self._running())
         try:
             return running.result()

@@ -49,7 +49,7 @@ def call(*args: object, **kwargs: object) -> bytes:
 
 
 def found(app: Mainspring, *payloads: bytes, task: str = "bill") -> list[Problem]:
-    comparison = Comparison(app.registry.tasks)
+    comparison = Comparison(app._registry.tasks)
     for number, payload in enumerate(payloads, 1):
         comparison.look(Source.JOB, number, task, payload)
     assert comparison.checked[Source.JOB] == len(payloads)
@@ -108,7 +108,7 @@ def test_every_page_of_jobs_is_looked_at(app: Mainspring, desk: Desk) -> None:
     desk.put("bill", call())
     desk.put("gone", b"{}")
 
-    comparison = desk.run(compare(desk.store, desk.clock, app.registry, dead=False))
+    comparison = desk.run(compare(desk.store, desk.clock, app._registry, dead=False))
 
     assert comparison.checked == {Source.JOB: total}
     assert [(each.task, each.jobs, each.examples) for each in comparison.problems()] == [
@@ -129,7 +129,7 @@ def test_big_payloads_make_small_pages(app: Mainspring, desk: Desk, monkeypatch:
     monkeypatch.setattr(desk.store.jobs, "find", listen)
     desk.put_all(*(NewJob(task="bill", payload=call("x" * 59_980)) for _ in range(160)))
 
-    comparison = desk.run(compare(desk.store, desk.clock, app.registry, dead=False))
+    comparison = desk.run(compare(desk.store, desk.clock, app._registry, dead=False))
 
     assert comparison.checked == {Source.JOB: 160}
     assert asked[:2] == [LEAST_PAGE, 100]
@@ -139,8 +139,8 @@ def test_dead_letters_are_looked_at_when_asked(app: Mainspring, desk: Desk) -> N
     claim = desk.started(task="t", payload=call())
     desk.settle(settlement(claim, Verdict.DEAD))
 
-    quiet = desk.run(compare(desk.store, desk.clock, app.registry, dead=False))
-    told = desk.run(compare(desk.store, desk.clock, app.registry, dead=True))
+    quiet = desk.run(compare(desk.store, desk.clock, app._registry, dead=False))
+    told = desk.run(compare(desk.store, desk.clock, app._registry, dead=True))
 
     assert quiet.problems() == []
     assert [(each.dead, each.examples) for each in told.problems()] == [(1, (f"dead {claim.job_id}",))]
@@ -151,7 +151,7 @@ def test_schedules_that_the_code_writes_anew_are_not_looked_at(app: Mainspring, 
     old = before.task(lambda name: None, name="bill")
     for name in ("kept", "edited", "stray"):
         before.schedule(name, old, every="1h", kwargs={"name": "x"})
-    declared = [each.new_schedule(desk.now) for each in before.registry.schedules.values()]
+    declared = [each.new_schedule(desk.now) for each in before._registry.schedules.values()]
     desk.run(desk.store.schedules.put(declared, at=desk.clock.stamp()))
     edited = [each for each in declared if each.name == "edited"]
     desk.run(
@@ -159,10 +159,10 @@ def test_schedules_that_the_code_writes_anew_are_not_looked_at(app: Mainspring, 
             [type(edited[0])(**{**_fields(edited[0]), "priority": 3})], author="ada", at=desk.clock.stamp()
         )
     )
-    app.schedule("kept", app.registry.get("bill"), every="1h", args=["acme"])
-    app.schedule("edited", app.registry.get("bill"), every="1h", args=["acme"])
+    app.schedule("kept", app._registry.get("bill"), every="1h", args=["acme"])
+    app.schedule("edited", app._registry.get("bill"), every="1h", args=["acme"])
 
-    comparison = desk.run(compare(desk.store, desk.clock, app.registry, dead=False))
+    comparison = desk.run(compare(desk.store, desk.clock, app._registry, dead=False))
 
     [problem] = comparison.problems()
     assert (problem.schedules, problem.examples) == (2, ("schedule edited", "schedule stray"))
@@ -170,7 +170,7 @@ def test_schedules_that_the_code_writes_anew_are_not_looked_at(app: Mainspring, 
 
 def test_an_argument_that_is_refused_at_the_door_is_refused_here_too(app: Mainspring) -> None:
     with pytest.raises(InvalidArgument):
-        app.registry.get("bill").job()
+        app._registry.get("bill").job()
     assert found(app, call()) != []
 
 

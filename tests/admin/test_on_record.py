@@ -126,8 +126,8 @@ def app(database_url: str, clock: ManualClock) -> Iterator[Mainspring]:
     async def fill() -> None:
         await seed(app)
         await open_alert(app)
-        store = await app.store()
-        credentials = Credentials(store, app.clock, app.entropy, app.settings.access)
+        store = await app._store()
+        credentials = Credentials(store, app._clock, app._entropy, app.settings.access)
         for _ in range(2):
             await credentials.sign_in(Actor(name="grace", role=AccessRole.VIEWER, via="oidc"))
 
@@ -154,7 +154,7 @@ def sick(app: Mainspring, *, log: bool) -> tuple[Admin, Sick]:
     """An admin whose store is sick."""
 
     async def the_log() -> Any:
-        return (await app.store()).audit_log
+        return (await app._store()).audit_log
 
     admin = app.admin("ada")
     store = Sick(app._portal.call(the_log, instead="log") if log else None)

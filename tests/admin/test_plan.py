@@ -12,7 +12,7 @@ from mainspring.testing.clock import ManualClock
 
 
 def declared_by(clock: ManualClock, every: str = "1h") -> Mainspring:
-    app = Mainspring("sqlite://:memory:", clock=clock)
+    app = Mainspring._with("sqlite://:memory:", clock=clock)
 
     @app.task
     def work() -> None: ...
@@ -22,14 +22,14 @@ def declared_by(clock: ManualClock, every: str = "1h") -> Mainspring:
 
 
 def planned(app: Mainspring, store: Any, run: Any) -> list[Planned]:
-    return plan(app.registry.schedules, run(store.schedules.all()), app.clock.now())
+    return plan(app._registry.schedules, run(store.schedules.all()), app._clock.now())
 
 
 def test_what_somebody_edited_is_kept_and_the_difference_is_told(
     store: Any, clock: ManualClock, run: Any
 ) -> None:
     app = declared_by(clock)
-    new = app.registry.schedules["s"].new_schedule(clock.now())
+    new = app._registry.schedules["s"].new_schedule(clock.now())
     run(store.schedules.put([new], at=clock.stamp()))
     run(store.schedules.put([msgspec.structs.replace(new, priority=9)], author="ada", at=clock.stamp()))
 
@@ -43,7 +43,7 @@ def test_what_somebody_made_by_hand_is_no_business_of_the_code(
     store: Any, clock: ManualClock, run: Any
 ) -> None:
     app = declared_by(clock)
-    new = app.registry.schedules["s"].new_schedule(clock.now())
+    new = app._registry.schedules["s"].new_schedule(clock.now())
     run(store.schedules.put([msgspec.structs.replace(new, name="by-hand")], author="ada", at=clock.stamp()))
 
     assert [(each.name, each.action) for each in planned(app, store, run)] == [("s", Action.ADD)]
@@ -51,7 +51,7 @@ def test_what_somebody_made_by_hand_is_no_business_of_the_code(
 
 def test_what_is_the_same_is_the_same(store: Any, clock: ManualClock, run: Any) -> None:
     app = declared_by(clock)
-    run(store.schedules.put([app.registry.schedules["s"].new_schedule(clock.now())], at=clock.stamp()))
+    run(store.schedules.put([app._registry.schedules["s"].new_schedule(clock.now())], at=clock.stamp()))
 
     assert [each.action for each in planned(app, store, run)] == [Action.SAME]
     assert [each.action for each in planned(declared_by(clock, "2h"), store, run)] == [Action.CHANGE]

@@ -25,7 +25,7 @@ CRON = {"task": "work", "cron": "30 2 * * *", "tz": BERLIN, "gap": "skip", "fold
 
 @pytest.fixture
 def app(desk: Desk) -> Mainspring:
-    app = Mainspring("sqlite://:memory:", clock=desk.clock)
+    app = Mainspring._with("sqlite://:memory:", clock=desk.clock)
 
     @app.task(queue="slow", priority=5, retry=Retry(attempts=4))
     def work(n: int = 0) -> None: ...
@@ -36,7 +36,7 @@ def app(desk: Desk) -> Mainspring:
 
 def schedules(desk: Desk, by: str = "ann", app: Mainspring | None = None) -> Schedules:
     """Schedules in the name of this actor."""
-    registry = None if app is None else app.registry
+    registry = None if app is None else app._registry
     return admin_of(desk.store, desk.clock, actor=by, registry=registry).schedules
 
 
@@ -119,7 +119,7 @@ def test_defaults_are_those_of_a_declaration(desk: Desk, app: Mainspring, create
     made, other = desk.the_schedule(), desk.the_schedule("known")
     assert (made.queue, made.priority, made.max_attempts) == ("default", 0, 33)
     assert (other.queue, other.priority, other.max_attempts) == ("slow", 5, 4)
-    declared = app.registry.schedules["declared"].new_schedule(desk.now)
+    declared = app._registry.schedules["declared"].new_schedule(desk.now)
     for field in (
         "misfire",
         "catch_up",
@@ -228,7 +228,7 @@ def test_a_refusal_reads_as_that_of_a_declaration(desk: Desk, app: Mainspring, c
         {},
     ):
         with pytest.raises(InvalidArgument) as declared:
-            app.schedule("s", app.registry.get("work"), **wrong)  # type: ignore[arg-type]
+            app.schedule("s", app._registry.get("work"), **wrong)  # type: ignore[arg-type]
         with pytest.raises(InvalidArgument) as made:
             create(options={"task": "work", **wrong})
         assert str(made.value) == str(declared.value)
@@ -428,10 +428,10 @@ def test_an_edited_schedule_is_kept_from_code_until_it_is_handed_back(
     desk: Desk, app: Mainspring, edit: Any
 ) -> None:
     def declare() -> list[str]:
-        return desk.schedule_all(app.registry.schedules["declared"].new_schedule(desk.now))
+        return desk.schedule_all(app._registry.schedules["declared"].new_schedule(desk.now))
 
     def action() -> Action:
-        return plan(app.registry.schedules, desk.schedules(), desk.now)[0].action
+        return plan(app._registry.schedules, desk.schedules(), desk.now)[0].action
 
     eve = schedules(desk, "eve")
     declare()
@@ -484,7 +484,7 @@ def test_pruning_logs_how_many_due_slots_each_schedule_loses(
     alone = app.schedule("alone", t, every="10m").new_schedule(desk.now)
     desk.schedule_all(gone, alone, desk.new_schedule("strange", trigger='{"newer": 1}'))
     desk.advance(5 * timedelta(minutes=1))
-    admin = admin_of(desk.store, desk.clock, registry=Mainspring().registry)
+    admin = admin_of(desk.store, desk.clock, registry=Mainspring()._registry)
 
     found = desk.run(admin.schedules.aapply(prune=True))
 

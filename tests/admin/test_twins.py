@@ -66,17 +66,17 @@ def test_a_blocking_call_inside_an_event_loop_is_refused_before_it_begins(noun: 
     app = Mainspring("sqlite://:memory:")
 
     async def inside() -> None:
-        with pytest.raises(UsageError, match=rf"await {name}\(\) instead"):
+        with pytest.raises(UsageError, match=rf"await {name}\(\)` instead"):
             getattr(getattr(app.admin("ada"), noun), name.removeprefix("a"))()
 
     asyncio.run(inside())
-    assert app.in_memory is None
+    assert app._in_memory is None
 
 
 def test_an_admin_of_an_event_loop_has_no_blocking_calls(clock: ManualClock) -> None:
     admin: Admin = admin_of(None, clock)  # type: ignore[arg-type]
 
-    with pytest.raises(UsageError, match=r"belongs to an event loop; await acancel\(\) instead"):
+    with pytest.raises(UsageError, match=r"belongs to an event loop; use `await acancel\(\)` instead"):
         admin.jobs.cancel(1)
 
 

@@ -19,7 +19,7 @@ class Shop:
     def __init__(self, url: str, store: Any, run: Callable[[Any], Any], clock: ManualClock) -> None:
         self.url, self.run, self.clock = url, run, clock
         self.store = store
-        self.app = Mainspring(url, clock=clock)
+        self.app = Mainspring._with(url, clock=clock)
 
         @self.app.task(name="bill.send", queue="mail", priority=7)
         def bill(tenant: str, amount: float = 0.0) -> None: ...

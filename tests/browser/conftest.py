@@ -26,7 +26,7 @@ def web(tmp_path_factory: Any) -> Iterator[WebServer]:
     """A dashboard whose store has something of everything in it, and markup in every text."""
     path = tmp_path_factory.mktemp("web") / "mainspring.db"
     with serving(Mainspring(f"sqlite:///{path}")) as server:
-        server.showcase = Showcase(server.run(server.app.store()), server.run, nasty)
+        server.showcase = Showcase(server.run(server.app._store()), server.run, nasty)
         server.showcase.fill()
         yield server
 
@@ -36,7 +36,7 @@ def times(tmp_path_factory: Any) -> Iterator[WebServer]:
     """A dashboard of schedules with a past and of workflows, by a clock that stands still; with markup."""
     path = tmp_path_factory.mktemp("web") / "mainspring.db"
     clock = ManualClock(START)
-    with serving(Mainspring(f"sqlite:///{path}", clock=clock)) as server:
-        server.timetable = Timetable(server.run(server.app.store()), clock, server.run, nasty)
+    with serving(Mainspring._with(f"sqlite:///{path}", clock=clock)) as server:
+        server.timetable = Timetable(server.run(server.app._store()), clock, server.run, nasty)
         server.timetable.fill()
         yield server

@@ -54,11 +54,11 @@ def main(args: Sequence[str]) -> None:
     wanted = set(args[1:]) or {*PAGES, *TIMES}
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         with serving(Mainspring(f"sqlite:///{place}/demo.db")) as server:
-            shown = Showcase(server.run(server.app.store()), server.run, plain).fill()
+            shown = Showcase(server.run(server.app._store()), server.run, plain).fill()
             _take_all(browser, server, folder, {n: PAGES[n] for n in PAGES if n in wanted}, vars(shown))
         clock = ManualClock(START)
-        with serving(Mainspring(f"sqlite:///{place}/times.db", clock=clock)) as server:
-            times = Timetable(server.run(server.app.store()), clock, server.run, plain).fill()
+        with serving(Mainspring._with(f"sqlite:///{place}/times.db", clock=clock)) as server:
+            times = Timetable(server.run(server.app._store()), clock, server.run, plain).fill()
             _take_all(browser, server, folder, {n: TIMES[n] for n in TIMES if n in wanted}, vars(times))
 
 

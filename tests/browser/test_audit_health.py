@@ -82,9 +82,9 @@ def test_health_of_a_server(browser: Any, server_url: str) -> None:
 def test_a_chain_that_was_cut_is_told(browser: Any, tmp_path: Any) -> None:
     """Somebody with the file takes an entry out."""
     url = f"sqlite:///{tmp_path / 'cut.db'}"
-    with serving(Mainspring(url, clock=ManualClock(START))) as web:
-        store = web.run(web.app.store())
-        Timetable(store, web.app.clock, web.run, plain).acts()  # type: ignore[arg-type]
+    with serving(Mainspring._with(url, clock=ManualClock(START))) as web:
+        store = web.run(web.app._store())
+        Timetable(store, web.app._clock, web.run, plain).acts()  # type: ignore[arg-type]
         _cut(tmp_path / "cut.db")
         with browser.tab(web.base) as tab:
             tab.open("/audit")

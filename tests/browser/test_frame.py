@@ -98,7 +98,7 @@ def test_news_arrives_without_a_reload(browser: Any, web: WebServer) -> None:
 
 def test_it_can_be_mounted_anywhere(browser: Any, tmp_path: Any) -> None:
     with serving(Mainspring(f"sqlite:///{tmp_path / 'm.db'}"), prefix="/ops/jobs") as server:
-        server.run(server.app.store())
+        server.run(server.app._store())
         with browser.tab(server.base) as tab:
             tab.open("/")
             tab.page.click(".nav a >> text=Queues")
@@ -117,7 +117,7 @@ def test_it_can_be_mounted_anywhere(browser: Any, tmp_path: Any) -> None:
 def test_pages_survive_the_database(browser: Any, server: PostgresServer) -> None:
     app = Mainspring(server.url())
     with serving(app) as web:
-        store = web.run(app.store(prepare=False))
+        store = web.run(app._store(prepare=False))
         web.run(store.migrate())
         with browser.tab(web.base) as tab:
             tab.open("/queues")

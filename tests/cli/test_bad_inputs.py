@@ -21,9 +21,8 @@ import click
 import pytest
 
 from mainspring.admin.health.doctor import Check, Level, examine
-from mainspring.cli.author import login_name
 from mainspring.cli.main import cli
-from mainspring.cli.options import Whole
+from mainspring.cli.options import Whole, login_name
 from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
 from mainspring.model.job import NewJob

@@ -12,7 +12,7 @@ app = Mainspring()
 
 @app.task
 async def order(ctx: Context) -> object:
-    return await ctx.wait_event("approved")
+    return await ctx.await_event("approved")
 """
 
 

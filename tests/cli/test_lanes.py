@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.admin.workflows.views import Attempt, Bar
-from mainspring.cli.bars import Scale
-from mainspring.cli.lanes import MOST_LANES, draw, in_order
-from mainspring.cli.signs import LETTERS, LINES
+from mainspring.cli.workflow_text import LETTERS, LINES, MOST_LANES, Scale, draw, in_order
 from mainspring.testing.clock import START
 
 SECOND = timedelta(seconds=1)

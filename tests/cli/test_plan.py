@@ -101,7 +101,7 @@ def test_pruning_says_how_many_due_slots_it_drops(
     async def declare() -> None:
         store = open_store(database_url, clock=clock)
         await store.schedules.put(
-            [each.new_schedule(began) for each in app.registry.schedules.values()], at=began
+            [each.new_schedule(began) for each in app._registry.schedules.values()], at=began
         )
         await store.schedules.pause(["paused"], author="ann", note=None, at=began)
         await store.close()

@@ -19,8 +19,7 @@ from textual.widgets import DataTable, Static
 from mainspring.admin.health.top import Frame, look
 from mainspring.app import Mainspring
 from mainspring.cli.top import _watch
-from mainspring.cli.top_orders import Order
-from mainspring.cli.top_panes import plain
+from mainspring.cli.top_panes import Order, plain
 from mainspring.cli.top_screen import TopScreen
 from mainspring.errors import UsageError
 from mainspring.model.alert import Rule
@@ -153,7 +152,7 @@ def test_without_textual_the_extra_is_named(
     run: Any, bare_shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = Mainspring(f"sqlite:///{bare_shell.folder / 'jobs.db'}")
-    app.configure()
+    app._configure()
     run(migrated(app))
     for name in [each for each in sys.modules if each.startswith("mainspring.cli.top_")]:
         monkeypatch.delitem(sys.modules, name)
@@ -165,7 +164,7 @@ def test_without_textual_the_extra_is_named(
 
 
 async def migrated(app: Mainspring) -> None:
-    await (await app.store(prepare=False)).migrate()
+    await (await app._store(prepare=False)).migrate()
     await app.aclose()
 
 

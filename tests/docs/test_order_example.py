@@ -31,7 +31,7 @@ def test_an_approved_order_is_shipped_and_asked_about_three_days_later(
         mainspring.run_until_idle()
         before = capsys.readouterr().out
         mainspring.run_for("3d")
-        answer = job.wait(timeout=5)
+        answer = job.result(timeout=5)
 
     assert before == ""
     assert capsys.readouterr().out == "order 7: how was it?\n"
@@ -46,7 +46,7 @@ def test_an_order_that_nobody_approves_is_refused_after_a_week(
         mainspring.run_for("6d")
         before = capsys.readouterr().out
         mainspring.run_for("1d")
-        answer = job.wait(timeout=5)
+        answer = job.result(timeout=5)
 
     assert (before, answer["shipped"]) == ("", None)
     assert capsys.readouterr().out == "order 7: nobody approved it\n"

@@ -197,11 +197,11 @@ def results() -> None:
     say(f"stored {job.id}")
 
     def read() -> None:
-        say(f"read {job.wait(timeout=30)}")
+        say(f"read {job.result(timeout=30)}")
         child(5)
 
     wait([forked(read, hard=False)])
-    say(f"read {job.wait(timeout=30)}")
+    say(f"read {job.result(timeout=30)}")
 
 
 def borrowed() -> None:
@@ -219,7 +219,7 @@ def in_transaction() -> None:
     """A handler's transaction is open at the fork."""
 
     async def parent() -> None:
-        store = await app.store()
+        store = await app._store()
         loan = await store.effects.lend()
         wait([forked(lambda: child(5))])
         await loan.rollback()
@@ -244,7 +244,7 @@ def old_store() -> None:
 
 
 async def _ask_inherited() -> None:
-    store = await app.store()
+    store = await app._store()
     now = await store.now(at=None)
 
     def ask() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 
 from mainspring import Context, Mainspring
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.sqlite import connection as sqlite
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}
@@ -101,10 +101,10 @@ def worker(url: str, point: int) -> int:
     if pid := os.fork():
         _, status = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(status)
-    app.configure(
+    app._configure(
         {"database.url": url, "worker.name": f"victim-{point}", "worker.queues": [f"q{point}"], **LEASE}
     )
-    asyncio.run(serve(app, scheduler=False, burst=True))
+    asyncio.run(aserve(app, scheduler=False, burst=True))
     os._exit(0)
 
 

@@ -11,13 +11,13 @@ app = Mainspring()
 
 @app.task(isolate=True)
 async def patient(ctx: Context) -> list[object]:
-    first = await ctx.step("first", os.getpid)
-    await ctx.sleep("1s")
-    return [await ctx.wait_event("go"), first, os.getpid()]
+    first = await ctx.astep("first", os.getpid)
+    await ctx.asleep("1s")
+    return [await ctx.await_event("go"), first, os.getpid()]
 
 
 @app.task(isolate=True)
 def patient_plain(ctx: Context) -> list[object]:
-    first = ctx.blocking.step("first", os.getpid)
-    ctx.blocking.sleep("1s")
-    return [ctx.blocking.wait_event("go"), first, os.getpid()]
+    first = ctx.step("first", os.getpid)
+    ctx.sleep("1s")
+    return [ctx.wait_event("go"), first, os.getpid()]

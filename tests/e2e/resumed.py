@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring import Context, Mainspring
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.effects import Effects
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}
@@ -47,12 +47,12 @@ def effect(job_id: int, name: str) -> str:
 
 @app.task
 async def order(ctx: Context) -> list[str]:
-    return [await ctx.step(name, effect, ctx.job_id, name) for name in STEPS]
+    return [await ctx.astep(name, effect, ctx.job_id, name) for name in STEPS]
 
 
 @app.task
 def order_plain(ctx: Context) -> list[str]:
-    return [ctx.blocking.step(name, effect, ctx.job_id, name) for name in STEPS]
+    return [ctx.step(name, effect, ctx.job_id, name) for name in STEPS]
 
 
 def mortal(record: Any) -> Any:
@@ -72,10 +72,10 @@ def worker(url: str, point: int) -> int:
     if pid := os.fork():
         _, status = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(status)
-    app.configure(
+    app._configure(
         {"database.url": url, "worker.name": f"victim-{point}", "worker.queues": [f"q{point}"], **LEASE}
     )
-    asyncio.run(serve(app, scheduler=False, burst=True))
+    asyncio.run(aserve(app, scheduler=False, burst=True))
     os._exit(0)
 
 

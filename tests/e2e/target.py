@@ -178,7 +178,7 @@ async def holder(ctx: Context, number: int, seconds: float) -> None:
     async with app.lease(f"hold-{number}", ttl="2s"):
         ends_at = time.monotonic() + seconds
         while time.monotonic() < ends_at:
-            await (await app.store()).jobs.find(JobFilter(), at=None)
+            await (await app._store()).jobs.find(JobFilter(), at=None)
             await asyncio.sleep(0.01)
     note(ctx, "end")
 

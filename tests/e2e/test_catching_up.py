@@ -57,7 +57,7 @@ def test_a_scheduler_killed_while_it_catches_up_costs_no_slot_and_no_order(site:
 
 def _declare(site: Site, name: str, *, at: datetime) -> None:
     """As an app did at that moment; nobody has looked at it since."""
-    site.ask(site.store.schedules.put([app.registry.schedules[name].new_schedule(at)], at=at))
+    site.ask(site.store.schedules.put([app._registry.schedules[name].new_schedule(at)], at=at))
 
 
 def _ledger(site: Site, name: str) -> list[Slot]:

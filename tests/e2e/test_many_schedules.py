@@ -82,7 +82,7 @@ def test_an_unchanged_redeploy_of_a_hundred_thousand_schedules_writes_nothing(
 def _declared() -> list[NewSchedule]:
     """What code says at every start: ten times what the app declares, under other names."""
     now = SystemClock().now()
-    each = [declared.new_schedule(now) for declared in app.registry.schedules.values()]
+    each = [declared.new_schedule(now) for declared in app._registry.schedules.values()]
     times = range(VERY_MANY // MANY)
     return [msgspec.structs.replace(one, name=f"{one.name}-{n}") for n in times for one in each]
 

@@ -24,7 +24,7 @@ from mainspring.model.dead_letter import DeadFilter, DeadJob
 from mainspring.model.job import Job, NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Run
-from mainspring.serve import CHILD
+from mainspring.process.serve import CHILD
 from mainspring.store.around import around
 from mainspring.telemetry import Event, Telemetry
 from mainspring.testing.clock import ManualClock
@@ -134,7 +134,7 @@ class Floor:
         queue: Any = self.store
         self.worker = Worker(
             queue,
-            self.app.registry,
+            self.app._registry,
             self.config,
             clock=clock,
             entropy=self.entropy,

@@ -18,7 +18,7 @@ Run = Callable[[Any], Any]
 
 
 def with_schedules(url: str, *names: str, heard: list[Event]) -> Mainspring:
-    app = Mainspring(url, telemetry=Telemetry(heard.append))
+    app = Mainspring._with(url, telemetry=Telemetry(heard.append))
 
     @app.task
     def tick() -> None: ...
@@ -30,7 +30,7 @@ def with_schedules(url: str, *names: str, heard: list[Event]) -> Mainspring:
 
 async def written(app: Mainspring) -> None:
     async with app:
-        await app.write_schedules()
+        await app._write_schedules()
 
 
 def test_code_is_refused_by_a_postgresql_schema_that_is_behind(
@@ -51,7 +51,7 @@ def test_an_unprepared_sqlite_store_is_left_as_it_is(run: Run, tmp_path: Any) ->
 
     async def look() -> None:
         try:
-            await (await app.store(prepare=False)).verify()
+            await (await app._store(prepare=False)).verify()
         finally:
             await app.aclose()
 

@@ -44,11 +44,11 @@ def app(provider: Provider) -> Mainspring:
 
     @app.task
     def charge() -> None:
-        provider.ask(app.clock.now())
+        provider.ask(app._clock.now())
 
     @app.task(retry=Retry(attempts=5))
     def five() -> None:
-        provider.ask(app.clock.now())
+        provider.ask(app._clock.now())
 
     return app
 
@@ -57,7 +57,7 @@ def test_a_job_survives_an_outage_of_hours(app: Mainspring, provider: Provider) 
     with Harness(app, errors="collect") as mainspring:
         began = mainspring.clock.now()
         provider.back_at = began + 5 * HOUR
-        app.registry.get("charge").enqueue()
+        app._registry.get("charge").enqueue()
 
         mainspring.run_for("7h")
 
@@ -71,7 +71,7 @@ def test_a_job_survives_an_outage_of_hours(app: Mainspring, provider: Provider) 
 
 def test_a_dead_letter_says_for_how_long_it_was_tried(app: Mainspring, provider: Provider) -> None:
     with Harness(app, errors="collect") as mainspring:
-        app.registry.get("charge").enqueue()
+        app._registry.get("charge").enqueue()
 
         mainspring.run_for("3d")
 
@@ -84,7 +84,7 @@ def test_a_dead_letter_says_for_how_long_it_was_tried(app: Mainspring, provider:
 
 def test_what_is_said_counts(app: Mainspring, provider: Provider) -> None:
     with Harness(app, errors="collect") as mainspring:
-        app.registry.get("five").enqueue()
+        app._registry.get("five").enqueue()
 
         mainspring.run_for("1d")
 
@@ -146,7 +146,7 @@ def test_a_type_error_of_the_handlers_own_is_tried_again() -> None:
 def test_a_slots_job_is_tried_until_the_next_slot_has_its_turn(
     period: str, attempts: int, app: Mainspring, provider: Provider
 ) -> None:
-    app.schedule("often", app.registry.get("charge"), every=period)
+    app.schedule("often", app._registry.get("charge"), every=period)
     with Harness(app, errors="collect") as mainspring:
         mainspring.run_for(period)
         mainspring.run_for(period)
@@ -160,7 +160,7 @@ def test_a_slots_job_is_tried_until_the_next_slot_has_its_turn(
 def test_a_slots_job_is_tried_three_times_however_soon_the_next_slot_comes(
     period: str, app: Mainspring, provider: Provider
 ) -> None:
-    app.schedule("often", app.registry.get("charge"), every=period)
+    app.schedule("often", app._registry.get("charge"), every=period)
     with Harness(app, errors="collect") as mainspring:
         mainspring.run_for("1m")
 
@@ -175,13 +175,13 @@ def test_a_slots_job_is_tried_three_times_however_soon_the_next_slot_comes(
 def test_where_a_live_job_skips_no_slot_a_slots_job_is_tried_as_any_other(
     policy: dict[str, Any], app: Mainspring, clock: ManualClock
 ) -> None:
-    declared = app.schedule("often", app.registry.get("charge"), every="1m", **policy)
+    declared = app.schedule("often", app._registry.get("charge"), every="1m", **policy)
     assert declared.new_schedule(clock.now()).max_attempts == 42
 
 
 def test_slots_wait_behind_a_job_that_is_tried_for_hours(app: Mainspring, provider: Provider) -> None:
     """Away for five hours: nothing is a dead letter, and every slot runs."""
-    app.schedule("hourly", app.registry.get("charge"), every="1h", overlap="queue_all", misfire="all")
+    app.schedule("hourly", app._registry.get("charge"), every="1h", overlap="queue_all", misfire="all")
     with Harness(app, errors="collect") as mainspring:
         provider.back_at = mainspring.clock.now() + 5 * HOUR
         mainspring.run_for("9h")
@@ -193,7 +193,7 @@ def test_slots_wait_behind_a_job_that_is_tried_for_hours(app: Mainspring, provid
 def test_no_slot_is_skipped_because_the_one_before_it_waits_for_its_next_attempt(
     app: Mainspring, provider: Provider
 ) -> None:
-    app.schedule("hourly", app.registry.get("charge"), every="1h")
+    app.schedule("hourly", app._registry.get("charge"), every="1h")
     with Harness(app, errors="collect") as mainspring:
         provider.back_at = mainspring.clock.now() + 3 * HOUR + HOUR / 2
         mainspring.run_for("6h")
@@ -204,6 +204,6 @@ def test_no_slot_is_skipped_because_the_one_before_it_waits_for_its_next_attempt
 
 
 def test_a_policy_of_your_own_is_kept_for_slots(app: Mainspring) -> None:
-    declared = app.schedule("often", app.registry.get("five"), every="10s")
+    declared = app.schedule("often", app._registry.get("five"), every="10s")
 
-    assert declared.new_schedule(app.clock.now()).max_attempts == 5
+    assert declared.new_schedule(app._clock.now()).max_attempts == 5

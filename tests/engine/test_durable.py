@@ -47,7 +47,7 @@ async def told_async(ctx: Context, running: Any) -> Any:
         verb, args, kwargs = next(running)
         while True:
             try:
-                answer = await getattr(ctx, verb)(*args, **kwargs)
+                answer = await getattr(ctx, f"a{verb}")(*args, **kwargs)
             except BaseException as error:
                 verb, args, kwargs = running.throw(error)
             else:
@@ -61,7 +61,7 @@ def told_plain(ctx: Context, running: Any) -> Any:
         verb, args, kwargs = next(running)
         while True:
             try:
-                answer = getattr(ctx.blocking, verb)(*args, **kwargs)
+                answer = getattr(ctx, verb)(*args, **kwargs)
             except BaseException as error:
                 verb, args, kwargs = running.throw(error)
             else:
@@ -187,9 +187,9 @@ def test_once_step_sleep_and_event_may_have_the_same_name(floor: Floor, run: Any
             assert first is (ctx.attempt == 1)
         if ctx.attempt == 1:
             raise ValueError("again")
-        await ctx.step("approved", int)
-        await ctx.sleep(0, name="approved")
-        return await ctx.wait_event("approved", timeout="1ms", default=None)
+        await ctx.astep("approved", int)
+        await ctx.asleep(0, name="approved")
+        return await ctx.await_event("approved", timeout="1ms", default=None)
 
     job_id = put(floor, run)
     send(floor, run, b"5")
@@ -255,7 +255,7 @@ def test_a_plain_step_does_not_block_the_event_loop(floor: Floor, run: Any) -> N
 
     @floor.task
     async def pay(ctx: Context) -> None:
-        seen.append(await ctx.step("slow", slow))
+        seen.append(await ctx.astep("slow", slow))
 
     async def story() -> None:
         await floor.put("pay")
@@ -282,7 +282,7 @@ def test_steps_may_be_under_way_together(floor: Floor, run: Any) -> None:
 
     @floor.task
     async def pay(ctx: Context) -> list[int]:
-        return list(await asyncio.gather(*(ctx.step(f"s{number}", one, number) for number in range(3))))
+        return list(await asyncio.gather(*(ctx.astep(f"s{number}", one, number) for number in range(3))))
 
     job_id = put(floor, run)
     run(floor.work())
@@ -322,7 +322,7 @@ def test_a_task_that_would_not_take_the_arguments_says_so(floor: Floor, run: Any
 
     @floor.task
     async def pay(ctx: Context) -> None:
-        await ctx.step("add", add, ctx, 7)  # the context is added, not passed
+        await ctx.astep("add", add, ctx, 7)  # the context is added, not passed
 
     job_id = put(floor, run)
     run(floor.work())
@@ -336,11 +336,11 @@ def test_what_answers_something_to_await_is_awaited(floor: Floor, run: Any) -> N
 
     @floor.task
     async def pay(ctx: Context) -> int:
-        return await ctx.step("a", lambda: answer()) + 1  # type: ignore[no-any-return]
+        return await ctx.astep("a", lambda: answer()) + 1  # type: ignore[no-any-return]
 
     @floor.task
     def plain(ctx: Context) -> int:
-        return ctx.blocking.step("a", lambda: answer()) + 1  # type: ignore[no-any-return]
+        return ctx.step("a", lambda: answer()) + 1  # type: ignore[no-any-return]
 
     first, second = put(floor, run), int(run(floor.put("plain")))
     run(floor.work())
@@ -366,7 +366,7 @@ def test_a_worker_that_lost_the_job_records_nothing(
     @floor.task(name="pay" if colour == "async" else "a")
     async def pay(ctx: Context) -> None:
         try:
-            await ctx.step("charge", charge)
+            await ctx.astep("charge", charge)
         except BaseException as error:
             told.append(type(error))
             raise
@@ -374,7 +374,7 @@ def test_a_worker_that_lost_the_job_records_nothing(
     @floor.task(name="pay" if colour == "plain" else "b")
     def pay_plain(ctx: Context) -> None:
         try:
-            ctx.blocking.step("charge", charge)
+            ctx.step("charge", charge)
         except BaseException as error:
             told.append(type(error))
             raise
@@ -386,7 +386,7 @@ def test_a_worker_that_lost_the_job_records_nothing(
 
     @other.task(name="pay")
     async def pay_again(ctx: Context) -> str:
-        return await ctx.step("charge", lambda: "fresh")
+        return await ctx.astep("charge", lambda: "fresh")
 
     async def story() -> int:
         job_id = await floor.put("pay", max_attempts=9)
@@ -414,7 +414,7 @@ def test_a_step_is_recorded_when_the_store_is_back(floor: Floor, run: Any) -> No
 
     @floor.task(retry=Retry(attempts=1))
     async def pay(ctx: Context) -> int:
-        return await ctx.step("charge", lambda: charged.append(1) or len(charged))
+        return await ctx.astep("charge", lambda: charged.append(1) or len(charged))
 
     floor.store.before("effects.record_step", times=2)
     job_id = put(floor, run)
@@ -429,7 +429,7 @@ def test_a_record_whose_answer_was_lost_is_looked_up(floor: Floor, run: Any) -> 
 
     @floor.task(retry=Retry(attempts=1))
     async def pay(ctx: Context) -> int:
-        return await ctx.step("charge", lambda: charged.append(1) or len(charged))
+        return await ctx.astep("charge", lambda: charged.append(1) or len(charged))
 
     floor.store.after("effects.record_step")
     job_id = put(floor, run)
@@ -446,7 +446,7 @@ def test_a_store_that_stays_away_fails_the_run(floor: Floor, run: Any) -> None:
 
     @floor.task
     async def pay(ctx: Context) -> None:
-        await ctx.step("charge", int)
+        await ctx.astep("charge", int)
 
     floor.store._faults["effects.record_step"] = [away]
     job_id = put(floor, run)
@@ -542,7 +542,7 @@ def test_sleeps_are_told_apart_by_their_order_or_their_names(
 def test_a_sleeping_job_ends_at_its_deadline(floor: Floor, run: Any) -> None:
     @floor.task
     async def pay(ctx: Context) -> None:
-        await ctx.sleep("3d")
+        await ctx.asleep("3d")
 
     job_id = put(floor, run, expires=HOUR)
     run(floor.work())
@@ -645,7 +645,7 @@ def test_a_timeout_counts_from_the_first_call_and_is_for_good(
 def test_an_event_that_came_in_time_counts_though_nobody_looked(floor: Floor, run: Any) -> None:
     @floor.task
     async def pay(ctx: Context) -> object:
-        return await ctx.wait_event("approved", timeout="1h")
+        return await ctx.await_event("approved", timeout="1h")
 
     job_id = put(floor, run)
     run(floor.work())
@@ -685,7 +685,7 @@ def test_a_handlers_except_exception_lets_it_pass(floor: Floor, run: Any) -> Non
     @floor.task
     async def pay(ctx: Context) -> str:
         try:
-            await ctx.sleep("1h")
+            await ctx.asleep("1h")
         except Exception:
             return "eaten"
         return "slept"
@@ -705,7 +705,7 @@ def test_a_handler_that_swallows_it_gets_no_further_and_fails(floor: Floor, run:
 
     @floor.task(name="pay" if colour == "async" else "a")
     async def pay(ctx: Context) -> None:
-        for call in (lambda: ctx.sleep("1h"), lambda: ctx.step("x", done.append, "x")):
+        for call in (lambda: ctx.asleep("1h"), lambda: ctx.astep("x", done.append, "x")):
             try:
                 await call()
             except BaseException as error:
@@ -713,7 +713,7 @@ def test_a_handler_that_swallows_it_gets_no_further_and_fails(floor: Floor, run:
 
     @floor.task(name="pay" if colour == "plain" else "b")
     def pay_plain(ctx: Context) -> None:
-        for call in (lambda: ctx.blocking.sleep("1h"), lambda: ctx.blocking.step("x", done.append, "x")):
+        for call in (lambda: ctx.sleep("1h"), lambda: ctx.step("x", done.append, "x")):
             try:
                 call()
             except BaseException as error:
@@ -731,8 +731,8 @@ def test_a_task_group_passes_it_on(floor: Floor, run: Any) -> None:
     @floor.task
     async def pay(ctx: Context) -> str:
         async with asyncio.TaskGroup() as group:
-            group.create_task(ctx.sleep("1h", name="a"))
-            group.create_task(ctx.sleep("2h", name="b"))
+            group.create_task(ctx.asleep("1h", name="a"))
+            group.create_task(ctx.asleep("2h", name="b"))
         return "slept"
 
     job_id = put(floor, run)
@@ -750,12 +750,12 @@ def test_a_run_does_not_end_while_a_step_is_under_way(floor: Floor, run: Any) ->
     @floor.task
     async def pay(ctx: Context) -> None:
         async def inner() -> None:
-            for call in (ctx.sleep("1h"), ctx.wait_event("approved")):
+            for call in (ctx.asleep("1h"), ctx.await_event("approved")):
                 with pytest.raises(UsageError) as error:
                     await call
                 told.append(str(error.value))
 
-        await ctx.step("outer", inner)
+        await ctx.astep("outer", inner)
 
     job_id = put(floor, run)
     run(floor.work())
@@ -771,12 +771,12 @@ def test_inside_a_transaction_they_are_refused(floor: Floor, run: Any) -> None:
     @floor.task
     async def pay(ctx: Context) -> None:
         async with ctx.transaction():
-            for call in (ctx.step("a", int), ctx.sleep("1h"), ctx.wait_event("approved")):
+            for call in (ctx.astep("a", int), ctx.asleep("1h"), ctx.await_event("approved")):
                 with pytest.raises(UsageError, match=r"not inside ctx\.transaction") as error:
                     await call
                 told.append(str(error.value).split(":")[0])
         with pytest.raises(UsageError, match="settled its job already"):
-            await ctx.step("a", int)
+            await ctx.astep("a", int)
 
     job_id = put(floor, run)
     run(floor.work())
@@ -788,12 +788,12 @@ def test_inside_a_transaction_they_are_refused(floor: Floor, run: Any) -> None:
 def test_blocking_calls_in_a_coroutine_are_refused(floor: Floor, run: Any) -> None:
     @floor.task
     async def pay(ctx: Context) -> None:
-        with pytest.raises(UsageError, match=r"use `await ctx\.step"):
-            ctx.blocking.step("a", int)
-        with pytest.raises(UsageError, match=r"use `await ctx\.sleep"):
-            ctx.blocking.sleep("1h")
-        with pytest.raises(UsageError, match=r"use `await ctx\.wait_event"):
-            ctx.blocking.wait_event("approved")
+        with pytest.raises(UsageError, match=r"use `await ctx\.astep"):
+            ctx.step("a", int)
+        with pytest.raises(UsageError, match=r"use `await ctx\.asleep"):
+            ctx.sleep("1h")
+        with pytest.raises(UsageError, match=r"use `await ctx\.await_event"):
+            ctx.wait_event("approved")
 
     job_id = put(floor, run)
     run(floor.work())

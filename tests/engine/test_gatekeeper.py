@@ -15,7 +15,7 @@ from mainspring.engine.gatekeeper import ASLEEP, WAITING, Gatekeeper
 from mainspring.entropy import SeededEntropy
 from mainspring.model.job import NewJob
 from mainspring.model.limit import Gate
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import SECOND
 
@@ -70,7 +70,7 @@ def burst(database_url: str, run: Any) -> Callable[[Callable[[Mainspring], None]
             async with app:
                 await app.aenqueue_many(jobs)
                 async with asyncio.timeout(60):
-                    await serve(app, scheduler=False, burst=True)
+                    await aserve(app, scheduler=False, burst=True)
 
         run(story())
 

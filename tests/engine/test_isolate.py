@@ -20,7 +20,7 @@ from mainspring.engine.isolate.pool import Seats
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, JobState
 from mainspring.model.run import Verdict
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.tasks.retry import Retry
 from mainspring.tasks.task import Isolation
 from tests.engine import isolated
@@ -592,8 +592,8 @@ def test_a_worker_in_code_refuses_at_its_start_what_no_child_could_find(run: Any
     def nested() -> None: ...
 
     with pytest.raises(InvalidArgument, match=r"^task\.isolate: .* got 'nested'$"):
-        run(serve(app, scheduler=False, burst=True))
-    assert app.in_memory is None, "nothing was opened for it"
+        run(aserve(app, scheduler=False, burst=True))
+    assert app._in_memory is None, "nothing was opened for it"
 
 
 def test_a_child_killed_while_it_is_idle_is_not_used(floor: Floor, story: Any) -> None:

@@ -462,7 +462,7 @@ def test_holders_times_by_the_stores_clock_never_overlap(database_url, run):
     spells = []
 
     async def hold(app, turn):
-        store = await app.store()
+        store = await app._store()
         asked = await store.leases.acquire(
             "crm", holder_id=SystemEntropy().worker_id(), holder="h", ttl=BRIEF, at=None
         )
@@ -518,7 +518,7 @@ def test_a_blocking_body_is_told_of_its_loss_at_the_end(database_url):
     noticed = threading.Event()
 
     async def take():
-        store = await app.store()
+        store = await app._store()
         # As if the database's clock had jumped ahead.
         await store.leases.acquire(
             "crm", holder_id=99, holder="thief", ttl=SECOND, at=SystemClock().now() + 5 * SECOND

@@ -201,7 +201,7 @@ def test_a_simulation_says_what_the_handler_is_told(office: Office) -> None:
     now = office.clock.now()
     office.pass_time(HOUR)
     told = office.pass_time(3 * HOUR)
-    declared = office.floor.app.registry.schedules["s"].new_schedule(now)
+    declared = office.floor.app._registry.schedules["s"].new_schedule(now)
 
     outage = Outage(start=now + 90 * MINUTE, end=now + 4 * HOUR)
     horizon = Horizon(start=now + MINUTE, end=now + 5 * HOUR, outages=(outage,))

@@ -18,7 +18,7 @@ from mainspring.errors import UsageError
 from mainspring.model.job import JobFilter, JobState, NewJob
 from mainspring.model.process import Role
 from mainspring.model.run import Verdict
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.postgres import sweep
 from mainspring.sync import Portal
 from mainspring.tasks.context import Context
@@ -32,15 +32,15 @@ class Shop:
 
     def __init__(self, url: str, **flags: object) -> None:
         self.heard = Heard()
-        self.app = Mainspring(url, telemetry=Telemetry(self.heard))
-        self.app.configure({"worker.poll": "50ms", "scheduler.poll": "50ms", **flags})
+        self.app = Mainspring._with(url, telemetry=Telemetry(self.heard))
+        self.app._configure({"worker.poll": "50ms", "scheduler.poll": "50ms", **flags})
         self.processes: list[Process] = []
 
     def start(self, **options: Any) -> asyncio.Task[Process]:
-        return asyncio.create_task(serve(self.app, on_start=self.processes.append, **options))
+        return asyncio.create_task(aserve(self.app, on_start=self.processes.append, **options))
 
     async def job(self, job_id: int) -> Any:
-        return await (await self.app.store()).jobs.get(job_id, at=None)
+        return await (await self.app._store()).jobs.get(job_id, at=None)
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def test_a_burst_ends_when_nothing_is_left(shop: Shop, run: Any) -> None:
     async def story() -> None:
         handles = await shop.app.aenqueue_many(quick.job(n) for n in range(100))
         async with asyncio.timeout(30):
-            await serve(shop.app, burst=True, scheduler=False)
+            await aserve(shop.app, burst=True, scheduler=False)
 
         assert [(await shop.job(handle.id)).state for handle in handles] == [JobState.SUCCEEDED] * 100
-        store = await shop.app.store()
+        store = await shop.app._store()
         assert await store.processes.all(at=None) == []
 
     run(story())
@@ -89,7 +89,7 @@ def test_a_burst_does_not_end_before_a_job_that_came_to_be_due_late(
     async def story() -> None:
         await shop.app.aenqueue_many(first.job(n) for n in range(3))
         async with asyncio.timeout(30):
-            await serve(shop.app, burst=True, scheduler=False)
+            await aserve(shop.app, burst=True, scheduler=False)
         [handle] = late
         assert (await shop.job(handle.id)).state is JobState.SUCCEEDED
 
@@ -169,7 +169,7 @@ def test_a_handler_that_will_not_end_is_abandoned_and_its_job_given_back(databas
         assert (job.state, job.failures) == (JobState.READY, 0)
         gate.set()
         await until(lambda: len(asyncio.all_tasks()) == 1)
-        assert [r.verdict for r in await (await shop.app.store()).runs.of(handle.id)] == [Verdict.RELEASED]
+        assert [r.verdict for r in await (await shop.app._store()).runs.of(handle.id)] == [Verdict.RELEASED]
         await shop.app.aclose()
 
     run(story())
@@ -202,7 +202,7 @@ def test_a_scheduler_alone_fires_and_runs_nothing(shop: Shop, run: Any) -> None:
 
     async def story() -> None:
         serving = shop.start(worker=False)
-        store = await shop.app.store()
+        store = await shop.app._store()
 
         async def fired() -> bool:
             return len(await store.slots.of("often", limit=5)) >= 1
@@ -236,8 +236,8 @@ def test_a_database_in_memory_serves_worker_and_scheduler_in_one_process(run: An
         async with asyncio.timeout(20):
             await serving
         await shop.app.aclose()
-        assert shop.app.in_memory is not None
-        await shop.app.in_memory.close()
+        assert shop.app._in_memory is not None
+        await shop.app._in_memory.close()
 
     run(story())
     assert len(slots) == len(set(slots))

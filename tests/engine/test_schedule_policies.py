@@ -44,7 +44,7 @@ class Stage:
         )
 
     def declare(self, name: str = "s", /, **options: Any) -> None:
-        app = Mainspring("sqlite://:memory:", clock=self.clock)
+        app = Mainspring._with("sqlite://:memory:", clock=self.clock)
 
         @app.task(name="t")
         def nothing() -> None: ...
@@ -407,7 +407,7 @@ def test_max_fires_ends_a_schedule(stage: Stage) -> None:
 
 def test_a_calendar_skips_in_the_ledger(stage: Stage, clock: ManualClock, run: Any) -> None:
     # The manual clock starts on Tuesday, 1 January 2030.
-    app = Mainspring("sqlite://:memory:", clock=clock)
+    app = Mainspring._with("sqlite://:memory:", clock=clock)
 
     @app.task(name="t")
     def nothing() -> None: ...

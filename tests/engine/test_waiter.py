@@ -244,10 +244,10 @@ def app(database_url: str) -> Iterator[Mainspring]:
 
 def serve_in_a_thread(app: Mainspring) -> threading.Thread:
     """A worker that runs what is there and ends."""
-    from mainspring.serve import serve
+    from mainspring.process.serve import aserve
 
     async def burst() -> None:
-        await serve(app, scheduler=False, burst=True)
+        await aserve(app, scheduler=False, burst=True)
         await app.aclose()
 
     thread = threading.Thread(target=lambda: asyncio.run(burst()), name="mainspring-test-worker")
@@ -267,10 +267,10 @@ def test_blocking_callers_wait_for_what_a_worker_returns(app: Mainspring) -> Non
     sums, failing = add.enqueue(1, b=2), fail.enqueue()
     worker = serve_in_a_thread(app)
 
-    assert sums.wait(timeout=SOON) == 3
+    assert sums.result(timeout=SOON) == 3
     with pytest.raises(JobFailed, match="ValueError: boom"):
-        failing.wait(timeout=SOON)
-    assert app.job(sums.id).wait(timeout=SOON) == 3
+        failing.result(timeout=SOON)
+    assert app.job(sums.id).result(timeout=SOON) == 3
     worker.join(SOON)
 
 
@@ -283,13 +283,15 @@ def test_awaiting_callers_wait_on_their_own_loop_and_blocking_them_is_refused(
 
     async def story() -> None:
         jobs = await app.aenqueue_many(add.job(n, b=n) for n in range(20))
-        with pytest.raises(UsageError, match=r"await job.result\(\) instead"):
-            jobs[0].wait()
+        with pytest.raises(UsageError, match=r"await job.aresult\(\)` instead"):
+            jobs[0].result()
         worker = serve_in_a_thread(app)
-        assert await asyncio.gather(*(job.result(timeout=SOON) for job in jobs)) == [2 * n for n in range(20)]
+        assert await asyncio.gather(*(job.aresult(timeout=SOON) for job in jobs)) == [
+            2 * n for n in range(20)
+        ]
         await asyncio.to_thread(worker.join, SOON)
         with pytest.raises(InvalidArgument, match="timeout"):
-            await jobs[0].result(timeout="soon")
+            await jobs[0].aresult(timeout="soon")
         await app.aclose()
 
     run(story())
@@ -303,6 +305,6 @@ def test_a_job_that_nobody_runs_is_not_waited_for_longer_than_asked(app: Mainspr
     job = add.enqueue(1, 2)
 
     with pytest.raises(WaitTimeout):
-        job.wait(timeout=0.05)
+        job.result(timeout=0.05)
     with pytest.raises(WaitTimeout):
-        job.wait(timeout=0)
+        job.result(timeout=0)

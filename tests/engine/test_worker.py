@@ -527,7 +527,7 @@ def test_declaring_tasks_opens_no_store() -> None:
     @app.task
     def nothing() -> None: ...
 
-    assert app.in_memory is None
+    assert app._in_memory is None
 
 
 def test_the_wait_for_a_thread_is_no_part_of_a_plain_functions_timeout(new_floor: Any, run: Any) -> None:

@@ -53,7 +53,7 @@ def test_a_graph_runs_and_answers_what_it_returns(app: Mainspring) -> None:
     with Harness(app) as mainspring:
         job = flow.start(day="2026-11-15")
         ran = mainspring.run_until_idle()
-        assert job.wait(timeout="1s") == 60
+        assert job.result(timeout="1s") == 60
         assert told == ["2026-11-15", 60]
         assert [each.task for each in ran] == [
             "workflow:nightly-load",
@@ -122,7 +122,7 @@ def test_a_failure_is_told_by_the_handle_and_what_runs_always_ran(app: Mainsprin
         job = flow.start()
         mainspring.run_until_idle(advance=True)
         with pytest.raises(JobFailed, match="failed: fails"):
-            job.wait(timeout="1s")
+            job.result(timeout="1s")
     assert told == ["tidy None"]
 
 
@@ -141,7 +141,7 @@ def test_retries_of_a_step_are_its_own(app: Mainspring) -> None:
     with Harness(app, errors="collect") as mainspring:
         job = flow.start()
         mainspring.run_until_idle(advance=True)
-        assert job.wait(timeout="1s") == 7
+        assert job.result(timeout="1s") == 7
     assert tries == [1, 2, 3]
 
 
@@ -158,7 +158,7 @@ def test_a_workflow_is_a_step_of_another(app: Mainspring) -> None:
     with Harness(app) as mainspring:
         job = outer.start(n=3)
         mainspring.run_until_idle()
-        assert job.wait(timeout="1s") == 12
+        assert job.result(timeout="1s") == 12
 
 
 def test_conditions_and_discards_skip(app: Mainspring) -> None:
@@ -188,7 +188,7 @@ def test_conditions_and_discards_skip(app: Mainspring) -> None:
     with Harness(app, errors="collect") as mainspring:
         job = flow.start()
         mainspring.run_until_idle()
-        job.wait(timeout="1s")
+        job.result(timeout="1s")
     assert told == ["order alone"]
 
 
@@ -210,7 +210,7 @@ def test_a_cancel_is_told_by_the_handle(app: Mainspring) -> None:
         mainspring.clock.advance(timedelta(hours=2))
         mainspring.run_until_idle()
         with pytest.raises(JobCancelled):
-            job.wait(timeout="1s")
+            job.result(timeout="1s")
         workflow = asyncio.run(_ask(store.workflows.get(job.id)))
         assert workflow.state is WorkflowState.CANCELLED
         [step] = asyncio.run(_ask(store.workflows.steps_of(job.id, most=10)))
@@ -237,7 +237,7 @@ def test_limits_and_keys_of_a_workflow_hold_while_it_runs(app: Mainspring) -> No
         assert states[first.id] is JobState.RUNNING
         assert states[second.id] is not JobState.RUNNING
         mainspring.run_until_idle(advance=True)
-        assert [job.wait(timeout="1s") for job in (first, second, keyed)] == [1, 2, 3]
+        assert [job.result(timeout="1s") for job in (first, second, keyed)] == [1, 2, 3]
 
 
 def test_eager_mode_says_that_it_cannot(app: Mainspring) -> None:

@@ -17,7 +17,7 @@ from mainspring.engine.process import Process
 from mainspring.errors import AnswerLost, StoreError
 from mainspring.model.job import JobFilter, JobState, NewJob
 from mainspring.model.process import Member, Role
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import Session
 from mainspring.telemetry import LeaseEnded, RunStarted, Telemetry
@@ -75,8 +75,8 @@ def test_a_worker_goes_through_restarts_without_losing_or_repeating_a_settled_jo
     server: PostgresServer, run: Any
 ) -> None:
     heard = Heard()
-    app = Mainspring(server.url(), telemetry=Telemetry(heard))
-    app.configure({"worker.poll": "50ms"})
+    app = Mainspring._with(server.url(), telemetry=Telemetry(heard))
+    app._configure({"worker.poll": "50ms"})
     ran: list[int] = []
 
     @app.task
@@ -85,10 +85,10 @@ def test_a_worker_goes_through_restarts_without_losing_or_repeating_a_settled_jo
         await asyncio.sleep(0.01)
 
     async def story() -> None:
-        store = await app.store(prepare=False)
+        store = await app._store(prepare=False)
         await store.migrate()
         processes: list[Process] = []
-        serving = asyncio.create_task(serve(app, scheduler=False, on_start=processes.append))
+        serving = asyncio.create_task(aserve(app, scheduler=False, on_start=processes.append))
         handles = await app.aenqueue_many(note.job(n) for n in range(1500))
         for _ in range(2):
             before = len(ran)
@@ -144,9 +144,9 @@ def test_a_worker_of_a_frozen_server_stops_its_handlers_before_its_lease_ends(
     server: PostgresServer, run: Any
 ) -> None:
     heard = Heard()
-    app = Mainspring(server.url(), telemetry=Telemetry(heard))
+    app = Mainspring._with(server.url(), telemetry=Telemetry(heard))
     lease = 3.0
-    app.configure({"worker.poll": "50ms", "worker.lease": f"{lease}s", "worker.heartbeat": "500ms"})
+    app._configure({"worker.poll": "50ms", "worker.lease": f"{lease}s", "worker.heartbeat": "500ms"})
     ended: list[float] = []
 
     @app.task
@@ -157,10 +157,10 @@ def test_a_worker_of_a_frozen_server_stops_its_handlers_before_its_lease_ends(
             ended.append(time.monotonic())
 
     async def story() -> None:
-        store = await app.store(prepare=False)
+        store = await app._store(prepare=False)
         await store.migrate()
         processes: list[Process] = []
-        serving = asyncio.create_task(serve(app, scheduler=False, on_start=processes.append))
+        serving = asyncio.create_task(aserve(app, scheduler=False, on_start=processes.append))
         handle = await endless.aenqueue()
         await until(lambda: heard.of(RunStarted))
         await asyncio.sleep(0.6)

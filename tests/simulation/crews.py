@@ -31,7 +31,7 @@ class WorkHost:
         self.wire = Wire(store, clock)
         wired: Any = self.wire
         entropy, config = SeededEntropy(seed), WorkerConfig(concurrency=8, threads=1)
-        self.worker = Worker(wired, app.registry, config, clock=clock, entropy=entropy, telemetry=telemetry)
+        self.worker = Worker(wired, app._registry, config, clock=clock, entropy=entropy, telemetry=telemetry)
         self._loops: dict[str, Any] = {
             "heart": Heart(
                 lambda: wired,

@@ -83,7 +83,9 @@ class Weeks:
         self.end = START
 
     async def begin(self) -> None:
-        app = Mainspring("sqlite://:memory:", clock=self.clock)  # for its declarations: it is never opened
+        app = Mainspring._with(
+            "sqlite://:memory:", clock=self.clock
+        )  # for its declarations: it is never opened
 
         @app.task(name="t")
         def nothing() -> None: ...

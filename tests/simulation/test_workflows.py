@@ -38,7 +38,9 @@ class Plant:
 
     def __init__(self, store: Any, clock: ManualClock, seed: int) -> None:
         self.store, self.clock, self.dice = store, clock, random.Random(seed)
-        self.app = Mainspring("sqlite://:memory:", clock=clock)  # for its declarations: it is never opened
+        self.app = Mainspring._with(
+            "sqlite://:memory:", clock=clock
+        )  # for its declarations: it is never opened
         self.telemetry = Telemetry(self.hear)
         self.schedulers: list[Host] = []
         self.crews: list[WorkHost] = []

@@ -88,7 +88,9 @@ class Year:
         )
 
     async def declare(self, name: str, options: dict[str, Any]) -> None:
-        app = Mainspring("sqlite://:memory:", clock=self.clock)  # for its declarations: it is never opened
+        app = Mainspring._with(
+            "sqlite://:memory:", clock=self.clock
+        )  # for its declarations: it is never opened
 
         @app.task(name="t")
         def nothing(number: int) -> None: ...

@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 
 def make_app(url: str, **options: Any) -> Mainspring:
     """Two tasks, a workflow and a schedule."""
-    app = Mainspring(url, **options)
+    app = Mainspring._with(url, **options)
 
     @app.task
     def greet(name: str, times: int = 1) -> str:
@@ -102,9 +102,9 @@ def open_house(url: str, *, seeded: bool = True, tokens: bool = False, **options
 
 async def seed(app: Mainspring) -> None:
     """Job 1 succeeded, job 2 is dead, job 3 waits, job 4 is delayed, 5 is a workflow's; one schedule."""
-    store, stamp = await app.store(), app.clock.stamp()
-    tasks = app.registry.tasks
-    await app.write_schedules()
+    store, stamp = await app._store(), app._clock.stamp()
+    tasks = app._registry.tasks
+    await app._write_schedules()
     await store.queue.insert([tasks["greet"].job("Ada"), tasks["fail"].job("hunter2")], at=stamp)
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
@@ -143,8 +143,8 @@ async def seed(app: Mainspring) -> None:
 
 async def open_alert(app: Mainspring) -> None:
     """Alert 1, with a note."""
-    store = await app.store()
-    now = await store.now(at=app.clock.stamp())
+    store = await app._store()
+    now = await store.now(at=app._clock.stamp())
     trouble = Trouble(
         rule=Rule.NO_WORKER,
         subject="mail",

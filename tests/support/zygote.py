@@ -159,7 +159,7 @@ def _preload() -> None:
         "mainspring.cli.service",
         "mainspring.engine.log",
         "mainspring.engine.isolate.pool",
-        "mainspring.serve",
+        "mainspring.process.serve",
         "mainspring.store.postgres.store",
         "mainspring.store.sqlite.store",
         "uvloop",

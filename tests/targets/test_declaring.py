@@ -14,7 +14,7 @@ from mainspring import Mainspring, Retry
 from mainspring.config import load
 from mainspring.errors import InvalidArgument, InvalidConfig
 from mainspring.model.job import Job, JobState
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.targets import RedisStream
 from mainspring.targets.task import needs
 from mainspring.tasks.payload import decode
@@ -33,7 +33,7 @@ def test_a_target_is_registered_under_its_name_with_its_options(app: Mainspring)
 
     job = task.job(event="paid")
 
-    assert app.registry.get("notify") is task
+    assert app._registry.get("notify") is task
     assert (job.task, job.queue, job.priority, job.max_attempts) == ("notify", "hooks", 5, 8)
     assert decode(job.payload) == ([], {"event": "paid"})
 
@@ -85,8 +85,8 @@ def test_a_worker_names_shell_tasks_only_if_it_starts_programs(app: Mainspring) 
     app.shell("backup", ["true"])
     app.http("notify", URL)
 
-    assert app.registry.offered(shell=False) == ("notify",)
-    assert app.registry.offered(shell=True) == ("backup", "notify")
+    assert app._registry.offered(shell=False) == ("notify",)
+    assert app._registry.offered(shell=True) == ("backup", "notify")
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("No", False), ("false", False)])
@@ -114,10 +114,10 @@ def test_a_burst_runs_targets_and_keeps_their_results(app: Mainspring, run: Call
                 allow_private=["127.0.0.0/8"],
             )
             echo = app.shell("echo", ["echo", "{word}"])
-            app.configure({"worker.shell": True})
+            app._configure({"worker.shell": True})
             jobs = [await notify.aenqueue(n=1), await echo.aenqueue(word="hi")]
-            await serve(app, scheduler=False, burst=True)
-            store = await app.store()
+            await aserve(app, scheduler=False, burst=True)
+            store = await app._store()
             found = [await store.jobs.get(each.id, at=None) for each in jobs]
             return [each for each in found if each is not None]
 
@@ -137,8 +137,8 @@ def test_without_the_setting_the_job_waits(
     async def go() -> Job | None:
         async with app:
             handle = await touch.aenqueue()
-            await serve(app, scheduler=False, burst=True)
-            return await (await app.store()).jobs.get(handle.id, at=None)
+            await aserve(app, scheduler=False, burst=True)
+            return await (await app._store()).jobs.get(handle.id, at=None)
 
     job = run(go())
 

@@ -17,7 +17,7 @@ from mainspring import Context, Mainspring, Retry
 from mainspring.cli.logs import set_up_logging
 from mainspring.config import LogConfig, Settings
 from mainspring.engine.log import log_event
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.telemetry import Telemetry
 
 FORGED = [
@@ -79,8 +79,8 @@ def test_one_event_is_one_line_whatever_it_holds(style: str) -> None:
 
 
 def test_every_line_of_a_run_says_which_run(run: Any, tmp_path: Any) -> None:
-    app = Mainspring(f"sqlite:///{tmp_path / 'm.db'}", telemetry=Telemetry(log_event))
-    app.configure({"worker.poll": "50ms"})
+    app = Mainspring._with(f"sqlite:///{tmp_path / 'm.db'}", telemetry=Telemetry(log_event))
+    app._configure({"worker.poll": "50ms"})
 
     @app.task(retry=Retry(attempts=1))
     def in_a_thread(ctx: Context) -> None:
@@ -95,10 +95,10 @@ def test_every_line_of_a_run_says_which_run(run: Any, tmp_path: Any) -> None:
     parent = f"00-{'a' * 32}-{'b' * 16}-01"
 
     async def story() -> None:
-        store = await app.store()
+        store = await app._store()
         jobs = [msgspec.structs.replace(in_a_thread.job(), trace=parent), on_the_loop.job()]
         await store.queue.insert(jobs, at=None)
-        await serve(app, scheduler=False, burst=True)
+        await aserve(app, scheduler=False, burst=True)
         await app.aclose()
 
     with logging_as("json") as read:

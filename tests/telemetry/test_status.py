@@ -25,7 +25,7 @@ def test_the_exit_code_says_how_it_stands(tmp_path: Path, run: Any, monkeypatch:
 
     async def put() -> None:
         app = Mainspring(url)
-        store = await app.store()
+        store = await app._store()
         await store.queue.insert([NewJob(task="mail", payload=b"{}", queue="lonely")], at=None)
         await app.aclose()
 
@@ -39,7 +39,7 @@ def test_the_exit_code_says_how_it_stands(tmp_path: Path, run: Any, monkeypatch:
 
     async def take() -> None:
         app = Mainspring(url)
-        store = await app.store()
+        store = await app._store()
         await store.jobs.cancel([1], at=None)
         await app.aclose()
 

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from mainspring import Context, Mainspring, Retry
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import read_trace, trace_id, written_trace
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from tests.telemetry import traced
 
 EXPORTER = InMemorySpanExporter()
@@ -37,7 +37,7 @@ def spans() -> Iterator[Any]:
 @pytest.fixture
 def app(database_url: str) -> Mainspring:
     app = Mainspring(database_url)
-    app.configure({"traces.enabled": True, "worker.poll": "50ms"})
+    app._configure({"traces.enabled": True, "worker.poll": "50ms"})
     return app
 
 
@@ -61,8 +61,8 @@ def test_a_run_goes_on_with_the_trace_of_its_enqueue(app: Mainspring, run: Any, 
         with MINE.start_as_current_span("request"):
             await on_the_loop.aenqueue()
             job = await child.aenqueue()
-        await serve(app, scheduler=False, burst=True)
-        answer = await job.result()
+        await aserve(app, scheduler=False, burst=True)
+        answer = await job.aresult()
         await app.aclose()
         return answer
 
@@ -100,11 +100,11 @@ def test_retries_dead_letters_and_replays_keep_the_trace(app: Mainspring, run: A
 
     async def story() -> str | None:
         await breaks.aenqueue()
-        await serve(app, scheduler=False, burst=True)
-        store = await app.store()
+        await aserve(app, scheduler=False, burst=True)
+        store = await app._store()
         [letter] = await store.dead_letters.find(DeadFilter())
         await store.dead_letters.replay([letter.id], at=None)
-        await serve(app, scheduler=False, burst=True)
+        await aserve(app, scheduler=False, burst=True)
         await app.aclose()
         return letter.trace
 
@@ -134,11 +134,11 @@ def test_slots_begin_traces_of_their_own_and_steps_go_on_with_their_workflows(
     app.schedule("ticks", flow, every="1h")
 
     async def story() -> None:
-        store = await app.store()
-        await app.write_schedules()
+        store = await app._store()
+        await app._write_schedules()
         for _ in range(2):
             await store.schedules.trigger("ticks", at=None)
-            await serve(app, scheduler=False, burst=True)
+            await aserve(app, scheduler=False, burst=True)
         await app.aclose()
 
     run(story())
@@ -164,7 +164,7 @@ def test_a_transaction_of_the_callers_carries_it_too(
             [job] = app.enqueue_many([noop.job()], tx=connection)
 
     async def story() -> str | None:
-        found = await (await app.store()).jobs.get(job.id, at=None)
+        found = await (await app._store()).jobs.get(job.id, at=None)
         await app.aclose()
         return None if found is None else found.trace
 
@@ -179,7 +179,7 @@ def test_a_batch_of_thousands_is_copied_with_its_trace(app: Mainspring, run: Any
 
     async def story() -> set[str | None]:
         jobs = await app.aenqueue_many(noop.job() for _ in range(1200))
-        store = await app.store()
+        store = await app._store()
         found = [await store.jobs.get(each.id, at=None) for each in (jobs[0], jobs[-1])]
         await app.aclose()
         return {each.trace for each in found if each is not None}

@@ -113,19 +113,19 @@ def test_afterwards_jobs_are_stored_again(app: Mainspring, tmp_path: Path) -> No
 def stories(app: Mainspring, seen: list[object]) -> None:
     @app.task
     async def order(ctx: Context) -> None:
-        seen.append(await ctx.step("charge", lambda: {"paid": 9}))
-        await ctx.sleep("3d")
-        seen.append(await ctx.wait_event("approved", timeout="7d", default="nobody"))
+        seen.append(await ctx.astep("charge", lambda: {"paid": 9}))
+        await ctx.asleep("3d")
+        seen.append(await ctx.await_event("approved", timeout="7d", default="nobody"))
 
     @app.task
     def order_plain(ctx: Context) -> None:
-        seen.append(ctx.blocking.step("charge", lambda: {"paid": 9}))
-        ctx.blocking.sleep("3d")
-        seen.append(ctx.blocking.wait_event("approved", timeout="7d", default="nobody"))
+        seen.append(ctx.step("charge", lambda: {"paid": 9}))
+        ctx.sleep("3d")
+        seen.append(ctx.wait_event("approved", timeout="7d", default="nobody"))
 
     @app.task
     async def endless(ctx: Context) -> None:
-        seen.append(await ctx.wait_event("approved"))
+        seen.append(await ctx.await_event("approved"))
 
 
 @pytest.mark.parametrize("name", ["order", "order_plain"])
@@ -134,7 +134,7 @@ def test_steps_are_called_sleeps_are_over_and_events_are_what_the_test_says(
 ) -> None:
     seen: list[object] = []
     stories(app, seen)
-    task = app.registry.get(name)
+    task = app._registry.get(name)
 
     with eager(app, events={"approved": {"by": "ann"}}):
         task.enqueue()
@@ -151,7 +151,7 @@ def test_steps_are_called_sleeps_are_over_and_events_are_what_the_test_says(
 def test_a_wait_that_could_never_end_says_what_to_do(app: Mainspring) -> None:
     seen: list[object] = []
     stories(app, seen)
-    endless = app.registry.get("endless")
+    endless = app._registry.get("endless")
 
     with eager(app):
         with pytest.raises(UsageError, match=r"eager mode cannot wait; give eager\(app, events"):
@@ -165,12 +165,12 @@ def test_a_wait_that_could_never_end_says_what_to_do(app: Mainspring) -> None:
 def test_a_step_follows_the_same_rules(app: Mainspring) -> None:
     @app.task
     async def order(ctx: Context) -> None:
-        await ctx.step("charge", int)
-        await ctx.step("charge", int)
+        await ctx.astep("charge", int)
+        await ctx.astep("charge", int)
 
     @app.task
     async def odd(ctx: Context) -> None:
-        await ctx.step("charge", object)
+        await ctx.astep("charge", object)
 
     with eager(app):
         with pytest.raises(InvalidArgument, match="a name of its own"):

@@ -365,7 +365,7 @@ def test_the_same_story_is_told_the_same_way_twice(tmp_path: Path) -> None:
 def test_a_cancelled_run_is_told_as_refused(shop: Shop) -> None:
     @shop.app.task
     async def suicidal(ctx: Context) -> None:
-        await (await shop.app.store()).jobs.cancel([ctx.job_id], at=shop.app.clock.stamp())
+        await (await shop.app._store()).jobs.cancel([ctx.job_id], at=shop.app._clock.stamp())
 
     with Harness(shop.app) as mainspring:
         suicidal.enqueue()
@@ -379,25 +379,25 @@ def test_a_cancelled_run_is_told_as_refused(shop: Shop) -> None:
 def test_a_job_that_takes_days_takes_no_time(shop: Shop, colour: str) -> None:
     @shop.app.task(name="order" if colour == "async" else "other")
     async def order(ctx: Context) -> list[Any]:
-        first = await ctx.step("first", lambda: len(shop.log))
-        await ctx.sleep("3d")
-        return [first, await ctx.wait_event("approved")]
+        first = await ctx.astep("first", lambda: len(shop.log))
+        await ctx.asleep("3d")
+        return [first, await ctx.await_event("approved")]
 
     @shop.app.task(name="order" if colour == "plain" else "another")
     def order_plain(ctx: Context) -> list[Any]:
-        first = ctx.blocking.step("first", lambda: len(shop.log))
-        ctx.blocking.sleep("3d")
-        return [first, ctx.blocking.wait_event("approved")]
+        first = ctx.step("first", lambda: len(shop.log))
+        ctx.sleep("3d")
+        return [first, ctx.wait_event("approved")]
 
     with Harness(shop.app) as mainspring:
-        job = shop.app.registry.get("order").enqueue()
+        job = shop.app._registry.get("order").enqueue()
         began = mainspring.clock.now()
         mainspring.run_until_idle(advance=True)
         waited = mainspring.clock.now() - began
         assert mainspring.run_until_idle(advance=True) == [], "nothing comes of waiting for an event"
         shop.app.send_event("approved", "yes", job=job)
         ran = mainspring.run_until_idle()
-        answer = job.wait(timeout=5)
+        answer = job.result(timeout=5)
 
     assert waited == timedelta(days=3)
     assert [each.verdict for each in ran] == ["succeeded"]

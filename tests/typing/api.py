@@ -42,7 +42,7 @@ def bare_and_configured(task: TaskDecorator) -> None:
     apart.enqueue()
     assert_type(bare(1), str)
     assert_type(bare.enqueue(1), JobHandle[str])
-    assert_type(bare.enqueue(1).wait(timeout=5), str)
+    assert_type(bare.enqueue(1).result(timeout=5), str)
     assert_type(bare.job(a=1), NewJob)
     assert_type(configured(1), float)
     called.enqueue(1, b="x")
@@ -73,7 +73,7 @@ async def with_a_context(task: TaskDecorator, ctx: Context) -> None:
     bill.enqueue("acme", month="2026-10")
     assert_type(await bill.aenqueue("acme", "2026-10"), JobHandle[int])
     assert_type(bill.enqueue("acme", "2026-10"), JobHandle[int])
-    assert_type(await (await bill.aenqueue("acme", "2026-10")).result(timeout="5s"), int)
+    assert_type(await (await bill.aenqueue("acme", "2026-10")).aresult(timeout="5s"), int)
     assert_type(sweep.enqueue(), JobHandle[None])
     sweep.enqueue()
 
@@ -97,11 +97,11 @@ async def a_coroutine_results_in_what_it_returns(task: TaskDecorator) -> None:
 
     assert_type(await fetch("a"), bytes)
     assert_type(fetch.enqueue("a"), JobHandle[bytes])
-    assert_type(fetch_slowly.enqueue("a").wait(), list[int])
+    assert_type(fetch_slowly.enqueue("a").result(), list[int])
     assert_type(fetch_slowly.using(delay="1m").enqueue("a"), JobHandle[list[int]])
 
     fetch.enqueue(5)  # type: ignore[arg-type]
-    fetch.enqueue("a").wait(timeout=[])  # type: ignore[arg-type]
+    fetch.enqueue("a").result(timeout=[])  # type: ignore[arg-type]
 
 
 async def effects_of_a_run(ctx: Context, task: TaskDecorator) -> None:
@@ -143,27 +143,27 @@ async def steps_of_a_run(ctx: Context, task: TaskDecorator, app: Mainspring) -> 
     async def coro(ctx: Context, order: int) -> bytes:
         return b""
 
-    assert_type(await ctx.step("charge", charge, 7, cents=5), list[str])
-    assert_type(await ctx.step("ship", ship, 7), float)
-    assert_type(await ctx.step("plain", plain, 7), str)
-    assert_type(await ctx.step("coro", coro, 7), bytes)
-    assert_type(ctx.blocking.step("charge", charge, 7, cents=5), list[str])
-    assert_type(ctx.blocking.step("ship", ship, 7), float)
-    assert_type(ctx.blocking.step("plain", plain, order=7), str)
-    assert_type(ctx.blocking.step("coro", coro, 7), bytes)
-    assert_type(await ctx.wait_event("approved", timeout="7d", default=None), Any)
-    assert_type(ctx.blocking.wait_event("approved"), Any)
-    await ctx.sleep("3d", name="cool-off")
-    ctx.blocking.sleep(5)
+    assert_type(await ctx.astep("charge", charge, 7, cents=5), list[str])
+    assert_type(await ctx.astep("ship", ship, 7), float)
+    assert_type(await ctx.astep("plain", plain, 7), str)
+    assert_type(await ctx.astep("coro", coro, 7), bytes)
+    assert_type(ctx.step("charge", charge, 7, cents=5), list[str])
+    assert_type(ctx.step("ship", ship, 7), float)
+    assert_type(ctx.step("plain", plain, order=7), str)
+    assert_type(ctx.step("coro", coro, 7), bytes)
+    assert_type(await ctx.await_event("approved", timeout="7d", default=None), Any)
+    assert_type(ctx.wait_event("approved"), Any)
+    await ctx.asleep("3d", name="cool-off")
+    ctx.sleep(5)
     assert_type(app.send_event("approved", {"by": "ann"}, job=plain.enqueue(1)), bool)
     assert_type(await app.asend_event("approved", job=7), bool)
 
-    await ctx.step("charge", charge, "7")  # type: ignore[call-overload]
-    await ctx.step("ship", ship)  # type: ignore[call-overload]
-    await ctx.step(charge, 7)  # type: ignore[call-overload]
-    ctx.blocking.step("plain", plain, "7")  # type: ignore[call-overload]
-    await ctx.sleep()  # type: ignore[call-arg]
-    await ctx.sleep([])  # type: ignore[arg-type]
+    await ctx.astep("charge", charge, "7")  # type: ignore[call-overload]
+    await ctx.astep("ship", ship)  # type: ignore[call-overload]
+    await ctx.astep(charge, 7)  # type: ignore[call-overload]
+    ctx.step("plain", plain, "7")  # type: ignore[call-overload]
+    await ctx.asleep()  # type: ignore[call-arg]
+    await ctx.asleep([])  # type: ignore[arg-type]
     app.send_event("approved", job="7")  # type: ignore[arg-type]
 
 

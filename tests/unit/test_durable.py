@@ -106,11 +106,11 @@ def test_kinds_have_names_of_their_own_and_none_is_one_of_once() -> None:
 def test_a_context_made_by_hand_says_so() -> None:
     ctx = Context(job_id=1, task="t", queue="q", attempt=1, max_attempts=1, fence=1, log=None, stop=None)  # type: ignore[arg-type]
 
-    for call in (lambda: ctx.step("a", int), lambda: ctx.sleep("1h"), lambda: ctx.wait_event("a")):
+    for call in (lambda: ctx.astep("a", int), lambda: ctx.asleep("1h"), lambda: ctx.await_event("a")):
         with pytest.raises(UsageError, match="made by hand"):
             asyncio.run(call())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="made by hand"):
-        ctx.blocking.sleep("1h")
+        ctx.sleep("1h")
 
 
 # What it comes to.

@@ -33,9 +33,9 @@ def test_a_handle_waits_with_the_app_it_came_from() -> None:
     told = Told()
     handle: JobHandle[str] = JobHandle(id=7, task="t", queue="q", results=told)
 
-    assert handle.wait() == "blocking"
-    assert handle.wait("5s") == "blocking"
-    assert asyncio.run(handle.result(timeout=2)) == "awaited"
+    assert handle.result() == "blocking"
+    assert handle.result("5s") == "blocking"
+    assert asyncio.run(handle.aresult(timeout=2)) == "awaited"
     assert told.asked == [(7, None), (7, "5s"), (7, 2)]
 
 
@@ -59,9 +59,9 @@ def test_a_handle_can_be_sent_anywhere_but_waits_only_where_there_is_an_app() ->
     assert sent == handle
     assert copy.copy(handle).results is app
     with pytest.raises(UsageError, match=r"job 7 \(t in q\) has no app to wait with; ask app.job\(7\)"):
-        sent.wait()
+        sent.result()
     with pytest.raises(UsageError):
-        asyncio.run(sent.result())
+        asyncio.run(sent.aresult())
 
 
 def test_a_handle_of_an_id_opens_nothing_and_names_what_it_knows() -> None:

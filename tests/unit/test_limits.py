@@ -47,7 +47,7 @@ def test_without_limits_there_are_no_gates(app):
     def plain() -> None: ...
 
     assert plain.job().gates == ()
-    assert not app.registry.has_limits
+    assert not app._registry.has_limits
 
 
 @pytest.mark.parametrize(("value", "key"), [("a", "a"), (7, "7"), (None, "null"), ([1], "[1]")])

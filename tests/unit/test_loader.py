@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mainspring import Mainspring
+from mainspring.cli.app_loader import load_app
 from mainspring.cli.errors import UserCodeFailed
-from mainspring.cli.target import load_app
 from mainspring.errors import TargetNotFound
 
 Write = Callable[[str, str], None]

@@ -89,7 +89,7 @@ def test_the_app_carries_them_to_the_store() -> None:
     declared = app.schedule(
         "s", nothing, every="1m", misfire="all", catch_up="2h", overlap="queue_one", jitter="5s", max_fires=9
     )
-    written = declared.new_schedule(app.clock.now())
+    written = declared.new_schedule(app._clock.now())
 
     assert (written.misfire, written.catch_up) == (Misfire.ALL, timedelta(hours=2))
     assert (written.overlap, written.jitter, written.max_fires) == (

@@ -340,7 +340,7 @@ def test_names_come_from_tasks_and_are_numbered(app: Mainspring, flow: Workflow)
 
     for name in ("eu/billing.send-mail", "send-mail", "x:load"):
         app.task(name=name)(nothing)
-    mail, short, load = (app.registry.get(each) for each in ("eu/billing.send-mail", "send-mail", "x:load"))
+    mail, short, load = (app._registry.get(each) for each in ("eu/billing.send-mail", "send-mail", "x:load"))
     found = [flow.step(each).name for each in (mail, mail, short, load)]
     found.append(flow.step(load, name="load-2").name)
     found.append(flow.step(load).name)
@@ -681,7 +681,7 @@ def test_uniqueness_and_limits_may_go_by_parameters(app: Mainspring, fetch: Any)
 def test_what_is_on_record_is_compared_with_the_parameters(app: Mainspring, fetch: Any) -> None:
     flow = app.workflow("nightly")
     flow.step(fetch, flow.param("day"))
-    comparison = Comparison(app.registry.tasks)
+    comparison = Comparison(app._registry.tasks)
 
     for payload in (b'{"kwargs":{"day":"x"}}', b'{"kwargs":{"day":{"$slot":"%Y","tz":"UTC"}}}'):
         comparison.look(Source.JOB, 1, "workflow:nightly", payload)

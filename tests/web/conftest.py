@@ -98,11 +98,11 @@ class Site:
 
 @pytest.fixture
 def site(run: Callable[[Any], Any], clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Any:
-    app = Mainspring("sqlite://:memory:", clock=clock, entropy=SeededEntropy(1))
+    app = Mainspring._with("sqlite://:memory:", clock=clock, entropy=SeededEntropy(1))
     yield Site(app, clock)
     run(app.aclose())
-    if app.in_memory is not None:
-        run(app.in_memory.close())
+    if app._in_memory is not None:
+        run(app._in_memory.close())
 
 
 def of_host(name: str = "host", role: AccessRole = AccessRole.ADMIN) -> Identify:

@@ -92,7 +92,7 @@ def test_nobody_gives_more_than_they_have(database_url, by, own, asked, field):
 
         async def entered() -> dict[str, str]:
             app = house.app
-            gate = Credentials(await app.store(), app.clock, app.entropy, app.settings.access)
+            gate = Credentials(await app._store(), app._clock, app._entropy, app.settings.access)
             made = await app.admin("root").tokens.acreate("ada", role="admin", **own)
             if by == "token":
                 return bearer(made.secret)
@@ -124,7 +124,7 @@ def test_who_came_through_a_provider_gives_nothing_that_lasts_longer_than_their_
 
         async def entered() -> str:
             app = house.app
-            gate = Credentials(await app.store(), app.clock, app.entropy, app.settings.access)
+            gate = Credentials(await app._store(), app._clock, app._entropy, app.settings.access)
             return await gate.sign_in(Actor(name="ada", role=AccessRole.ADMIN, via="oidc"))
 
         headers = {"Cookie": f"mainspring={house.run(entered)}", "Sec-Fetch-Site": "same-origin"}
@@ -480,7 +480,7 @@ def test_an_order_is_on_record_with_who_what_and_how_it_ended(site, run):
 def test_what_cannot_be_put_on_record_is_not_done(site, run):
     async def work() -> None:
         secret = await site.token()
-        store = await site.app.store()
+        store = await site.app._store()
         await store._database.write(
             lambda session: session.script(
                 "CREATE TRIGGER no BEFORE INSERT ON acts BEGIN SELECT RAISE(ABORT, 'full'); END;"
@@ -497,7 +497,7 @@ def test_what_cannot_be_put_on_record_is_not_done(site, run):
 
 def test_what_was_cut_short_stays_in_doubt(site, run):
     async def work() -> None:
-        acts = Recorder((await site.app.store()).audit_log, site.clock)
+        acts = Recorder((await site.app._store()).audit_log, site.clock)
         actor = Actor(name="ada", role=AccessRole.ADMIN, via="cli")
         with pytest.raises(KeyboardInterrupt):
             async with acts.recorded(actor, "jobs.purge", target="1"):

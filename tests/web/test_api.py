@@ -63,7 +63,7 @@ def test_what_is_no_json_is_refused(sqlite_house: House, text: str) -> None:
 def test_a_task_that_only_workers_know_is_taken_as_it_comes(house: House) -> None:
     async def join(app: Mainspring) -> None:
         other = Member(id=9, role=Role.WORKER, name="other", queues=("default",), tasks=("elsewhere",))
-        await (await app.store()).processes.join(other, lease=LEASE, at=None)
+        await (await app._store()).processes.join(other, lease=LEASE, at=None)
 
     before = house.post("/jobs", {"task": "elsewhere"}).status_code
     house.run(join, house.app)
@@ -195,7 +195,7 @@ def test_the_database_goes_away_and_comes_back(sqlite_house: House, monkeypatch:
         raise StoreUnavailable("connection to 10.0.0.1 refused")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_house.app, "store", away)
+        patch.setattr(sqlite_house.app, "_store", away)
         answers = [sqlite_house.get("/jobs"), sqlite_house.post("/jobs", {"task": "greet", "args": ["x"]})]
     back = sqlite_house.get("/jobs")
 
@@ -212,7 +212,7 @@ def test_what_nobody_expected_has_an_id_and_no_inside(
     async def broken(*args: object, **options: object) -> None:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(sqlite_house.app, "store", broken)
+    monkeypatch.setattr(sqlite_house.app, "_store", broken)
     answer = sqlite_house.get("/jobs")
 
     assert answer.status_code == 500

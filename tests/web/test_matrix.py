@@ -149,7 +149,7 @@ def test_a_browser_is_told_to_come_by_https_where_people_do(tmp_path: Any) -> No
     """Behind a proxy that ends TLS and says nothing of it, too; and not where the address is a plain one."""
     for public_url, told in (("https://jobs.example", True), ("http://localhost:8383", False), ("", False)):
         with open_house(f"sqlite:///{tmp_path}/mainspring.db", seeded=False) as house:
-            house.app.configure({"server.public_url": public_url})
+            house.app._configure({"server.public_url": public_url})
             for path in ("/login", "/jobs", "/nothing", "/static/mainspring.css"):
                 answer = house.ask("GET", path, role=None, follow_redirects=False)
                 assert ("strict-transport-security" in answer.headers) == told, (public_url, path)

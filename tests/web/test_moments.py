@@ -84,12 +84,12 @@ def test_a_list_of_moments_holds_no_other(house: House, database_url: str, bad: 
 
 
 async def set_aside(house: House) -> None:
-    await (await house.app.store()).health.set_aside()
+    await (await house.app._store()).health.set_aside()
 
 
 async def everything_read(house: House) -> None:
     """What commands read beside pages, and as they read it: nothing catches what is raised."""
-    store, clock = await house.app.store(), house.app.clock
+    store, clock = await house.app._store(), house.app._clock
     late, keep = timedelta(minutes=1), timedelta(days=9)
     report = await Auditor(store, clock, keep=keep).audit(start=None, end=None, name=None, late=late)
     assert report.audits

@@ -33,12 +33,12 @@ def provider() -> Iterator[OpenIdProvider]:
 def org(provider: OpenIdProvider, clock: ManualClock, run: Callable[[Any], Any]) -> Iterator[Site]:
     provider.claims, provider.forge, provider.issuer_told = {}, "", None
     provider.now = int(clock.now().timestamp())
-    app = Mainspring("sqlite://:memory:", clock=clock, entropy=SeededEntropy(1))
-    app.configure(settings(provider.issuer))
+    app = Mainspring._with("sqlite://:memory:", clock=clock, entropy=SeededEntropy(1))
+    app._configure(settings(provider.issuer))
     yield Site(app, clock)
     run(app.aclose())
-    if app.in_memory is not None:
-        run(app.in_memory.close())
+    if app._in_memory is not None:
+        run(app._in_memory.close())
 
 
 def settings(issuer: str, **more: object) -> dict[str, object]:
@@ -175,7 +175,7 @@ def test_a_provider_that_calls_itself_otherwise_or_is_away_is_not_asked(org, pro
             answer = await client.get("/login/oidc")
             assert answer.status_code == 503
             assert "Traceback" not in answer.text
-        org.app.configure(settings("http://127.0.0.1:9"))
+        org.app._configure(settings("http://127.0.0.1:9"))
         async with org.client() as client:
             assert (await client.get("/login/oidc")).status_code == 503
 

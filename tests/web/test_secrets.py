@@ -96,7 +96,7 @@ def planted(database_url: str) -> Iterator[tuple[House, Canaries]]:
 
             return house.run(given)
 
-        store = run(house.app.store())
+        store = run(house.app._store())
         # Its story is of the last three hours, so it comes first.
         Showcase(store, run, canaries.spice).fill()
         house.workflow = run(begin(house, canaries))
@@ -107,8 +107,8 @@ def planted(database_url: str) -> Iterator[tuple[House, Canaries]]:
 
 async def begin(house: House, canaries: Canaries) -> int:
     """A worker, the schedules that are declared, and a workflow whose first step waits; answers its id."""
-    store, stamp, tasks = await house.app.store(), None, house.app.registry.tasks
-    await house.app.write_schedules()
+    store, stamp, tasks = await house.app._store(), None, house.app._registry.tasks
+    await house.app._write_schedules()
     worker = Member(id=7, role=Role.WORKER, name="w", queues=("default", "mine"), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
     await store.queue.insert([tasks[PAIR].job()], at=stamp)
@@ -146,11 +146,11 @@ def plant_by_http(house: House, canaries: Canaries) -> None:
 
 
 async def plant_in_store(house: House, canaries: Canaries) -> None:
-    store, stamp, text = await house.app.store(), None, canaries.text
+    store, stamp, text = await house.app._store(), None, canaries.text
     tokens = house.app.admin(text("author")).tokens
     await tokens.acreate(text("token")[:100].strip(), role="viewer")
     actor = Actor(name=text("actor")[:100], role=AccessRole.VIEWER, via="oidc")
-    gate = Credentials(store, house.app.clock, house.app.entropy, house.app.settings.access)
+    gate = Credentials(store, house.app._clock, house.app._entropy, house.app.settings.access)
     await gate.sign_in(actor)
     member = Member(
         id=8, role=Role.WORKER, name=text("member"), queues=("q",), tasks=("t",), version=text("version")
@@ -166,8 +166,8 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
 
 async def endings(house: House, canaries: Canaries) -> None:
     """A step and two jobs: one that made something, one that failed, one that is under way."""
-    store, stamp, text = await house.app.store(), None, canaries.text
-    tasks = house.app.registry.tasks
+    store, stamp, text = await house.app._store(), None, canaries.text
+    tasks = house.app._registry.tasks
     await store.queue.insert(
         [tasks["greet"].using(queue="mine").job(text(f"argument {n}")) for n in range(3)], at=stamp
     )
@@ -207,7 +207,7 @@ async def endings(house: House, canaries: Canaries) -> None:
 
 
 async def alerts(house: House, canaries: Canaries) -> None:
-    store, stamp, text = await house.app.store(), None, canaries.text
+    store, stamp, text = await house.app._store(), None, canaries.text
     trouble = Trouble(
         rule=Rule.FAILED,
         subject="fail",
@@ -343,7 +343,7 @@ def test_top_holds_no_secret(planted: tuple[House, Canaries]) -> None:
     house, canaries = planted
 
     async def see() -> str:
-        return str(frame_view(await look(await house.app.store(), house.app.clock)))
+        return str(frame_view(await look(await house.app._store(), house.app._clock)))
 
     seen = house.run(see)
     assert "[redacted]" in seen

@@ -89,7 +89,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     patch.setattr(bounds, "BODY_WITHIN", SHORT)
     patch.setattr(protocol, "HEADERS_WITHIN", SHORT)
     app = make_app(f"sqlite:///{tmp_path_factory.mktemp('server')}/mainspring.db")
-    app.configure({"server.port": 0})
+    app._configure({"server.port": 0})
     with Running(app) as running:
         yield running
     patch.undo()
@@ -223,7 +223,7 @@ def test_which_addresses_only_this_machine_reaches(host: str, own: bool) -> None
 
 def test_others_are_not_let_near_a_door_without_a_key(run: Any, tmp_path: Path) -> None:
     app = Mainspring(f"sqlite:///{tmp_path}/mainspring.db")
-    app.configure({"server.host": "0.0.0.0"})
+    app._configure({"server.host": "0.0.0.0"})
 
     async def story() -> tuple[str | None, str | None]:
         try:
@@ -245,6 +245,6 @@ def test_others_are_not_let_near_a_door_without_a_key(run: Any, tmp_path: Path) 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         app = Mainspring(f"sqlite:///{tmp_path}/mainspring.db")
-        app.configure({"server.port": other.getsockname()[1]})
+        app._configure({"server.port": other.getsockname()[1]})
         with pytest.raises(InvalidConfig, match=r"server\.port: expected an address that is free here"):
             Server(app)

@@ -170,7 +170,7 @@ def test_pages_and_lists_answer_without_rows_that_cannot_be_read(
 
 def test_nothing_of_ours_is_set_aside(house: House, database_url: str) -> None:
     async def set_aside() -> Any:
-        store = await house.app.store()
+        store = await house.app._store()
         return await store.health.set_aside()
 
     assert house.run(set_aside) == []

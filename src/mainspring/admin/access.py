@@ -6,6 +6,7 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 
 from mainspring.admin.order import Noun, blocking, order
 from mainspring.admin.views import View, iso
@@ -18,6 +19,7 @@ from mainspring.model.access import NOUNS, AccessRole, Actor, NewSession, NewTok
 from mainspring.model.value import Value
 from mainspring.store.store import Store
 
+RoleOption = Literal["viewer", "operator", "admin"]
 PREFIX = "ms_"
 """What every token begins with, so that scanners of leaked secrets know ours."""
 HINT = len(PREFIX) + 4
@@ -41,7 +43,7 @@ class Tokens(Noun):
         self,
         name: str,
         *,
-        role: str,
+        role: RoleOption,
         scopes: Sequence[str] = (),
         expires: Duration | None = None,
     ) -> Shown:

@@ -57,7 +57,7 @@ class Blocking(Protocol):
     """Runs a coroutine for a caller that cannot await it."""
 
     def call(self, work: Callable[[], Coroutine[Any, Any, R]], *, instead: str) -> R:
-        """Run it to its end; `instead` is the call to await on an event loop."""
+        """Run it to its end; `instead` is what to write on an event loop."""
 
 
 class Ending:
@@ -253,8 +253,8 @@ def blocking(method: Method[N, P, R]) -> Callable[Concatenate[N, P], R]:
     def call(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
         portal = self._context.blocking
         if portal is None:
-            raise UsageError(f"this Admin belongs to an event loop; await {instead}() instead")
-        return portal.call(lambda: method(self, *args, **kwargs), instead=instead)
+            raise UsageError(f"this Admin belongs to an event loop; use `await {instead}()` instead")
+        return portal.call(lambda: method(self, *args, **kwargs), instead=f"await {instead}()")
 
     call.__name__ = instead.removeprefix("a")
     call.__qualname__ = call.__qualname__.removesuffix(instead) + call.__name__

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from mainspring.admin.admin import Admin
-from mainspring.cli.author import author_option
-from mainspring.cli.options import LARGEST_ID, Whole, length, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, author_option, length, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.access import NOUNS, AccessRole
+
+if TYPE_CHECKING:
+    from mainspring.admin.access import RoleOption
 
 NUMBER = Whole(1, LARGEST_ID)
 
@@ -45,7 +48,7 @@ def tokens() -> None:
 @store_options
 def create(
     name: str,
-    role: str,
+    role: RoleOption,
     scopes: tuple[str, ...],
     expires: timedelta | None,
     author: str,

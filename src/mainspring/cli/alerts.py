@@ -7,9 +7,16 @@ import sys
 
 import click
 
-from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import ALERT_ID, Whole, app_option, json_option, settings_options, store_options
+from mainspring.cli.options import (
+    ALERT_ID,
+    Whole,
+    app_option,
+    author_option,
+    json_option,
+    settings_options,
+    store_options,
+)
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.alert import AlertFilter, Rule
@@ -156,8 +163,8 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
 
     app = access.load()
     set_up_logging(app.settings, sys.stderr, every_run=False)
-    targets = testable(app.settings.alerts, app.clock, into_log(Telemetry(log_event)), to, any_target=True)
-    tried = asyncio.run(tried_on(targets, app.clock, app.entropy, who=author))
+    targets = testable(app.settings.alerts, app._clock, into_log(Telemetry(log_event)), to, any_target=True)
+    tried = asyncio.run(tried_on(targets, app._clock, app._entropy, who=author))
     if as_json:
         document([tried_view(each) for each in tried])
     else:

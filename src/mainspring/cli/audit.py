@@ -43,7 +43,7 @@ def audit(
     keep = app.settings.retention.history
 
     async def verified(admin: Admin) -> Report:
-        auditor = Auditor(await admin.context.store(), app.clock, keep=keep)
+        auditor = Auditor(await admin.context.store(), app._clock, keep=keep)
         return await auditor.audit(start=start, end=end, name=name, late=late)
 
     report = with_admin(app, verified)

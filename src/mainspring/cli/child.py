@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from mainspring.cli.app_loader import load_app
 from mainspring.cli.errors import UserCodeFailed
 from mainspring.cli.logs import set_up_logging
-from mainspring.cli.target import load_app
 from mainspring.config import LogConfig
 from mainspring.engine.failures import failure_of
 from mainspring.engine.isolate.frames import Hello, Ready, Run
@@ -64,13 +64,13 @@ def _finder(hello: Hello) -> Callable[[Run], Handler]:
         return found_by_name
     app = load_app(hello.target)
     if hello.database_url is not None:
-        app.configure({"database.url": hello.database_url})
+        app._configure({"database.url": hello.database_url})
     if hello.log_level is not None:
         log = LogConfig(level=hello.log_level, format=hello.log_format)
         set_up_logging(replace(app.settings, log=log), sys.stderr, every_run=False)
 
     def by_task(run: Run) -> Handler:
-        task = app.registry.get(run.claim.task)
+        task = app._registry.get(run.claim.task)
         return task.function, task.signature, task.retry
 
     return by_task

@@ -26,7 +26,7 @@ def config() -> None:
 def show(access: Access, as_json: bool) -> None:
     """Every setting, its value (secrets masked) and its origin."""
     loaded = access.load()
-    values, origins = _values(loaded.settings), loaded.origins
+    values, origins = _values(loaded.settings), loaded._origins
     if as_json:
         document({key: {"value": value, "origin": origins[key]} for key, value in values.items()})
     else:

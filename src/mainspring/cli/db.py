@@ -6,8 +6,7 @@ import sys
 
 import click
 
-from mainspring.cli.author import author_option, one_line
-from mainspring.cli.options import store_options
+from mainspring.cli.options import author_option, one_line, store_options
 from mainspring.cli.output import document, say
 from mainspring.cli.session import Access
 

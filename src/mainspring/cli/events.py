@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.admin.events import sent_view
-from mainspring.cli.author import author_option
-from mainspring.cli.options import JOB_ID, store_options
+from mainspring.cli.options import JOB_ID, author_option, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
 from mainspring.tasks.payload import read_json

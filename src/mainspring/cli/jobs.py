@@ -1,20 +1,43 @@
-"""`jobs`: see and steer what is in the queues."""
+"""`jobs` and `enqueue`: put jobs into queues, look at them, cancel and retry them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import click
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.jobs import Done, Effect, JobHistory, done_view, job_detail, log_view
-from mainspring.admin.views import View, job_view, member_id
+from mainspring.admin.jobs import (
+    Done,
+    Effect,
+    EnqueueRequest,
+    JobHistory,
+    done_view,
+    job_detail,
+    job_of,
+    log_view,
+)
+from mainspring.admin.views import View, handle_view, job_view, member_id
 from mainspring.admin.words import combined
-from mainspring.cli.author import author_option
 from mainspring.cli.errors import FAILED
-from mainspring.cli.options import JOB_ID, LARGEST_ID, Whole, store_options
+from mainspring.cli.options import (
+    APP_VARIABLE,
+    JOB_ID,
+    LARGEST_ID,
+    Whole,
+    author_option,
+    keywords,
+    length,
+    moment,
+    pairs,
+    positional,
+    store_options,
+    value,
+)
 from mainspring.cli.output import block, document, fields, printable, say, table, when
-from mainspring.cli.session import Access
+from mainspring.cli.session import Access, refuse_memory, with_admin
 from mainspring.model.job import Job, JobFilter, JobState
 from mainspring.model.run import Progress, Run
 from mainspring.model.schedule import Period
@@ -202,3 +225,89 @@ def _run_row(run: Run) -> Sequence[object]:
         member_id(run.worker_id),
         failure,
     )
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="APP TASK [KEY=VALUE]...", required=True)
+@click.option("--args", "listed", metavar="JSON", help="Positional arguments, as a JSON array.")
+@click.option("--kwargs", "named", metavar="JSON", help="Keyword arguments, as a JSON object.")
+@click.option("--delay", type=length, help="Not before this long from now: 10m.")
+@click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
+@click.option("--priority", type=Whole(), help="From -100 to 100; higher runs first.")
+@click.option("--queue", help="Another queue than the task's own.")
+@click.option("--key", help="Make no second job of this key.")
+@click.option(
+    "--scope", metavar="queued|finished", help="With a key: while its job waits, or until it ended."
+)
+@click.option("--period", type=length, help="With a key: for so long, whatever becomes of its job.")
+@click.option("--on-duplicate", metavar="return|replace|error", help="What becomes of a second job.")
+@click.option("--debounce", type=length, help="Run when no further one has come for so long.")
+@click.option(
+    "--expires", type=length, help="A dead letter unless it succeeds this long after it is due: 1h."
+)
+@author_option
+@store_options
+def enqueue(
+    words: tuple[str, ...],
+    listed: str | None,
+    named: str | None,
+    delay: timedelta | None,
+    at: datetime | None,
+    priority: int | None,
+    queue: str | None,
+    key: str | None,
+    scope: str | None,
+    period: timedelta | None,
+    on_duplicate: str | None,
+    debounce: timedelta | None,
+    expires: timedelta | None,
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Put one job into its queue; it is stored when this returns.
+
+    For a parameter annotated str a VALUE is text; for others it is JSON if it reads as such, else
+    text: count=3 name=Ada. APP may be left out when -A or MAINSPRING_APP names it.
+    """
+    if delay is not None and at is not None:
+        raise click.UsageError("--delay and --at: expected one of them, not both")
+    access, name, rest = _sorted_out(words, access)
+    args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
+    app = access.load()
+    task = app._registry.get(name)
+    kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
+    wanted = EnqueueRequest(
+        task=name,
+        args=tuple(args),
+        kwargs=kwargs,
+        delay=delay,
+        run_at=at,
+        priority=priority,
+        queue=queue,
+        expires=expires,
+        key=key,
+        scope=scope,
+        period=period,
+        on_duplicate=on_duplicate,
+        debounce=debounce,
+    )
+    job_of(task, wanted)  # wrong arguments are refused before a database is opened
+    refuse_memory(app)
+    [handle], _ = with_admin(app, lambda admin: admin.jobs.aenqueue([wanted]), by=author)
+    if as_json:
+        document(handle_view(handle))
+    else:
+        click.echo(str(handle) + ("" if handle.created else ", which was there already"))
+
+
+def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequence[str]]:
+    # A task's name holds no "=", so a second word that does means that the app was left out.
+    if len(words) > 1 and "=" not in words[1]:
+        return replace(access, app=words[0]), words[1], words[2:]
+    if access.app is None:
+        raise click.UsageError(
+            f"Missing argument: expected APP TASK, as in billing.py invoice, "
+            f"or TASK alone with -A billing.py or {APP_VARIABLE}=billing.py."
+        )
+    return access, words[0], words[1:]

@@ -1,24 +1,36 @@
-"""Options that several commands share, and the kinds of values they take."""
+"""Options and arguments that several commands share, and the kinds of values they take."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from mainspring.admin.order import login_name
 from mainspring.cli.session import Access
 from mainspring.duration import duration
 from mainspring.errors import InvalidArgument, shown
+from mainspring.tasks.payload import NotJSON, read_json
+from mainspring.tasks.signature import TextKind
 
 LARGEST_ID = 2**63 - 1
+
+
 APP_VARIABLE = "MAINSPRING_APP"
+
+
 _DIGITS = re.compile(r"-?[0-9]{1,20}")
+
+
 _MOMENT = "a moment such as 2026-03-01T09:00:00+01:00"
+
+
+_ARRAY, _OBJECT = "a JSON array", "a JSON object"
 
 
 class Whole(click.IntRange):
@@ -148,3 +160,81 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 def store_options(command: Callable[..., None]) -> Callable[..., None]:
     """Everything a command needs that asks the store or orders something of it."""
     return app_option(settings_options(json_option(command)))
+
+
+def positional(text: str | None) -> list[object]:
+    """What `--args` says."""
+    value = [] if text is None else read_json(text, "--args", expected=_ARRAY)
+    if not isinstance(value, list):
+        raise InvalidArgument("--args", text, _ARRAY)
+    return value
+
+
+def keywords(text: str | None) -> dict[str, object]:
+    """What `--kwargs` says."""
+    value = {} if text is None else read_json(text, "--kwargs", expected=_OBJECT)
+    if not isinstance(value, dict):
+        raise InvalidArgument("--kwargs", text, _OBJECT)
+    return value
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """Words of the form KEY=VALUE."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, sign, text = word.partition("=")
+        if not sign or not name.isidentifier() or name in found:
+            refuse("argument", word, "KEY=VALUE, each key once")
+        found[name] = text
+    return found
+
+
+def value(key: str, text: str, kind: TextKind) -> object:
+    """A VALUE as the parameter takes it."""
+    if kind is TextKind.TEXT or (kind is TextKind.TEXT_OR_NONE and text != "null"):
+        return text  # a card number or a date would not come back from JSON as it was typed
+    try:
+        return read_json(text, key)
+    except NotJSON:
+        return text
+
+
+def refuse(what: str, got: object, expected: str) -> NoReturn:
+    """Wrong usage, in the words of every other refusal."""
+    raise click.UsageError(f"{what}: expected {expected}, got {shown(got)}")
+
+
+def author_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The command is given an `author`."""
+    return click.option(
+        "--by",
+        "author",
+        metavar="WHO",
+        default=login_name,
+        type=one_line,
+        show_default="your login name",
+        help="Who is put on record.",
+    )(command)
+
+
+def one_line(text: str) -> str:
+    """Text for the record; what would disturb a terminal is refused before it is stored."""
+    if not text.strip() or not text.isprintable():
+        raise click.BadParameter(f"expected one line of text, got {shown(text)}")
+    return text.strip()
+
+
+def log_options(command: Callable[..., None]) -> Callable[..., None]:
+    """How much is said on stderr, and how."""
+    command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
+        command
+    )
+    command = click.option(
+        "--configure-logging/--no-configure-logging",
+        "log_configure",
+        default=None,
+        help="Whether logging is set up here, or left to the app.",
+    )(command)
+    return click.option(
+        "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
+    )(command)

@@ -8,8 +8,7 @@ import click
 
 from mainspring.admin.limits import gate_in_words, gate_view
 from mainspring.admin.queues import queue_view
-from mainspring.cli.author import author_option, one_line
-from mainspring.cli.options import Whole, length, store_options
+from mainspring.cli.options import Whole, author_option, length, one_line, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
 from mainspring.cli.session import Access

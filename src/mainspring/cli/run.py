@@ -1,40 +1,25 @@
-"""`dev`, `worker` and `scheduler`: the commands that serve."""
+"""`dev`, `worker` and `scheduler`: the commands that run an app."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 
 import click
 
-from mainspring.cli.dashboard import dashboard as beside
-from mainspring.cli.options import Whole, app_argument, length, settings_options
+from mainspring.cli.options import Whole, app_argument, length, log_options, settings_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import printable, say
+from mainspring.cli.server import dashboard as beside
 from mainspring.cli.session import Access, naming_the_database, refuse_memory
-from mainspring.cli.surroundings import surroundings
 from mainspring.config import masked_url
 from mainspring.version import __version__
 
 _LISTED = 12
-
-
-def log_options(command: Callable[..., None]) -> Callable[..., None]:
-    """How much is said on stderr, and how."""
-    command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
-        command
-    )
-    command = click.option(
-        "--configure-logging/--no-configure-logging",
-        "log_configure",
-        default=None,
-        help="Whether logging is set up here, or left to the app.",
-    )(command)
-    return click.option(
-        "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
-    )(command)
+_FEW_FILES = 256
+"""Files that a serving process should be allowed to open, for connections, children and the user's own."""
 
 
 def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -167,11 +152,11 @@ def _serve(
 
     app = access.load(_flags(given))
     set_up_logging(app.settings, sys.stderr, every_run=verbose)
-    app.telemetry = app.telemetry.behind(log_event)
-    for tight in surroundings():
+    app._telemetry = app._telemetry.behind(log_event)
+    for tight in _tight_limits():
         logging.getLogger("mainspring").warning(tight)
     if migrate:
-        _banner(app.settings.database.url, list(app.registry.tasks), list(app.registry.schedules))
+        _banner(app.settings.database.url, list(app._registry.tasks), list(app._registry.schedules))
     with naming_the_database(app):
         code = run_service(
             app,
@@ -196,7 +181,7 @@ def _supervise(
     app = access.load(_flags(given))
     refuse_memory(app)
     set_up_logging(app.settings, sys.stderr, every_run=verbose)
-    app.telemetry = app.telemetry.behind(log_event)
+    app._telemetry = app._telemetry.behind(log_event)
     options = {**given, "burst": burst, "verbose": verbose}
     click.get_current_context().exit(supervise(app, access, count, options, burst=burst))
 
@@ -221,3 +206,14 @@ def _banner(url: str, tasks: list[str], schedules: list[str]) -> None:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return (", ".join(sorted(names)[:_LISTED]) or "none") + more
+
+
+def _tight_limits() -> Iterator[str]:
+    """What a serving process may run out of."""
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _FEW_FILES:
+        yield f"only {soft} files may be open at once (ulimit -n), so jobs may fail: allow {_FEW_FILES}"

@@ -14,7 +14,7 @@ from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
 from mainspring.cli.watchdog import ORPHANED, STOPPING, Watchdog, leave_at_once
 from mainspring.engine.failures import failure_of
-from mainspring.serve import serve
+from mainspring.process.serve import aserve
 from mainspring.telemetry import ProcessOverdue, StrayRaised
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Stopper:
     def stray(self, error: BaseException) -> None:
         """Something that nobody waits for has raised what ends a program, and has stopped the event loop,
         which is about to go on."""
-        self._app.telemetry.emit(StrayRaised(kind=failure_of(error).type))
+        self._app._telemetry.emit(StrayRaised(kind=failure_of(error).type))
         if self._loop is not None:
             self._loop.call_soon(self._watchdog.hear_signals)
 
@@ -99,7 +99,7 @@ class Stopper:
         if process is not None:
             jobs = process.left()
             given_back = process.leave(_LEAVE_WITHIN)
-            self._app.telemetry.emit(ProcessOverdue(jobs=jobs, given_back=given_back))
+            self._app._telemetry.emit(ProcessOverdue(jobs=jobs, given_back=given_back))
         return WORN_OUT
 
 
@@ -172,12 +172,12 @@ async def _serve(
 ) -> int:
     stopper.listen()
     try:
-        store = await app.store(prepare=not migrate)
+        store = await app._store(prepare=not migrate)
         try:
             if migrate:
                 await store.migrate()
             async with beside(app):
-                process = await serve(
+                process = await aserve(
                     app, worker=worker, scheduler=scheduler, burst=burst, on_start=stopper.started
                 )
         finally:

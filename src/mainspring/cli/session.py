@@ -13,8 +13,8 @@ from typing import TypeVar
 from mainspring.admin.admin import Admin
 from mainspring.admin.order import local_actor, login_name
 from mainspring.app import Mainspring
+from mainspring.cli.app_loader import load_app
 from mainspring.cli.output import printable, say
-from mainspring.cli.target import load_app
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
 from mainspring.errors import InvalidConfig, StoreUnavailable
@@ -36,7 +36,7 @@ class Access:
     def load(self, flags: Mapping[str, object] | None = None) -> Mainspring:
         """The app that was named, or an empty one, with these flags over its settings."""
         app = Mainspring() if self.app is None else load_app(self.app)
-        app.configure({**(flags or {}), "database.url": self.database_url}, file=self.file)
+        app._configure({**(flags or {}), "database.url": self.database_url}, file=self.file)
         if self._loaded is None and (exposed := exposed_secret(self.file)) is not None:
             say(f"Warning: {printable(exposed)}")
         self._loaded = app
@@ -49,7 +49,7 @@ class Access:
 
     def registry(self) -> Registry | None:
         """What the app that was named declares; None when none was named."""
-        return None if self.app is None else self.loaded.registry
+        return None if self.app is None else self.loaded._registry
 
     def where(self) -> str:
         """The database that was looked in, as it may be shown."""
@@ -99,7 +99,7 @@ def with_admin(
 
     async def session() -> T:
         try:
-            await app.store(prepare=prepare)
+            await app._store(prepare=prepare)
             return await work(admin_of(app, by))
         finally:
             await app.aclose()
@@ -148,5 +148,5 @@ def _require_file(app: Mainspring) -> None:
 
 
 def _origin(app: Mainspring) -> str:
-    origin = app.origins["database.url"]
+    origin = app._origins["database.url"]
     return origin if origin == "default" else f"from {origin}"

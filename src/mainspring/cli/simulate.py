@@ -108,7 +108,7 @@ def _tell(done: Simulation, told: Sequence[str], *, as_json: bool) -> None:
 
 
 def _declared(app: Mainspring, now: datetime) -> tuple[list[Planned], Calendars]:
-    declared = app.registry.schedules.values()
+    declared = app._registry.schedules.values()
     calendars = [each.calendar for each in declared if each.calendar is not None]
     return [each.new_schedule(now) for each in declared], {(c.name, c.version): c for c in calendars}
 

@@ -36,9 +36,9 @@ def supervise(
         lambda number: _start(command(access, given, number)),
         grace=grace,
         burst=burst,
-        clock=app.clock,
-        entropy=app.entropy,
-        telemetry=app.telemetry,
+        clock=app._clock,
+        entropy=app._entropy,
+        telemetry=app._telemetry,
     )
     Watchdog(grace, last_words=lambda: 1, wake=lambda: None)  # for what the app may have left at work here
     with asyncio.Runner() as runner:

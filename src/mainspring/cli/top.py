@@ -1,4 +1,4 @@
-"""`top`: everything at a glance, live, and the few orders that are given in a hurry."""
+"""`top`: queues, running jobs, next fires and failures, live, and the orders that its keys give."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import click
 from mainspring.admin.health.top import Frame, frame_view, look
 from mainspring.admin.redact import Redaction
 from mainspring.app import Mainspring
-from mainspring.cli.author import author_option
-from mainspring.cli.options import length, store_options
+from mainspring.cli.options import author_option, length, store_options
 from mainspring.cli.output import document, line
 from mainspring.cli.session import Access, admin_of, naming_the_database, refuse_memory
-from mainspring.cli.top_orders import Order
-from mainspring.cli.top_panes import plain
+from mainspring.cli.top_panes import Order, plain
 from mainspring.errors import UsageError
 from mainspring.store.store import Store
 
@@ -64,14 +62,14 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
 async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> int:
     """The first look must succeed, so that a wrong URL is told at once; after that the screen stays."""
     try:
-        store: Store = await app.store(prepare=False)
+        store: Store = await app._store(prepare=False)
         await store.verify()
 
         redaction = Redaction(app.settings.privacy.redact)
         admin = admin_of(app, author)
 
         async def read() -> Frame:
-            return await look(store, app.clock, alerts=app.settings.alerts, redaction=redaction)
+            return await look(store, app._clock, alerts=app.settings.alerts, redaction=redaction)
 
         async def carry_out(order: Order) -> str:
             return await order.carry_out(admin)
@@ -86,7 +84,7 @@ async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> 
             raise UsageError(
                 "top: the live screen needs textual: pip install 'mainspring[tui]'; --once does without"
             ) from None
-        screen = TopScreen(first, read, carry_out, where=where, every=every, clock=app.clock)
+        screen = TopScreen(first, read, carry_out, where=where, every=every, clock=app._clock)
         await screen.run_async()
         return screen.return_code or 0
     finally:

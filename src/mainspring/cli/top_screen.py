@@ -1,4 +1,4 @@
-"""The live screen of `top`: draws frames, asks before it acts, and goes on while the database is away."""
+"""The live screen of `top`: it draws frames, asks before each order, and stays if the database is away."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from mainspring.admin.health.top import Frame
 from mainspring.cli.output import printable
-from mainspring.cli.top_dialogs import Confirm, Help
-from mainspring.cli.top_orders import Order, order
-from mainspring.cli.top_panes import Line, Pane, headline, panes
+from mainspring.cli.top_panes import Line, Order, Pane, headline, order, panes
 from mainspring.clock import Clock
 from mainspring.errors import MainspringError
 
@@ -226,3 +226,51 @@ class TopScreen(App[None]):
     def action_help(self) -> None:
         """The keys."""
         self.push_screen(Help())
+
+
+KEYS = """\
+Tab, Shift+Tab   the next pane, the one before
+Up, Down         the next line, the one before
+p   pause or resume the line's queue; under Next fires, the schedule
+r   retry the job of a failure: a waiting one runs now, a dead one again
+c   cancel the job: for good, and taken from its worker if it runs
+t   trigger the schedule: a job now, besides its slots
+/   show only lines that hold a text; empty shows all
+s   sort the pane by its next column
+?   this page        q   quit
+
+Orders ask first; y agrees. They are the commands `queues`, `jobs`
+and `schedules` of the command line, given under your name.
+Any key closes this page."""
+
+
+class Confirm(ModalScreen[bool]):
+    """Only y agrees; everything else leaves things as they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "dismiss(True)", "yes"),
+        ("n,escape,q,enter", "dismiss(False)", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """One box in the middle."""
+        with Vertical(classes="dialog"):
+            yield Static(self._question, markup=False, id="question")
+            yield Static("y yes    n no", markup=False)
+
+
+class Help(ModalScreen[None]):
+    """The keys."""
+
+    def compose(self) -> ComposeResult:
+        """One box in the middle."""
+        with Vertical(classes="dialog"):
+            yield Static(KEYS, markup=False)
+
+    def on_key(self) -> None:
+        """Any key closes it."""
+        self.dismiss(None)

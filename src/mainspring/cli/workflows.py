@@ -1,33 +1,41 @@
-"""`workflows`: see and steer graphs of jobs."""
+"""`workflows`: list, show, draw, cancel, pause, resume, retry and fork workflows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import click
 
 from mainspring.admin.admin import Admin
+from mainspring.admin.workflows.diagram import dot, mermaid
+from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.cli.errors import FAILED
 from mainspring.cli.jobs import LARGEST_PAGE
-from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, store_options
+from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, author_option, one_line, store_options
 from mainspring.cli.options import name as a_name
-from mainspring.cli.output import document, table, when
+from mainspring.cli.output import document, printable, table, when
 from mainspring.cli.session import Access
-from mainspring.cli.step_notes import took
-from mainspring.cli.workflow_control import cancel, fork, pause, resume, retry
-from mainspring.cli.workflow_graph import graph
-from mainspring.cli.workflow_text import show_step, show_workflow, state_in_words
-from mainspring.model.workflow import WorkflowState
+from mainspring.cli.workflow_text import show_graph, show_step, show_workflow, state_in_words, took
+from mainspring.errors import NotFound
+from mainspring.model.workflow import Definition, WorkflowState
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.workflow_task import PREFIX, WorkflowTask
+
+id_argument = click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
+
+
+note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+
+
+States = dict[str, str] | None
 
 
 @click.group()
 def workflows() -> None:
     """List, show, draw, cancel, pause, resume, retry and fork workflows."""
-
-
-for command in (graph, cancel, pause, resume, retry, fork):
-    workflows.add_command(command)
 
 
 @workflows.command("list")
@@ -101,6 +109,85 @@ def show(
         show_workflow(found)
 
 
+@workflows.command()
+@click.argument("which", metavar="ID|NAME")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
+)
+@store_options
+def graph(which: str, form: str, access: Access, as_json: bool) -> None:
+    """The graph of a workflow: of one by its id, with its states, or as it is declared.
+
+    A NAME is looked up in the app that is named with -A; without one, or where the app does not declare
+    it, the newest workflow of that name tells.
+    """
+    registry = access.registry()
+    declared = None if registry is None or which.isdigit() else declared_graph(registry, which)
+    definition, states = (
+        (declared, None)
+        if declared is not None
+        else access.ask(lambda admin: _stored(admin.workflows, which))
+    )
+    tell(definition, states, form, as_json=as_json)
+
+
+@workflows.command()
+@id_argument
+@click.option("--now", is_flag=True, help="Run nothing more: not even what runs always or undoes a step.")
+@note_option
+@author_option
+@store_options
+def cancel(workflow_id: int, now: bool, note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """End a workflow: its steps are taken away, and what is to run always or to undo them still runs."""
+    _give(access, author, lambda order: order.acancel(workflow_id, now=now, note=note), as_json=as_json)
+
+
+@workflows.command()
+@id_argument
+@note_option
+@author_option
+@store_options
+def pause(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Release no further step of a workflow; what is in the queue runs."""
+    _give(access, author, lambda order: order.apause(workflow_id, note=note), as_json=as_json)
+
+
+@workflows.command()
+@id_argument
+@note_option
+@author_option
+@store_options
+def resume(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Go on with a workflow that is paused."""
+    _give(access, author, lambda order: order.aresume(workflow_id, note=note), as_json=as_json)
+
+
+@workflows.command()
+@id_argument
+@click.option(
+    "--step", "steps", multiple=True, metavar="NAME", help="Only this one; may be given several times."
+)
+@note_option
+@author_option
+@store_options
+def retry(
+    workflow_id: int, steps: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool
+) -> None:
+    """Run failed steps of a workflow again, and what came after them; what succeeded is kept."""
+    _give(access, author, lambda order: order.aretry(workflow_id, steps, note=note), as_json=as_json)
+
+
+@workflows.command()
+@id_argument
+@click.option("--from", "step", required=True, metavar="STEP", help="The first step that is run again.")
+@note_option
+@author_option
+@store_options
+def fork(workflow_id: int, step: str, note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Start a new workflow that has the results of the steps before one, and runs the rest again."""
+    _give(access, author, lambda order: order.afork(workflow_id, step, note=note), as_json=as_json)
+
+
 def _row(row: WorkflowRow) -> Sequence[object]:
     ended = None if row.ended_at is None else took(row.ended_at - row.started_at)
     return (
@@ -113,3 +200,70 @@ def _row(row: WorkflowRow) -> Sequence[object]:
         when(row.started_at),
         ended,
     )
+
+
+def _give(
+    access: Access,
+    author: str,
+    order: Callable[[Workflows], Awaitable[WorkflowDone]],
+    *,
+    as_json: bool,
+) -> None:
+    """Give it, and say what became of it; exit 1 if it was refused."""
+    done = access.ask(lambda admin: order(admin.workflows), by=author)
+    if as_json:
+        document(plain(done))
+    else:
+        click.echo(printable(f"workflow {done.workflow_id} ({done.name}) {_said(done)}"))
+    if done.effect is WorkflowEffect.NONE and not done.already:
+        raise SystemExit(FAILED)
+
+
+def _said(done: WorkflowDone) -> str:
+    running = done.state is WorkflowState.RUNNING
+    match done.effect:
+        case WorkflowEffect.NONE:
+            return f"{done.why}; nothing was done"
+        case WorkflowEffect.CANCELLED:
+            return (
+                "is being cancelled: what runs always or undoes steps is still to run"
+                if running
+                else "cancelled"
+            )
+        case WorkflowEffect.RETRIED:
+            return f"retried: {', '.join(done.steps)}"
+        case WorkflowEffect.FORKED:
+            return f"forked: the new one is workflow {done.new_id}"
+        case _:
+            return done.effect
+
+
+def tell(definition: Definition, states: States, form: str, *, as_json: bool) -> None:
+    """Write a graph; with states, those of the steps as they stand."""
+    nodes = drawn(definition)
+    if as_json:
+        made = [{**plain(each), **({} if states is None else {"state": states[each.name]})} for each in nodes]
+        document({"name": definition.name, "nodes": made, "edges": [plain(each) for each in edges(nodes)]})
+    elif form == "mermaid":
+        click.echo(mermaid(nodes, states))
+    elif form == "dot":
+        click.echo(dot(definition.name, nodes, states))
+    else:
+        show_graph(definition.name, nodes, states)
+
+
+def declared_graph(registry: Registry, name: str) -> Definition | None:
+    """What an app declares under this name: its task knows the graph."""
+    task = registry.tasks.get(f"{PREFIX}{name}")
+    return task.definition if isinstance(task, WorkflowTask) else None
+
+
+async def _stored(workflows: Workflows, which: str) -> tuple[Definition, States]:
+    if which.isascii() and which.isdigit() and int(which) <= LARGEST_ID:
+        view = await workflows.aget(int(which), items=0)
+        definition = await workflows.adefinition(int(which))
+        return definition, {each.name: each.state for each in view.nodes}
+    found = await workflows.anewest(which)
+    if found is None:
+        raise NotFound("workflow", which)
+    return found, None

@@ -102,7 +102,7 @@ class RunSteps:
         kwargs: Mapping[str, Any],
     ) -> object:
         call, _ = _callee(context, function, args, kwargs)
-        bring = partial(self._run.call, instead="`await ctx.step(…)`")
+        bring = partial(self._run.call, instead="`await ctx.astep(…)`")
         found = bring(lambda: self._enter(name))
         if found is not None:
             return _value(found)

@@ -154,7 +154,7 @@ class Leasing:
             self._body.cancel()
 
     def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return self._portal.call(work, instead="async with app.lease")
+        return self._portal.call(work, instead="async with app.lease()")
 
 
 def _may_be_replaced(error: BaseException | None, *, cancelled: bool) -> bool:

@@ -15,6 +15,7 @@ from mainspring.tasks.retry import Retry
 # The targets themselves are loaded when the first of their kind is declared: most apps have none.
 if TYPE_CHECKING:
     from mainspring.targets.broker import Broker, Clients
+    from mainspring.targets.http import Method
     from mainspring.targets.shell import ProgramLimits
     from mainspring.targets.task import Target, TargetTask
 
@@ -31,7 +32,7 @@ class Targets:
         name: str,
         url: str | None = None,
         *,
-        method: str = "POST",
+        method: Method = "POST",
         headers: Mapping[str, str] | None = None,
         body: bytes | str | None = None,
         timeout: Duration = "30s",

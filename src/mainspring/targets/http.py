@@ -8,7 +8,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlencode
 
 import msgspec
@@ -26,7 +26,8 @@ from mainspring.version import __version__
 if TYPE_CHECKING:
     from mainspring.targets.call import Outgoing, Resolver
 
-METHODS = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "POST", "PATCH")
+Method = Literal["GET", "HEAD", "OPTIONS", "DELETE", "PUT", "POST", "PATCH"]
+METHODS = get_args(Method)
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT")
 LARGEST_BODY = 1024 * 1024
@@ -55,7 +56,7 @@ class HttpTarget:
         name: str,
         url: str | None = None,
         *,
-        method: str = "POST",
+        method: Method = "POST",
         headers: Mapping[str, str] | None = None,
         body: bytes | str | None = None,
         timeout: Duration = "30s",
@@ -163,7 +164,7 @@ class HttpTarget:
         return read_url(url, f"{self._name}.url", ports=self._ports, allowed=self._allowed)
 
 
-def _valid_method(method: str, field: str) -> str:
+def _valid_method(method: Method, field: str) -> str:
     if method not in METHODS:
         raise InvalidArgument(field, method, f"one of {', '.join(METHODS)}")
     return method

@@ -68,8 +68,8 @@ class OnceStep(Protocol):
 
 
 class Durable(Protocol):
-    """What is behind `ctx.step()`, `ctx.sleep()` and `ctx.wait_event()`, once what was asked is known to be
-    sound. A handler in a thread has its step called right there, by `step_here`."""
+    """What is behind `ctx.step()`, `ctx.sleep()`, `ctx.wait_event()` and their awaited twins; the arguments
+    are checked already. `step_here` calls the step of a plain handler on the handler's own thread."""
 
     async def step(
         self,
@@ -119,39 +119,6 @@ class Declared(Protocol[P, R_co]):
     """A task, as far as a step has to know it."""
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]: ...
-
-
-class BlockingSteps:
-    """`ctx.blocking`: for handlers that are plain functions, from the thread they run in."""
-
-    def __init__(self, context: object, durable: Durable) -> None:
-        self._context, self._durable = context, durable
-
-    @overload
-    def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    @overload
-    def step(
-        self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> R: ...
-    @overload
-    def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """As `await ctx.step(…)`; a plain function is called right here, a coroutine function on the
-        worker's event loop."""
-        valid_step(name, function)
-        return self._durable.step_here(self._context, name, function, args, kwargs)
-
-    def sleep(self, length: Duration, *, name: str | None = None) -> None:
-        """As `await ctx.sleep(…)`."""
-        asked = valid_length(length, name)
-        self._durable.call(lambda: self._durable.sleep(*asked), instead="`await ctx.sleep(…)`")
-
-    def wait_event(self, name: str, *, timeout: Duration | None = None, default: object = RAISE) -> Any:
-        """As `await ctx.wait_event(…)`."""
-        asked = valid_wait(name, timeout)
-        return self._durable.call(
-            lambda: self._durable.wait_event(*asked, default), instead="`await ctx.wait_event(…)`"
-        )
 
 
 def valid_step(name: str, function: object) -> None:
@@ -278,41 +245,61 @@ class Context(Value, frozen=True, kw_only=True):
         return self._effects().once(valid_name(name, "name"), tx)
 
     @overload
-    async def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def step(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    async def step(
+    def step(
         self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
     ) -> R: ...
     @overload
-    async def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    async def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """`paid = await ctx.step("charge", charge, order)`: call the function and record what it answers,
-        as JSON, under this name; a run of this job that comes after is given the record instead. A plain
-        function runs in a thread. May be a task: then its function is called, here and now."""
+    def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`paid = ctx.step("charge", charge, order)`: call the function and record what it returns, as JSON,
+        under this name; a later run of this job gets the record instead. The function may be a task: then
+        its function is called, here and now. For plain handlers: a plain function is called on this thread,
+        a coroutine function runs on the worker's event loop."""
+        valid_step(name, function)
+        return self._effects().durable.step_here(self, name, function, args, kwargs)
+
+    @overload
+    async def astep(self, name: str, function: Declared[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    async def astep(
+        self, name: str, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    @overload
+    async def astep(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    async def astep(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`paid = await ctx.astep("charge", charge, order)`: the same in a coroutine. A plain function runs
+        in a thread."""
         valid_step(name, function)
         return await self._effects().durable.step(self, name, function, args, kwargs)
 
-    async def sleep(self, length: Duration, *, name: str | None = None) -> None:
-        """`await ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed
-        since the first call. Nothing waits meanwhile. Unnamed ones are told apart by their order."""
+    def sleep(self, length: Duration, *, name: str | None = None) -> None:
+        """`ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed since
+        the first call. No worker waits meanwhile. Sleeps without a name are told apart by their order."""
+        asked, durable = valid_length(length, name), self._effects().durable
+        durable.call(lambda: durable.sleep(*asked), instead="`await ctx.asleep(…)`")
+
+    async def asleep(self, length: Duration, *, name: str | None = None) -> None:
+        """`await ctx.asleep("3d")`: the same in a coroutine."""
         await self._effects().durable.sleep(*valid_length(length, name))
 
-    async def wait_event(
+    def wait_event(self, name: str, *, timeout: Duration | None = None, default: object = RAISE) -> Any:
+        """`answer = ctx.wait_event("approved", timeout="7d")`: the payload that `app.send_event` sent to this
+        job, or to all jobs, before or after this call. No worker waits meanwhile. After the timeout, which
+        counts from the first call, it returns the default, or raises EventTimeout if there is none."""
+        asked, durable = valid_wait(name, timeout), self._effects().durable
+        return durable.call(lambda: durable.wait_event(*asked, default), instead="`await ctx.await_event(…)`")
+
+    async def await_event(
         self,
         name: str,
         *,
         timeout: Duration | None = None,  # noqa: ASYNC109 - as users say it
         default: object = RAISE,
     ) -> Any:
-        """`answer = await ctx.wait_event("approved", timeout="7d")`: what `app.send_event` was given for this
-        job, or for everybody, sooner or later. Nothing waits meanwhile. After the timeout, which counts
-        from the first call, it answers the default, or raises EventTimeout where none is given."""
+        """`answer = await ctx.await_event("approved", timeout="7d")`: the same in a coroutine."""
         return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
-
-    @property
-    def blocking(self) -> BlockingSteps:
-        """The same three for plain functions: `ctx.blocking.step("charge", charge, order)`."""
-        return BlockingSteps(self, self._effects().durable)
 
     def _effects(self) -> ContextEffects:
         if self.effects is None:
@@ -333,8 +320,8 @@ class Snooze(Exception):
 
 
 class Suspended(BaseException):
-    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, at
-    no cost of an attempt. No Exception, so that a handler's `except Exception` lets it pass."""
+    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, and
+    no attempt is used. It is not an Exception, so that a handler's `except Exception` does not catch it."""
 
     def __init__(self, delay: timedelta, *, awaits: str | None = None) -> None:
         super().__init__("the run is suspended: let this pass")

@@ -74,13 +74,13 @@ class JobHandle(Value, Generic[R_co], frozen=True, kw_only=True, gc=False):
     results: Results | None = None
     """Who waits for it: the app it came from. A handle that was sent elsewhere has none."""
 
-    def wait(self, timeout: Duration | None = None) -> R_co:
-        """Block until the job has ended, at most `timeout`, and answer what its handler returned.
+    def result(self, timeout: Duration | None = None) -> R_co:
+        """Block until the job has ended, at most `timeout`, and return what its handler returned.
         Raises JobFailed, JobCancelled, WaitTimeout, ResultGone, or NotFound."""
         return cast("R_co", self._results().result(self.id, timeout=timeout))
 
-    async def result(self, timeout: Duration | None = None) -> R_co:  # noqa: ASYNC109 - as users say it
-        """The same on an event loop."""
+    async def aresult(self, timeout: Duration | None = None) -> R_co:  # noqa: ASYNC109 - as users say it
+        """`await job.aresult()`: the same on an event loop."""
         return cast("R_co", await self._results().aresult(self.id, timeout=timeout))
 
     def _results(self) -> Results:

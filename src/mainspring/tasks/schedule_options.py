@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
@@ -29,10 +29,15 @@ OPTIONS_OF = {
 }
 KIND_OPTIONS = ("tz", "gap", "fold", "anchor", "dtstart", "exdates", "rdates")
 """Those that go with some kinds only."""
+GapOption = Literal["shift", "skip"]
+FoldOption = Literal["first", "second", "both"]
+HolidayOption = Literal["skip", "next", "previous"]
 _REAL_TIME = "none: an interval or an instant is the same in every zone"
 MOST_AT_ONCE = 10_000
 _NONE = timedelta()
 _MILLISECOND, _SECOND = timedelta(milliseconds=1), timedelta(seconds=1)
+MisfireOption = Literal["latest", "all", "skip"]
+OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
 _Word = TypeVar("_Word", bound=StrEnum)
 
 

@@ -21,7 +21,14 @@ from mainspring.tasks.enqueue import JobHandle, Sender
 from mainspring.tasks.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.tasks.retry import Retry, valid_retry
 from mainspring.tasks.signature import Signature
-from mainspring.tasks.unique import Unique, valid_key, valid_unique, with_options
+from mainspring.tasks.unique import (
+    DuplicateOption,
+    ScopeOption,
+    Unique,
+    valid_key,
+    valid_unique,
+    with_options,
+)
 
 _UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(kB|MB|GB|KiB|MiB|GiB)", re.ASCII)
@@ -204,9 +211,9 @@ class Task(Generic[P, R_co]):
         queue: str | None = None,
         attempts: int | None = None,
         key: str | None = None,
-        scope: str | None = None,
+        scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: str | None = None,
+        on_duplicate: DuplicateOption | None = None,
         debounce: Duration | None = None,
         expires: Duration | datetime | None = None,
         tx: object | None = None,

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +16,8 @@ from mainspring.model.job import Key, OnDuplicate, Scope
 from mainspring.tasks.signature import Signature
 
 LONGEST_KEY = 500
+ScopeOption = Literal["queued", "finished", "period"]
+DuplicateOption = Literal["return", "replace", "error"]
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -39,9 +42,9 @@ class Unique:
         self,
         *,
         by: Sequence[str] | None = None,
-        scope: str | None = None,
+        scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: str | None = None,
+        on_duplicate: DuplicateOption | None = None,
         debounce: Duration | None = None,
     ) -> None:
         set_field = object.__setattr__

@@ -6,7 +6,7 @@ from __future__ import annotations
 from mainspring.testing.clock import ManualClock
 from mainspring.testing.eager import eager
 from mainspring.testing.enqueued import Enqueued
+from mainspring.testing.floor import Ran, RunFailed
 from mainspring.testing.harness import Harness, StillBusy
-from mainspring.testing.watch import Ran, RunFailed
 
 __all__ = ["Enqueued", "Harness", "ManualClock", "Ran", "RunFailed", "StillBusy", "eager"]

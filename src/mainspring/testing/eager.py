@@ -6,27 +6,34 @@ import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn, cast
 
 from mainspring.app import Mainspring
+from mainspring.clock import Clock
 from mainspring.config import CAPTURE_NONE
+from mainspring.engine.durable import Run, RunSteps
 from mainspring.engine.effects import RunEffects
 from mainspring.engine.executor import Executor, Stop
 from mainspring.engine.journal import Journal
 from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
+from mainspring.model.checkpoint import EVERYBODY, CheckpointKind, Event, Recorded
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.run import Failed, Started
 from mainspring.model.schedule import Period
+from mainspring.store.database import Stamp
+from mainspring.store.effects import Effects
+from mainspring.store.events import Events
 from mainspring.store.runs import Runs
 from mainspring.store.store import Store
+from mainspring.tasks.context import Suspended
 from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event
+from mainspring.tasks.payload import LARGEST_RESULT
 from mainspring.telemetry import Telemetry
 from mainspring.testing.bench import Bench
-from mainspring.testing.eager_steps import EagerEvents, EagerSteps
+from mainspring.testing.floor import Watch
 from mainspring.testing.switch import TESTING_ID, valid_id
-from mainspring.testing.watch import Watch
 
 __tracebackhide__ = True  # see harness.py
 
@@ -69,8 +76,8 @@ class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
 
     def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
-        super().__init__(claim, run, cast("Store", None), app.clock)
-        self._steps = EagerSteps(self, app.clock, events)
+        super().__init__(claim, run, cast("Store", None), app._clock)
+        self._steps = EagerSteps(self, app._clock, events)
 
     def transaction(self, result: object) -> NoReturn:
         raise UsageError("ctx.transaction(): not in eager mode, which stores nothing; use a Harness")
@@ -135,7 +142,7 @@ class _Eager:
             with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
                 bench = Bench()
                 return bench.drive(runner.get_loop(), self._run(checked_batch(jobs), bench))
-        raise UsageError("this call would block the running event loop; await aenqueue() instead")
+        raise UsageError("this call would block the running event loop; use `await aenqueue()` instead")
 
     async def aenqueue_many(
         self, jobs: Sequence[NewJob], *, tx: object | None = None
@@ -147,9 +154,9 @@ class _Eager:
 
     async def _run_one(self, job: NewJob, places: Places | None) -> JobHandle[Any]:
         job_id = next(self._ids)
-        watch = Watch(self._app.registry, Telemetry())
+        watch = Watch(self._app._registry, Telemetry())
         # Nobody asks this journal to write: what is reported here is kept nowhere.
-        journal = Journal(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        journal = Journal(cast("Runs", None), self._app._clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
         executor = Executor(
             1,
@@ -179,7 +186,7 @@ class _Eager:
         return _NoEffects(claim, run, self._app, self._events)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:
-        now = self._app.clock.now()
+        now = self._app._clock.now()
         return Claim(
             job_id=job_id,
             worker_id=1,
@@ -195,3 +202,61 @@ class _Eager:
             slot_at=None if self._of is None else self._of.end,
             database_id=self._database_id,
         )
+
+
+class EagerEvents:
+    """What was sent while the mode lasts."""
+
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self._sent: dict[tuple[int, str], bytes] = {}
+        for name, payload in given.items():
+            self.send(new_event(name, payload, None))
+
+    def send(self, event: Event) -> bool:
+        """Keep it; False if there is one already."""
+        place = event.job_id, event.name
+        return self._sent.setdefault(place, event.payload) is event.payload
+
+    def find(self, job_id: int, name: str) -> bytes | None:
+        """The job's own, or else everybody's."""
+        return self._sent.get((job_id, name), self._sent.get((EVERYBODY, name)))
+
+
+class EagerSteps(RunSteps):
+    """A sleep is over as soon as it begins, and so is a wait with a timeout whose event was not sent."""
+
+    def __init__(self, run: Run, clock: Clock, events: EagerEvents) -> None:
+        effects, sent = cast("Effects", _Forgetful(clock)), cast("Events", _Sent(events))
+        super().__init__(run, effects, sent, clock, result_bytes=LARGEST_RESULT)
+
+    async def _left(self, kind: CheckpointKind, name: str, length: timedelta) -> timedelta:
+        return timedelta()
+
+    def _suspend(self, suspended: Suspended) -> NoReturn:
+        raise UsageError(
+            f"ctx.wait_event({suspended.awaits!r}): eager mode cannot wait; give eager(app, events={{…}}), "
+            "send it before, or use a Harness"
+        )
+
+
+class _Forgetful:
+    """As much of `store.effects` as steps ask for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def steps(self, job_id: int, *, at: Stamp) -> Recorded:
+        return Recorded(now=self._clock.now())
+
+    async def record_step(self, claim: Claim, name: str, *, value: bytes | None, at: Stamp) -> bool:
+        return True
+
+
+class _Sent:
+    """As much of `store.events`."""
+
+    def __init__(self, events: EagerEvents) -> None:
+        self._events = events
+
+    async def get(self, job_id: int, name: str) -> bytes | None:
+        return self._events.find(job_id, name)

@@ -1,9 +1,12 @@
-"""A scheduler and a worker of one app, the engine's own, on one event loop. Nothing moves unless told to."""
+"""A scheduler and a worker of one app on one event loop, each moved by one call, and a record of the runs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, cast
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
@@ -12,9 +15,13 @@ from mainspring.engine.resolver import Resolver
 from mainspring.engine.scheduler import BATCH, Scheduler
 from mainspring.engine.threads import Places
 from mainspring.engine.worker import Worker
+from mainspring.model.job import Failure
 from mainspring.model.process import Member, Role
+from mainspring.model.value import Value
 from mainspring.store.store import Store
-from mainspring.testing.watch import Ran, Watch
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.task import Task
+from mainspring.telemetry import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
 
 NAME = "mainspring.testing"
 
@@ -26,7 +33,7 @@ class Floor:
         self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], places: Places | None
     ) -> None:
         self.queues = tuple(queues)
-        self._store, self._clock, self._watch = store, app.clock, watch
+        self._store, self._clock, self._watch = store, app._clock, watch
         config, scheduling = (
             WorkerConfig(queues=self.queues, concurrency=1, threads=1),
             app.settings.scheduler,
@@ -35,31 +42,33 @@ class Floor:
             store,
             watch.registry,
             config,
-            clock=app.clock,
-            entropy=app.entropy,
+            clock=app._clock,
+            entropy=app._entropy,
             telemetry=watch.telemetry,
             places=places,
         )
         self._heart = Heart(
             lambda: store,
-            Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app.registry.tasks)),
+            Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app._registry.tasks)),
             self._worker.membership,
             self._worker,
             lease=config.lease,
             every=config.heartbeat,
-            clock=app.clock,
-            entropy=app.entropy,
+            clock=app._clock,
+            entropy=app._entropy,
             telemetry=watch.telemetry,
         )
         self._scheduler = Scheduler(
             store,
-            app.clock,
+            app._clock,
             watch.telemetry,
             poll=scheduling.poll,
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll)
+        self._resolver = Resolver(
+            store.workflows, app._clock, app._entropy, watch.telemetry, poll=config.poll
+        )
         self._freed = asyncio.Event()
         self._worker.crew.on_freed = self._freed.set
 
@@ -91,3 +100,105 @@ class Floor:
     def close(self) -> None:
         """Take no further work. The lease ends with the clock, or with the database."""
         self._worker.executor.close()
+
+
+REFUSED = "refused"
+"""The job was taken away, as by a cancel, while its handler ran."""
+
+
+class RunFailed(Exception):
+    """A run that failed without an exception of its handler: it took too long, or its result is no JSON."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.type}: {failure.message}")
+        self.failure = failure
+
+
+class Ran(Value, frozen=True, kw_only=True):
+    """One run that has ended; `verdict` is succeeded, failed, dead, released or refused."""
+
+    job_id: int
+    task: str
+    verdict: str
+    attempt: int | None = None
+    """Counted from 1; not known of a run that was refused."""
+    failure: Failure | None = None
+    error: BaseException | None = None
+    """What the handler raised; set with `failure`."""
+
+
+class Watch:
+    """What the runs of one harness came to. One run at a time: what was raised last is its own."""
+
+    def __init__(self, registry: Registry, telemetry: Telemetry) -> None:
+        self.registry = _WatchedRegistry(registry, self)
+        self.telemetry = telemetry.behind(self._hear)
+        self.ran: list[Ran] = []
+        self._raised: tuple[BaseException, TracebackType | None] | None = None
+
+    def watched(self, task: Task[..., Any]) -> Task[..., Any]:
+        """The same task; what its function raises is remembered on its way."""
+        function = task.function
+
+        def call(*args: object, **kwargs: object) -> object:
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                self._remember(error)
+                raise
+
+        async def acall(*args: object, **kwargs: object) -> object:
+            try:
+                return await cast("Any", function(*args, **kwargs))
+            except BaseException as error:
+                self._remember(error)
+                raise
+
+        other = copy.copy(task)
+        other.function = cast("Callable[..., Any]", acall if task.signature.is_async else call)
+        return other
+
+    def error_of(self, failure: Failure) -> BaseException:
+        """What was raised, with the traceback as it left the handler, not as it went through the engine."""
+        raised, self._raised = self._raised, None
+        if raised is None:
+            return RunFailed(failure)
+        return raised[0].with_traceback(raised[1])
+
+    def _remember(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            return  # by the engine, which tells why
+        own = error.__traceback__.tb_next if error.__traceback__ else None
+        self._raised = (error, own or error.__traceback__)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._raised = None
+            case SettlementRefused():
+                self.ran.append(Ran(job_id=event.job_id, task=event.task, verdict=REFUSED))
+            case RunEnded():
+                self.ran.append(
+                    Ran(
+                        job_id=event.job_id,
+                        task=event.task,
+                        attempt=event.attempt,
+                        verdict=event.verdict.value,
+                        failure=event.failure,
+                        error=None if event.failure is None else self.error_of(event.failure),
+                    )
+                )
+            case _:
+                pass
+
+
+class _WatchedRegistry(Registry):
+    """A registry whose tasks are watched."""
+
+    def __init__(self, real: Registry, watch: Watch) -> None:
+        super().__init__()
+        self._real, self._watch = real, watch
+        self.tasks, self.schedules = real.tasks, real.schedules
+
+    def get(self, name: str) -> Task[..., object]:
+        return self._watch.watched(self._real.get(name))

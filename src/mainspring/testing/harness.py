@@ -8,31 +8,44 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
+
+import msgspec
 
 from mainspring.app import Mainspring
+from mainspring.clock import Clock
 from mainspring.config import MEMORY
 from mainspring.duration import Duration, duration
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument, UsageError
-from mainspring.model.dead_letter import DeadJob
+from mainspring.model.dead_letter import DeadFilter, DeadJob
+from mainspring.model.job import Job, JobFilter, JobState
 from mainspring.store.opener import open_store
+from mainspring.store.store import Store
 from mainspring.tasks.task import Task
 from mainspring.testing.bench import Bench
 from mainspring.testing.clock import START, ManualClock
 from mainspring.testing.enqueued import Enqueued, Wanted, complaint, enqueued
-from mainspring.testing.floor import Floor
-from mainspring.testing.pages import every_dead, every_job, next_moment
+from mainspring.testing.floor import Floor, Ran, Watch
 from mainspring.testing.switch import TESTING_ID, switched, valid_id
-from mainspring.testing.watch import Ran, Watch
 
 T = TypeVar("T")
 
+
 __tracebackhide__ = True  # pytest shows the test and the handler, not what is in between
+
 
 RUNS = 1000
 """Runs after which a test is taken to go on for ever."""
-RAISE, COLLECT = "raise", "collect"
+
+
+Errors = Literal["raise", "collect"]
+
+
+RAISE: Final = "raise"
+
+
+COLLECT: Final = "collect"
 
 
 class StillBusy(AssertionError):
@@ -60,14 +73,14 @@ class Harness:
         app: Mainspring,
         *,
         start: datetime = START,
-        errors: str = RAISE,
+        errors: Errors = RAISE,
         database_id: str = TESTING_ID,
     ) -> None:
         self._database_id = valid_id(database_id)
         self.app = app
         self.clock = ManualClock(start)
         self._errors = _valid_errors(errors)
-        self._watch = Watch(app.registry, app.telemetry)
+        self._watch = Watch(app._registry, app._telemetry)
         self._store = open_store(MEMORY, clock=self.clock)
         self._floor: tuple[asyncio.AbstractEventLoop, Floor] | None = None
         self._written: tuple[str, ...] = ()
@@ -94,33 +107,35 @@ class Harness:
         self._stack.close()
 
     def run_until_idle(
-        self, *, advance: bool = False, limit: int = RUNS, errors: str | None = None
+        self, *, advance: bool = False, limit: int = RUNS, errors: Errors | None = None
     ) -> list[Ran]:
         """Fire what is due and run what is due, and what that makes due, until nothing is. With `advance`
         the clock is moved on to each job that waits, such as one to be tried again, until none does."""
         return self._drive(lambda: self._run(limit, errors, advance=advance), instead="arun_until_idle")
 
     async def arun_until_idle(
-        self, *, advance: bool = False, limit: int = RUNS, errors: str | None = None
+        self, *, advance: bool = False, limit: int = RUNS, errors: Errors | None = None
     ) -> list[Ran]:
         """The same on an event loop."""
         return await self._run(limit, errors, advance=advance)
 
-    def run_for(self, length: Duration, *, limit: int = RUNS, errors: str | None = None) -> list[Ran]:
+    def run_for(self, length: Duration, *, limit: int = RUNS, errors: Errors | None = None) -> list[Ran]:
         """Let time pass, stopping at every slot and every job on the way, as if somebody had been awake
         all the while. `clock.advance()` alone is the opposite: nobody was, and slots were missed."""
         end = self._end(length)
         return self._drive(lambda: self._run(limit, errors, end=end), instead="arun_for")
 
-    async def arun_for(self, length: Duration, *, limit: int = RUNS, errors: str | None = None) -> list[Ran]:
+    async def arun_for(
+        self, length: Duration, *, limit: int = RUNS, errors: Errors | None = None
+    ) -> list[Ran]:
         """The same on an event loop."""
         return await self._run(limit, errors, end=self._end(length))
 
-    def run_one(self, *, errors: str | None = None) -> Ran | None:
+    def run_one(self, *, errors: Errors | None = None) -> Ran | None:
         """Fire what is due, then run the best job that is due; None when there is none."""
         return self._drive(lambda: self._run_one(errors), instead="arun_one")
 
-    async def arun_one(self, *, errors: str | None = None) -> Ran | None:
+    async def arun_one(self, *, errors: Errors | None = None) -> Ran | None:
         """The same on an event loop."""
         return await self._run_one(errors)
 
@@ -163,7 +178,7 @@ class Harness:
         return self._ask(lambda: every_dead(self._store))
 
     async def _run(
-        self, limit: int, errors: str | None, *, advance: bool = False, end: datetime | None = None
+        self, limit: int, errors: Errors | None, *, advance: bool = False, end: datetime | None = None
     ) -> list[Ran]:
         raising = _valid_errors(errors or self._errors) == RAISE
         await self._write_schedules()
@@ -190,7 +205,7 @@ class Harness:
                 if len(ran) > limit:
                     raise StillBusy(limit, ran)
 
-    async def _run_one(self, errors: str | None) -> Ran | None:
+    async def _run_one(self, errors: Errors | None) -> Ran | None:
         raising = _valid_errors(errors or self._errors) == RAISE
         await self._write_schedules()
         await (await self._on_floor()).fire()
@@ -213,7 +228,7 @@ class Harness:
         loop = asyncio.get_running_loop()
         if self._floor is not None and self._floor[0] is loop and not look:
             return self._floor[1]
-        known = {task.queue for task in self.app.registry.tasks.values()}
+        known = {task.queue for task in self.app._registry.tasks.values()}
         known |= {each.queue for each in await self._store.queues.depth(at=self.clock.stamp())}
         queues = tuple(sorted(known)) or ("default",)
         if self._floor is not None and self._floor[0] is loop and self._floor[1].queues == queues:
@@ -234,14 +249,14 @@ class Harness:
         await self._store.change_identity(self._database_id, force=True, at=self.clock.stamp())
 
     async def _write_schedules(self) -> None:
-        names = tuple(self.app.registry.schedules)
+        names = tuple(self.app._registry.schedules)
         if names != self._written:
-            await self.app.write_schedules()
+            await self.app._write_schedules()
             self._written = names
 
     def _drive(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T:
         if _in_event_loop():
-            raise UsageError(f"this call would block the running event loop; await {instead}() instead")
+            raise UsageError(f"this call would block the running event loop; use `await {instead}()` instead")
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         return self._bench.drive(self._loop, work())
@@ -255,7 +270,7 @@ class Harness:
         return self._aside.submit(lambda: asyncio.run(work())).result()
 
     def _name(self, task: Task[..., Any] | str) -> str:
-        return self.app.registry.get(task).name if isinstance(task, str) else task.name
+        return self.app._registry.get(task).name if isinstance(task, str) else task.name
 
     def _end(self, length: Duration) -> datetime:
         return self.clock.now() + duration(length, "length", least=timedelta())
@@ -274,7 +289,7 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
         """Ends what handlers have left on it, and closes it."""
 
 
-def _valid_errors(errors: str) -> str:
+def _valid_errors(errors: Errors) -> Errors:
     if errors not in (RAISE, COLLECT):
         raise InvalidArgument("errors", errors, f'"{RAISE}" or "{COLLECT}"')
     return errors
@@ -285,3 +300,45 @@ def _raise(ran: Ran, raising: bool) -> None:
     collected = isinstance(ran.error, Exception | SystemExit | asyncio.CancelledError)
     if ran.error is not None and (raising or not collected):
         raise ran.error
+
+
+PAGE = 1000
+
+
+_FOR_EVER = 9996
+"""From this year on jobs are due that wait for an event, or for others of their schedule."""
+
+
+async def every_job(
+    store: Store, clock: Clock, *, task: str | None = None, state: JobState | None = None
+) -> list[Job]:
+    """Every live job, oldest first."""
+    which, found = JobFilter(task=task, state=state, limit=PAGE), list[Job]()
+    while page := await store.jobs.find(which, at=clock.stamp()):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def every_dead(store: Store) -> list[DeadJob]:
+    """Every dead letter, oldest first."""
+    which, found = DeadFilter(limit=PAGE), list[DeadJob]()
+    while page := await store.dead_letters.find(which):
+        found += page
+        which = msgspec.structs.replace(which, before=page[-1].id)
+    return found[::-1]
+
+
+async def next_moment(store: Store, clock: Clock, *, end: datetime | None) -> datetime | None:
+    """When the next thing falls due: a slot or a job, until `end`; without one, only while a job waits, for
+    schedules alone would go on for ever."""
+    now = clock.now()
+    jobs = await every_job(store, clock, state=JobState.DELAYED)
+    moments = [job.run_at for job in jobs if now < job.run_at and job.run_at.year < _FOR_EVER]
+    if end is None and not moments:
+        return None
+    wait = await store.slots.next_due(at=clock.stamp())
+    if wait:
+        moments.append(now + wait)
+    soonest = min(moments, default=None)
+    return soonest if soonest is not None and (end is None or soonest <= end) else None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mainspring.app import Mainspring
+from mainspring.app import Mainspring, Opened
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, DatabaseConfig, Settings
 from mainspring.entropy import Entropy
@@ -20,7 +18,7 @@ TESTING_ID = "00000000-0000-4000-8000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 ORIGIN = "mainspring.testing"
-_REPLACED = ("clock", "entropy", "_settings", "_origins", "_portal", "_stores", "_in_memory")
+_REPLACED = ("_clock", "_entropy", "_settings", "_read_from", "_portal", "_opened")
 
 
 @contextmanager
@@ -29,12 +27,10 @@ def switched(app: Mainspring, store: Store, *, clock: Clock, entropy: Entropy) -
     and whatever it had opened. Other settings are the defaults: neither a file nor the environment
     of whoever runs the tests is read."""
     kept = {name: getattr(app, name) for name in _REPLACED}
-    app.clock, app.entropy = clock, entropy
+    app._clock, app._entropy = clock, entropy
     app._settings = Settings(database=DatabaseConfig(url=MEMORY))
-    app._origins = dict.fromkeys(kept["_origins"], ORIGIN) | {"database.url": ORIGIN}
-    app._portal = Portal(goodbye=app.aclose)
-    app._stores = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]()
-    app._in_memory = store
+    app._read_from = dict.fromkeys(kept["_read_from"], ORIGIN) | {"database.url": ORIGIN}
+    app._portal, app._opened = Portal(goodbye=app.aclose), Opened(store)
     try:
         yield
     finally:

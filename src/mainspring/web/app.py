@@ -44,8 +44,8 @@ class Door(FastAPI):
         """Outermost first: headers, the last resort, bounds."""
         desk: Desk = self.state.desk
         inside = super().build_middleware_stack()
-        bounded = Bounds(inside, desk.app.clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts)
-        last = LastResort(bounded, desk.app.entropy)
+        bounded = Bounds(inside, desk.app._clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts)
+        last = LastResort(bounded, desk.app._entropy)
         return SecurityHeaders(last, public_url=lambda: desk.app.settings.server.public_url)
 
 
@@ -101,7 +101,7 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
 
 
 async def _on_unexpected(request: Request, error: Exception) -> Response:
-    return problem_response(told(request.scope, request.app.state.desk.app.entropy))
+    return problem_response(told(request.scope, request.app.state.desk.app._entropy))
 
 
 def _check(web: FastAPI) -> None:

@@ -34,13 +34,13 @@ class Desk:
     @property
     def clock(self) -> Clock:
         """The app's."""
-        return self.app.clock
+        return self.app._clock
 
     async def store(self) -> Store:
         """The app's, opened at the first call; raises StoreUnavailable while the database is away. An outage
         is told as other processes tell theirs."""
         try:
-            store = await self.app.store()
+            store = await self.app._store()
         except StoreUnavailable as error:
             self.noticed(error)
             raise
@@ -53,14 +53,14 @@ class Desk:
         """A request met this error: if the store is away, that is told."""
         if isinstance(error, StoreUnavailable | AnswerLost):
             self._away = True
-            self.app.telemetry.emit(StoreTrouble.of(NAME, error, NOW))
+            self.app._telemetry.emit(StoreTrouble.of(NAME, error, NOW))
 
     def _called(self, call: str, seconds: float, *, error: BaseException | None) -> None:
         if error is not None:
             self.noticed(error)
         elif self._away:
             self._away = False
-            self.app.telemetry.emit(StoreRecovered(loop=NAME))
+            self.app._telemetry.emit(StoreRecovered(loop=NAME))
 
     @property
     def questions(self) -> Admin:
@@ -77,7 +77,7 @@ class Desk:
 
     async def credentials(self) -> Credentials:
         """What requests may come in with."""
-        return Credentials(await self.store(), self.clock, self.app.entropy, self.app.settings.access)
+        return Credentials(await self.store(), self.clock, self.app._entropy, self.app.settings.access)
 
 
 def desk_of(request: Request) -> Desk:

@@ -54,7 +54,7 @@ async def _read(request: Request, handle: Handler) -> Response:
     except Exception as error:
         if request.method != "GET":
             raise
-        store = await desk_of(request).app.store()
+        store = await desk_of(request).app._store()
         if not await store.health.left_out(error):
             raise
     return await handle(request)

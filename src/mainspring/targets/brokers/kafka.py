@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from mainspring.errors import InvalidArgument, TargetRefused, TargetUnavailable
 from mainspring.targets.broker import BrokerMessage, valid_text
@@ -13,7 +13,8 @@ from mainspring.targets.task import Result, needs
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
 
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+_MECHANISMS = get_args(Mechanism)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,7 +29,7 @@ class Kafka:
     tls: bool = False
     username: str | None = None
     password: str | None = None
-    mechanism: str = "PLAIN"
+    mechanism: Mechanism = "PLAIN"
 
     def __post_init__(self) -> None:
         valid_text(self.servers, "kafka.servers", "host:port, and more of them after commas")

@@ -64,7 +64,7 @@ async def leave(request: Request, desk: AtDesk, next: Said = "") -> Response:
     provider = provider_of(request)
     if not is_private(request):
         return login_answer(request, desk, next, UNSAFE, 403)
-    journey = Journey(_written(desk.app.entropy.secret()), safe_path(request, next))
+    journey = Journey(_written(desk.app._entropy.secret()), safe_path(request, next))
     try:
         url = await provider.authorization_url(
             state=journey.state, nonce=journey.nonce, verifier=journey.verifier

@@ -42,7 +42,7 @@ class Provider:
     """The one that the settings name."""
 
     def __init__(self, app: Mainspring) -> None:
-        self._clock, self._settings = app.clock, app.settings.access
+        self._clock, self._settings = app._clock, app.settings.access
         self._places: dict[str, Any] | None = None
         self._keys: Any = None
         self._read_at = 0.0

@@ -70,7 +70,7 @@ async def try_targets(desk: AtDesk, admin: AnAdmin, body: Targets | None = None)
     """Send a test alert and its recovery to targets that are set, and tell what came of each."""
     app = desk.app
     targets = testable(
-        app.settings.alerts, app.clock, into_log(app.telemetry), [] if body is None else body.to
+        app.settings.alerts, app._clock, into_log(app._telemetry), [] if body is None else body.to
     )
     tried = await admin.alerts.atest(targets)
     return json({"items": [tried_view(each) for each in tried]})

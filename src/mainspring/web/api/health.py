@@ -45,7 +45,7 @@ async def about(desk: AtDesk) -> Response:
             "version": __version__,
             "python": platform.python_version(),
             "now": iso(now),
-            "tasks": sorted(desk.app.registry.tasks),
+            "tasks": sorted(desk.app._registry.tasks),
         }
     )
 

@@ -169,7 +169,7 @@ async def graph(admin: AnAdmin, workflow_id: Id) -> Response:
 @routes.get("/workflow-graphs/{name}", **answers(shapes.Graph))
 async def declared_graph(desk: AtDesk, admin: AnAdmin, name: InPath) -> Response:
     """The graph of a workflow as the app declares it, or as the newest one of that name follows it."""
-    task = desk.app.registry.tasks.get(f"{PREFIX}{name_of(name)}")
+    task = desk.app._registry.tasks.get(f"{PREFIX}{name_of(name)}")
     if isinstance(task, WorkflowTask):
         return json(_graph(task.definition, None))
     found = await admin.workflows.anewest(name_of(name))

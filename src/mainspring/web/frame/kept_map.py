@@ -34,7 +34,7 @@ class KeptMap:
 
     def look(self) -> KeptMap:
         """The map as it stands; an old one is computed anew by a thread of its own, one at a time."""
-        now = self._app.clock.now()
+        now = self._app._clock.now()
         with self._lock:
             old = self.as_of is None or now - self.as_of >= max(FRESH, 10 * self._took)
             if not old or self.busy:
@@ -45,7 +45,7 @@ class KeptMap:
         return self
 
     def _compute(self, now: datetime) -> None:
-        begun = self._app.clock.monotonic()
+        begun = self._app._clock.monotonic()
         found, trouble = self.heat, "see the log"
         try:
             found, trouble = asyncio.run(self._read(now)), ""
@@ -55,12 +55,12 @@ class KeptMap:
             # Whatever happened: a map that fails must not be under way for ever.
             with self._lock:
                 self.heat, self.trouble, self.as_of, self.busy = found, trouble, now, False
-                self._took = timedelta(seconds=self._app.clock.monotonic() - begun)
+                self._took = timedelta(seconds=self._app._clock.monotonic() - begun)
 
     async def _read(self, now: datetime) -> HeatMap:
         """With a store of this thread's own: a hundred thousand rows are not the event loop's business."""
         try:
-            store = await self._app.store(prepare=False)
+            store = await self._app._store(prepare=False)
             schedules = await store.schedules.all()
             calendars = await calendars_of(store, {each.trigger for each in schedules})
         finally:

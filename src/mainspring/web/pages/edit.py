@@ -122,7 +122,7 @@ def _had(letter: DeadJob) -> Arguments:
 def _task(desk: Desk, letter: DeadJob) -> Task[..., Any] | None:
     """What the task may be given, where this process knows it."""
     try:
-        return desk.app.registry.get(letter.task)
+        return desk.app._registry.get(letter.task)
     except UnknownTask:
         return None
 

@@ -60,7 +60,7 @@ async def _values(request: Request, desk: Desk, name: str) -> dict[str, Any]:
         "before": before,
         "hide": Payloads(desk),
         "topic": _topic(name),
-        "declared": name in desk.app.registry.schedules,
+        "declared": name in desk.app._registry.schedules,
         "yesterday": sheet.now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY,
     }
 

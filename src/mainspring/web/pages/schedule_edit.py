@@ -123,7 +123,7 @@ async def _form(
         "error": error,
         "wrong": None if error is None else field_of(error, said),
         "calendars": calendars,
-        "declared": schedule.name in desk.app.registry.schedules,
+        "declared": schedule.name in desk.app._registry.schedules,
         "fields": _fields(),
     }
     return page(request, "schedule_edit.html", status=200 if error is None else 422, **values)

@@ -1,4 +1,4 @@
-"""From what was typed, `module:attr` or a file, to the app it names."""
+"""Load the app that a command names: `module:attr` or a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_app(target: str) -> Mainspring:
         found = _in_user_code(target, found)
     if not isinstance(found, Mainspring):
         raise TargetNotFound(target, f"{attribute} is {_kind(found)}, not a Mainspring app")
-    found.target = target
+    found._target = target
     return found
 
 

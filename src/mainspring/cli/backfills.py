@@ -1,4 +1,4 @@
-"""`backfill` and `backfills`: slots of the past, run on request."""
+"""`backfill` and `backfills`: run past slots of a schedule."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mainspring.admin.backfills import (
     backfill_view,
     planned_slot_view,
 )
-from mainspring.cli.author import author_option
-from mainspring.cli.options import LARGEST_ID, Whole, moment, store_options
+from mainspring.cli.options import LARGEST_ID, Whole, author_option, moment, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
 from mainspring.model.schedule import Backfill, Reprocess

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -29,7 +31,7 @@ from mainspring.engine.scheduler import Scheduler
 from mainspring.engine.sweeper import Sweeper
 from mainspring.engine.tally import Tallier
 from mainspring.engine.worker import Bridge, NobodyListens, Worker
-from mainspring.errors import StoreError, StoreUnavailable
+from mainspring.errors import StoreError, StoreUnavailable, UsageError
 from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
@@ -50,23 +52,60 @@ LAST_STATS_WITHIN = timedelta(seconds=2)
 CHILD = (sys.executable, "-P", "-m", "mainspring.cli.child")
 
 
-async def serve(
+def serve(
     app: Mainspring,
     *,
     worker: bool = True,
     scheduler: bool = True,
     burst: bool = False,
+    location: str | None = None,
+) -> None:
+    """Run a worker, a scheduler or both in this program. It returns after Ctrl-C or SIGTERM, when the running
+    jobs have ended; with `burst` it returns when no job is ready. `location`, such as "shop:app", tells the
+    child processes of isolated jobs where the app is."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(
+            aserve(
+                app,
+                worker=worker,
+                scheduler=scheduler,
+                burst=burst,
+                location=location,
+                on_start=_stop_at_signals,
+            )
+        )
+        return
+    raise UsageError("this call would block the running event loop; use `await aserve()` instead")
+
+
+def _stop_at_signals(process: Process) -> None:
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, process.stop)
+
+
+async def aserve(
+    app: Mainspring,
+    *,
+    worker: bool = True,
+    scheduler: bool = True,
+    burst: bool = False,
+    location: str | None = None,
     on_start: Callable[[Process], None] = lambda process: None,
 ) -> Process:
-    """Run until the process is stopped (`on_start` is given the handle), or until a burst is done."""
+    """The same on an event loop. `on_start` is given the process, whose `stop()` ends it."""
+    if location is not None:
+        app._target = location
     if worker:
         _check_isolation(app)
-    store = await app.store()
+    store = await app._store()
     if scheduler:
-        await app.write_schedules()
-    telemetry = app.telemetry
+        await app._write_schedules()
+    telemetry = app._telemetry
     monitor = _monitor(app)
-    tallier = Tallier(store.stats, app.clock, app.entropy)
+    tallier = Tallier(store.stats, app._clock, app._entropy)
     process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
     try:
@@ -76,7 +115,7 @@ async def serve(
     finally:
         if monitor is not None:
             monitor.stop()
-            app.telemetry = telemetry
+            app._telemetry = telemetry
         await _add_the_rest(tallier, app)
     return process
 
@@ -90,8 +129,8 @@ def _monitor(app: Mainspring) -> Monitor | None:
     from mainspring.monitor.monitor import Monitor
     from mainspring.monitor.notifier import Notifier
 
-    monitor = Monitor(app.settings, app.clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
-    app.telemetry = app.telemetry.joined(monitor.hear)
+    monitor = Monitor(app.settings, app._clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
+    app._telemetry = app._telemetry.joined(monitor.hear)
     return monitor
 
 
@@ -101,10 +140,10 @@ async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
         async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
             await tallier.flush()
     except StoreError as error:
-        app.telemetry.emit(StoreTrouble.of(tallier.name, error, NOW))
+        app._telemetry.emit(StoreTrouble.of(tallier.name, error, NOW))
     except TimeoutError:
         late = StoreUnavailable("no answer to the last statistics of this process")
-        app.telemetry.emit(StoreTrouble.of(tallier.name, late, NOW))
+        app._telemetry.emit(StoreTrouble.of(tallier.name, late, NOW))
 
 
 def _assemble(
@@ -118,8 +157,8 @@ def _assemble(
 ) -> Process:
     if monitor is not None:
         store = monitor.timed(store)
-    settings, clock, entropy = app.settings, app.clock, app.entropy
-    telemetry = app.telemetry.joined(tallier.hear)
+    settings, clock, entropy = app.settings, app._clock, app._entropy
+    telemetry = app._telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
     loops: list[Loop] = [
         Pruner(
@@ -140,19 +179,19 @@ def _assemble(
     if worker:
         crew = Worker(
             store,
-            app.registry,
+            app._registry,
             settings.worker,
             clock=clock,
             entropy=entropy,
             telemetry=telemetry,
             results=settings.results,
             children=lambda journal: _children(app, journal),
-            tracer=app.tracer,
+            tracer=app._tracer,
         )
         bridge = Bridge(crew, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), crew.membership, bridge))
         gatekeeper = Gatekeeper(
-            store.limits, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
+            store.limits, clock, entropy, poll=settings.worker.poll, declared=app._registry.has_limits
         )
         resolver = Resolver(store.workflows, clock, entropy, telemetry, poll=settings.worker.poll)
     if scheduler:
@@ -183,7 +222,7 @@ def _assemble(
 
 
 def _alerter(app: Mainspring, store: Store) -> Alerter:
-    settings, clock, telemetry = app.settings, app.clock, app.telemetry
+    settings, clock, telemetry = app.settings, app._clock, app._telemetry
     config = settings.alerts
     pinger = None
     if config.ping_url:
@@ -202,14 +241,14 @@ def _alerter(app: Mainspring, store: Store) -> Alerter:
         keep=settings.retention.history,
         pinger=pinger,
         clock=clock,
-        entropy=app.entropy,
+        entropy=app._entropy,
         telemetry=telemetry,
     )
 
 
 def _check_isolation(app: Mainspring) -> None:
     """Refuse now what would fail at every run."""
-    isolated = [task for task in app.registry.tasks.values() if task.isolation is not None]
+    isolated = [task for task in app._registry.tasks.values() if task.isolation is not None]
     if isolated:
         launch = _launch(app)
         for task in isolated:
@@ -229,9 +268,9 @@ def _launch(app: Mainspring) -> Launch:
     path, log = tuple(sys.path), app.settings.log
     traces = app.settings.traces.enabled
     hello = Hello(path=path, database_url=app.settings.database.url, traces=traces)
-    if app.target is not None:
+    if app._target is not None:
         hello = Hello(
-            target=app.target,
+            target=app._target,
             path=path,
             database_url=app.settings.database.url,
             log_level=log.level,
@@ -244,11 +283,11 @@ def _launch(app: Mainspring) -> Launch:
 def _pulse(
     app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]], monitor: Monitor | None
 ) -> Pulse:
-    config, shared = app.settings.worker, app.in_memory
+    config, shared = app.settings.worker, app._in_memory
 
     def open_own() -> Store:
         url = app.settings.database.url
-        store = shared or open_store(url, clock=app.clock, timeout=config.lease)
+        store = shared or open_store(url, clock=app._clock, timeout=config.lease)
         return store if monitor is None else monitor.timed(store)
 
     def hearts(store: Callable[[], Store]) -> list[Heart]:
@@ -260,9 +299,9 @@ def _pulse(
                 listener,
                 lease=config.lease,
                 every=config.heartbeat,
-                clock=app.clock,
-                entropy=app.entropy,
-                telemetry=app.telemetry,
+                clock=app._clock,
+                entropy=app._entropy,
+                telemetry=app._telemetry,
             )
             for member, membership, listener in members
         ]
@@ -270,8 +309,8 @@ def _pulse(
     return Pulse(
         open_own,
         hearts,
-        app.entropy,
-        app.telemetry,
+        app._entropy,
+        app._telemetry,
         owns_store=shared is None,
         progress=None if monitor is None else monitor.progress,
     )
@@ -284,7 +323,7 @@ def _member(app: Mainspring, role: Role) -> Member:
         role=role,
         name=_name(app),
         queues=app.settings.worker.queue_names if works else (),
-        tasks=app.registry.offered(shell=app.settings.worker.shell) if works else (),
+        tasks=app._registry.offered(shell=app.settings.worker.shell) if works else (),
         version=__version__,
         tzdata=tzdata_version(),
     )
