@@ -19,7 +19,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from mainspring.admin.access import Credentials
-from mainspring.admin.health.top import frame_view, look
+from mainspring.admin.health.top import FrameView, look
 from mainspring.declare.names import is_name
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind
@@ -345,7 +345,7 @@ def test_top_holds_no_secret(planted: tuple[House, Canaries]) -> None:
     house, canaries = planted
 
     async def see() -> str:
-        return str(frame_view(await look(await house.app.store(), house.app.clock)))
+        return str(FrameView.of(await look(await house.app.store(), house.app.clock)))
 
     seen = house.run(see)
     assert "[redacted]" in seen

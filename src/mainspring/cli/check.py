@@ -23,7 +23,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
 
     Run it with the new code before you deploy it. Exit 1 if there is anything.
     """
-    from mainspring.admin.deploy_check import Comparison, Source, compare, problem_view
+    from mainspring.admin.deploy_check import Comparison, Source, compare
 
     async def look(store: Store, clock: Clock) -> Comparison:
         return await compare(store, clock, access.loaded.registry, dead=dead)
@@ -38,7 +38,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
                     "dead": checked[Source.DEAD],
                     "schedules": checked[Source.SCHEDULE],
                 },
-                "problems": [problem_view(each) for each in problems],
+                "problems": problems,
             }
         )
     else:

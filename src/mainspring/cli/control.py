@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from mainspring.admin.schedules.orders import ScheduleDone, ScheduleEffect, schedule_done_view
+from mainspring.admin.schedules.orders import ScheduleDone, ScheduleDoneView, ScheduleEffect
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, printable, say
@@ -50,7 +50,7 @@ def trigger(name: str, author: str, access: Access, as_json: bool) -> None:
     """Make a job of a schedule now, besides its slots, even if it is paused."""
     done = access.ask(lambda admin: admin.schedules.atrigger(name), by=author)
     if as_json:
-        document({"name": done.name, "job_id": done.job_id, "task": done.task, "queue": done.queue})
+        document(done)
     else:
         click.echo(printable(f"job {done.job_id} ({done.task} in {done.queue})"))
 
@@ -64,7 +64,7 @@ def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> N
     """Skip the next slots of a schedule, on top of those that are to be skipped already."""
     done = access.ask(lambda admin: admin.schedules.askip(name, count), by=author)
     if as_json:
-        document({"name": done.name, "added": done.added, "skips": done.skips})
+        document(done)
     else:
         slots = "slot" if done.skips == 1 else f"{done.skips} slots"
         click.echo(printable(f"schedule {done.name}: its next {slots} will be skipped"))
@@ -105,7 +105,7 @@ def delete(names: tuple[str, ...], yes: bool, author: str, access: Access, as_js
 def report(done: Sequence[ScheduleDone], *, as_json: bool) -> None:
     """Say what became of each; what was so already is no failure."""
     if as_json:
-        document([schedule_done_view(each) for each in done])
+        document([ScheduleDoneView.of(each) for each in done])
         return
     for each in done:
         said = (

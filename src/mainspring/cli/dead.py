@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-from mainspring.admin.views import dead_group_view, dead_view
+from mainspring.admin.views import DeadView
 from mainspring.cli.author import author_option
 from mainspring.cli.dead_edit import edit
 from mainspring.cli.dead_filter import dead_filter, selection
@@ -40,7 +40,7 @@ def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> N
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.afind(page))
     if as_json:
-        document([dead_view(each) for each in found])
+        document([DeadView.of_letter(each) for each in found])
     else:
         titles = ["ID", "TASK", "QUEUE", "DIED AT", "REASON", "LAST ERROR"]
         table(titles, map(_row, found), none=f"no dead letters in {access.where()}")
@@ -55,7 +55,7 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.agroups(page))
     if as_json:
-        document([dead_group_view(each) for each in found])
+        document(found)
     else:
         titles = ["COUNT", "TASK", "NEWEST", "NEWEST ID", "ERROR"]
         table(titles, map(_group_row, found), none=f"no dead letters in {access.where()}")
@@ -66,11 +66,11 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
     """One dead letter, with every error it reported."""
-    view = dead_view(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
+    letter = DeadView.of_letter(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
     if as_json:
-        document(view)
+        document(letter)
     else:
-        show_job(view)
+        show_job(letter)
 
 
 @dead.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.admin.dead_letters import Arguments
-from mainspring.admin.views import dead_view
+from mainspring.admin.views import DeadView
 from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.author import author_option
 from mainspring.cli.jobs import show_job
@@ -58,7 +58,7 @@ def edit(
 
     letter, changed = access.ask(lambda admin: admin.dead_letters.aedit(job_id, change), by=author)
     if as_json:
-        document(dead_view(letter))
+        document(DeadView.of_letter(letter))
         return
-    show_job(dead_view(letter))
+    show_job(DeadView.of_letter(letter))
     say("edited" if changed else "its arguments are these already; nothing was changed")

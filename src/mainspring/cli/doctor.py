@@ -17,11 +17,10 @@ def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
     from mainspring.admin.health.doctor import examine, unreachable
     from mainspring.admin.health.finding import Level
-    from mainspring.admin.views import check_view
 
     checks = access.read(examine, verify=False)
     if as_json:
-        document([check_view(each) for each in checks])
+        document(checks)
     else:
         rows = [(each.level, each.name, each.sentence) for each in checks]
         table(["LEVEL", "CHECK", "FINDING"], rows, none="no checks")

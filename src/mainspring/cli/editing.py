@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mainspring.admin.schedules.draft import draft_view
-from mainspring.admin.schedules.edited import Written, written_view
+from mainspring.admin.schedules.edited import Written, WrittenView
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
@@ -93,7 +93,7 @@ def edit(
 
 def _report(written: Written, *, as_json: bool) -> None:
     if as_json:
-        document(written_view(written))
+        document(WrittenView.of(written))
         return
     click.echo(printable(f"schedule {written.name} {_outcome(written)}"))
     if written.created:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import click
 
 from mainspring.admin.jobs import EnqueueRequest, job_of
-from mainspring.admin.views import handle_view
+from mainspring.admin.views import HandleView
 from mainspring.cli.arguments import keywords, pairs, positional, value
 from mainspring.cli.author import author_option
 from mainspring.cli.options import APP_VARIABLE, Whole, length, moment, store_options
@@ -86,7 +86,7 @@ def enqueue(
     refuse_memory(app)
     [handle], _ = with_admin(app, lambda admin: admin.jobs.aenqueue([wanted]), by=author)
     if as_json:
-        document(handle_view(handle))
+        document(HandleView.of(handle))
     else:
         click.echo(str(handle) + ("" if handle.created else ", which was there already"))
 

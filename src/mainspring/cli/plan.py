@@ -6,7 +6,7 @@ from collections import Counter
 
 import click
 
-from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, dropped_sentences, planned_view
+from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, PlannedView, dropped_sentences
 from mainspring.admin.words import moment
 from mainspring.cli.author import author_option
 from mainspring.cli.options import app_argument, json_option, settings_options
@@ -50,7 +50,7 @@ def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> No
 def show(planned: list[Planned], *, as_json: bool) -> None:
     """A plan, as a table or a document."""
     if as_json:
-        document([planned_view(each) for each in planned])
+        document([PlannedView.of(each) for each in planned])
         return
     shown = planned
     if len(planned) > MOST_SHOWN:

@@ -27,7 +27,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
 
     Exit code 3 means that the database cannot be reached, 1 with --exit-code that something is wrong.
     """
-    from mainspring.admin.health.status import age, look, short, status_view, troubles
+    from mainspring.admin.health.status import StatusView, age, look, short, troubles
 
     async def asked(store: Store, clock: Clock) -> Status:
         return await look(store, clock, access.loaded.settings.alerts)
@@ -35,7 +35,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
     found = access.read(asked)
     wrong = troubles(found, access.loaded.settings.alerts)
     if as_json:
-        document(status_view(found, wrong))
+        document(StatusView.of(found, wrong))
     else:
         for each in wrong:
             line(f"{each.severity}: {each.sentence}")

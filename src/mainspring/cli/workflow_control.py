@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 import click
 
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
-from mainspring.admin.workflows.views import plain
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import WORKFLOW_ID, store_options
@@ -86,7 +85,7 @@ def _order(
     """Give it, and say what became of it; exit 1 if it was refused."""
     done = access.ask(lambda admin: order(admin.workflows), by=author)
     if as_json:
-        document(plain(done))
+        document(done)
     else:
         click.echo(printable(f"workflow {done.workflow_id} ({done.name}) {_said(done)}"))
     if done.effect is WorkflowEffect.NONE and not done.already:

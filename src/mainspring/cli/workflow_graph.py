@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from mainspring.admin.workflows.diagram import dot, mermaid
-from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.graph import GraphView, drawn
 from mainspring.admin.workflows.orders import Workflows
-from mainspring.admin.workflows.views import plain
 from mainspring.cli.graph_text import show_graph
 from mainspring.cli.options import LARGEST_ID, store_options
 from mainspring.cli.output import document
@@ -46,8 +45,7 @@ def tell(definition: Definition, states: States, form: str, *, as_json: bool) ->
     """Write a graph; with states, those of the steps as they stand."""
     nodes = drawn(definition)
     if as_json:
-        made = [{**plain(each), **({} if states is None else {"state": states[each.name]})} for each in nodes]
-        document({"name": definition.name, "nodes": made, "edges": [plain(each) for each in edges(nodes)]})
+        document(GraphView.of(definition, states))
     elif form == "mermaid":
         click.echo(mermaid(nodes, states))
     elif form == "dot":

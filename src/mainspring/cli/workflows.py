@@ -8,7 +8,7 @@ import click
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.workflows.queries import ITEMS, PAGE
-from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
 from mainspring.cli.jobs import LARGEST_PAGE
 from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, store_options
 from mainspring.cli.options import name as a_name
@@ -45,7 +45,7 @@ def list_workflows(
         lambda admin: admin.workflows.afind(name=name, state=which, before=before, limit=limit)
     )
     if as_json:
-        document([plain(each) for each in found])
+        document(found)
         return
     titles = ["ID", "NAME", "VERSION", "STATE", "LEFT", "FAILED", "STARTED AT", "TOOK"]
     table(titles, map(_row, found), none=f"no {state or ''} workflows in {access.where()}".replace("  ", " "))
@@ -92,11 +92,11 @@ def show(
     found = access.ask(read)
     if isinstance(found, StepView):
         if as_json:
-            document(plain(found))
+            document(found)
         else:
             show_step(found)
     elif as_json:
-        document(workflow_json(found))
+        document(found)
     else:
         show_workflow(found)
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from mainspring.admin.redact import NAMES, Redaction, redaction
 from mainspring.admin.spelled import HIDDEN
+from mainspring.admin.views import to_json
 from mainspring.declare.names import is_name
 from mainspring.web.desk import Desk
 
@@ -77,7 +78,7 @@ def private(desk: Desk, view: object) -> object:
     """An answer of ours without the secrets in it."""
     hide = redaction_of(desk)
     # Whatever it is made of: what is left are objects, lists and what JSON has.
-    made = msgspec.to_builtins(view, str_keys=True)
+    made = to_json(view)
     if isinstance(made, Mapping):
         return _object(hide, made)
     return _field(hide, "items", made)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from mainspring.admin.jobs import job_detail
-from mainspring.admin.processes import lease_view
-from mainspring.admin.queues import queue_view
-from mainspring.admin.views import View, dead_group_view, member_view, moments_view, schedule_view, slot_view
-from mainspring.admin.workflows.views import workflow_json
+from mainspring.admin.jobs import JobDetail
+from mainspring.admin.queues import QueueView
+from mainspring.admin.views import MemberView, ScheduleDetail, to_json
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
 from mainspring.model.history import DeadFilter
@@ -16,7 +14,7 @@ from mainspring.model.value import Value
 from mainspring.trigger.misfire import LATE
 from mainspring.web.desk import Desk
 
-Look = Callable[[Desk], Awaitable[View]]
+Look = Callable[[Desk], Awaitable[object]]
 LARGEST_ID = 2**63 - 1
 GROUPS = 50
 
@@ -45,24 +43,24 @@ def topic_of(text: str) -> Topic:
     raise InvalidArgument("topic", text, f"one of {listed}, job/ID, workflow/ID, schedule/NAME")
 
 
-async def _queues(desk: Desk) -> View:
-    return {"items": [queue_view(each) for each in await desk.questions.queues.aall(about=True)]}
+async def _queues(desk: Desk) -> object:
+    return {"items": [QueueView.of(each) for each in await desk.questions.queues.aall(about=True)]}
 
 
-async def _workers(desk: Desk) -> View:
+async def _workers(desk: Desk) -> object:
     # A lease that is renewed is no news.
     found = await desk.questions.processes.aall()
-    views = [{**member_view(each), "lease_until": None} for each in found]
+    views = [{**to_json(MemberView.of(each)), "lease_until": None} for each in found]
     leases = await (await desk.store()).leases.all(at=desk.clock.stamp())
-    return {"items": views, "leases": [{**lease_view(each), "expires_at": None} for each in leases]}
+    return {"items": views, "leases": [{**to_json(each), "expires_at": None} for each in leases]}
 
 
-async def _dead(desk: Desk) -> View:
+async def _dead(desk: Desk) -> object:
     found = await desk.questions.dead_letters.agroups(DeadFilter(limit=GROUPS))
-    return {"items": [dead_group_view(each) for each in found]}
+    return {"items": found}
 
 
-async def _schedules(desk: Desk) -> View:
+async def _schedules(desk: Desk) -> object:
     # Looked at every second while somebody listens: never all of them.
     store = await desk.store()
     counts = await store.schedules.counts(late=LATE, at=desk.clock.stamp())
@@ -75,7 +73,7 @@ async def _schedules(desk: Desk) -> View:
     }
 
 
-async def _overview(desk: Desk) -> View:
+async def _overview(desk: Desk) -> object:
     queues = await desk.questions.queues.aall(about=True)
     members = [each for each in await desk.questions.processes.aall() if each.alive]
     roles = [each.role.value for each in members]
@@ -90,23 +88,22 @@ async def _overview(desk: Desk) -> View:
 
 
 def _one(kind: str, number: int) -> Topic:
-    async def job(desk: Desk) -> View:
-        return job_detail(await desk.questions.jobs.aget(number))
+    async def job(desk: Desk) -> object:
+        return JobDetail.of_history(await desk.questions.jobs.aget(number))
 
-    async def workflow(desk: Desk) -> View:
+    async def workflow(desk: Desk) -> object:
         found = await desk.questions.workflows.aget(number)
         # The moment of the look is no news.
-        return {**workflow_json(found), "as_of": None}
+        return {**to_json(found), "as_of": None}
 
     look = job if kind == "job" else workflow
     return Topic(name=f"{kind}/{number}", noun=f"{kind}s", look=look)
 
 
 def _schedule(name: str) -> Topic:
-    async def schedule(desk: Desk) -> View:
+    async def schedule(desk: Desk) -> object:
         found = await desk.questions.schedules.aget(name)
-        slots = [slot_view(each) for each in found.slots]
-        return {**schedule_view(found.schedule), "slots": slots, "fires": moments_view(found.fires)}
+        return ScheduleDetail.of(found.schedule, slots=found.slots, fires=found.fires)
 
     return Topic(name=f"schedule/{name}", noun="schedules", look=schedule)
 

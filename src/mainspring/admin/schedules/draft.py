@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Any
 
 from mainspring.admin.schedules.versions import Difference
-from mainspring.admin.views import View, call_view, iso
+from mainspring.admin.views import call_view, iso
 from mainspring.calendars import Calendar
 from mainspring.declare.edit import options_of
 from mainspring.declare.policies import Policies
@@ -94,7 +95,7 @@ class Draft:
         }
 
 
-def draft_view(draft: Draft) -> View:
+def draft_view(draft: Draft) -> dict[str, Any]:
     """Its facts, for JSON."""
     return {name: _plain(value) for name, value in draft.facts().items()}
 

@@ -11,13 +11,14 @@ from starlette.responses import Response
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, DeadLetters, ReplayedPage
-from mainspring.admin.views import dead_group_view, dead_view
+from mainspring.admin.jobs import Done
+from mainspring.admin.views import DeadView
 from mainspring.errors import InvalidArgument
 from mainspring.model.access import AccessRole
-from mainspring.model.history import DeadFilter, DeadJob
+from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.settlement import Reason
-from mainspring.web.api import job_shapes as shapes
-from mainspring.web.api.answers import answers, answers_page, json, page
+from mainspring.model.value import Value
+from mainspring.web.api.answers import answers, answers_items, answers_page, items, json, page
 from mainspring.web.api.jobs import one
 from mainspring.web.api.values import AnId, Body, Cursor, Id, Limit, Moment, Name, Params, Text, at
 from mainspring.web.cursor import cursor, position
@@ -100,7 +101,32 @@ class Edit(Body):
     set: dict[str, Any] | None = Field(default=None, description="Single keyword arguments.")
 
 
-@routes.get("", **answers_page(shapes.DeadLetter))
+class Replayed(Value, frozen=True, kw_only=True):
+    """What one request put back into the queues; `next` is the cursor of the request after it."""
+
+    replayed: int
+    ids: tuple[int, ...]
+    complete: bool
+    left: int
+    workflows: tuple[int, ...]
+    next: str | None
+
+
+class Purged(Value, frozen=True, kw_only=True):
+    """How many dead letters one request deleted, and whether those were all."""
+
+    purged: int
+    complete: bool
+
+
+class EditedDeadLetter(Value, frozen=True, kw_only=True):
+    """A dead letter, and whether its arguments are other ones than before."""
+
+    changed: bool
+    letter: DeadView
+
+
+@routes.get("", **answers_page(DeadView))
 async def list_dead(admin: AnAdmin, which: Annotated[Page, Query()]) -> Response:
     """Newest first."""
     question = _question("dead", which)
@@ -108,17 +134,17 @@ async def list_dead(admin: AnAdmin, which: Annotated[Page, Query()]) -> Response
     chosen = which.dead(before=before if isinstance(before, int) else None, limit=which.limit)
     found = await admin.dead_letters.afind(chosen)
     following = cursor(found[-1].id, *question) if len(found) == which.limit else None
-    return page([dead_view(each) for each in found], following)
+    return page([DeadView.of_letter(each) for each in found], following)
 
 
-@routes.get("/groups", **answers(shapes.DeadGroups))
+@routes.get("/groups", **answers_items(DeadGroup))
 async def groups(admin: AnAdmin, which: Annotated[Groups, Query()]) -> Response:
     """By task and last error, the most frequent first."""
     found = await admin.dead_letters.agroups(which.dead(limit=which.limit))
-    return json({"items": [dead_group_view(each) for each in found]})
+    return items(found)
 
 
-@routes.post("/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(shapes.Replayed))
+@routes.post("/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(Replayed))
 async def replay_many(admin: AnAdmin, body: Chosen) -> Response:
     """Put dead jobs back into their queues, with all attempts restored, from the newest id down. One request
     does at most `most`; go on with `next` until it is complete."""
@@ -135,38 +161,36 @@ async def replay_many(admin: AnAdmin, body: Chosen) -> Response:
     done = await admin.dead_letters.areplay_all(which, page=min(500, body.most), on_page=enough)
     complete = done.looked_at < body.most
     return json(
-        {
-            "replayed": len(done.job_ids),
-            "ids": done.job_ids,
-            "complete": complete,
-            "left": done.left,
-            "workflows": done.workflows,
-            "next": None if complete or done.last_id is None else cursor(done.last_id, *question),
-        }
+        Replayed(
+            replayed=len(done.job_ids),
+            ids=done.job_ids,
+            complete=complete,
+            left=done.left,
+            workflows=done.workflows,
+            next=None if complete or done.last_id is None else cursor(done.last_id, *question),
+        )
     )
 
 
-@routes.post("/purge", role=AccessRole.ADMIN, order=DeadLetters.apurge, **answers(shapes.Purged))
+@routes.post("/purge", role=AccessRole.ADMIN, order=DeadLetters.apurge, **answers(Purged))
 async def purge(admin: AnAdmin, body: Chosen) -> Response:
     """Delete dead letters for good, at most `most` in one request."""
     which = body.which()
     if which.ids is not None:
         count = await admin.dead_letters.apurge(which.ids)
-        return json({"purged": count, "complete": True})
+        return json(Purged(purged=count, complete=True))
     page_of = msgspec.structs.replace(which, limit=body.most)
     count, complete = await admin.dead_letters.apurge_page(page_of)
-    return json({"purged": count, "complete": complete})
+    return json(Purged(purged=count, complete=complete))
 
 
-@routes.get("/{job_id}", **answers(shapes.DeadLetter))
+@routes.get("/{job_id}", **answers(DeadView))
 async def show(admin: AnAdmin, job_id: Id) -> Response:
     """One dead letter, with every error it reported."""
-    return json(dead_view(await admin.dead_letters.aget(job_id)))
+    return json(DeadView.of_letter(await admin.dead_letters.aget(job_id)))
 
 
-@routes.patch(
-    "/{job_id}", role=AccessRole.OPERATOR, order=DeadLetters.aedit, **answers(shapes.EditedDeadLetter)
-)
+@routes.patch("/{job_id}", role=AccessRole.OPERATOR, order=DeadLetters.aedit, **answers(EditedDeadLetter))
 async def edit(admin: AnAdmin, job_id: Id, body: Edit) -> Response:
     """Give a dead letter other arguments; those it had stay on record. They are checked where the app
     declares the task."""
@@ -175,10 +199,10 @@ async def edit(admin: AnAdmin, job_id: Id, body: Edit) -> Response:
     letter, changed = await admin.dead_letters.aedit(
         job_id, lambda letter, had: _changed(admin, body, letter, had)
     )
-    return json({"changed": changed, "letter": dead_view(letter)})
+    return json(EditedDeadLetter(changed=changed, letter=DeadView.of_letter(letter)))
 
 
-@routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(shapes.Done))
+@routes.post("/{job_id}/replay", role=AccessRole.OPERATOR, order=DeadLetters.areplay, **answers(Done))
 async def replay(admin: AnAdmin, job_id: Id) -> Response:
     """Put one dead job back into its queue."""
     await admin.dead_letters.aget(job_id)

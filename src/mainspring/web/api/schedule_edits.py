@@ -8,17 +8,17 @@ from fastapi import Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from mainspring.admin.schedules.edited import written_view
+from mainspring.admin.schedules.edited import WrittenView
 from mainspring.admin.schedules.options import read
 from mainspring.admin.schedules.orders import Schedules
-from mainspring.admin.schedules.plan import planned_view
-from mainspring.admin.views import iso
+from mainspring.admin.schedules.plan import PlannedView
+from mainspring.admin.views import FireView
 from mainspring.declare.edit import changed_when
 from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
+from mainspring.model.value import Value
 from mainspring.trigger.preview import fires
-from mainspring.web.api import schedule_shapes as shapes
-from mainspring.web.api.answers import answers, json
+from mainspring.web.api.answers import answers, answers_items, items, json
 from mainspring.web.api.etag import IfMatch, etag, expected_version
 from mainspring.web.api.values import (
     Body,
@@ -119,20 +119,26 @@ class Trigger(Params):
     count: int = Field(default=5, ge=1, le=1000)
 
 
+class Preview(Value, frozen=True, kw_only=True):
+    """When a trigger would fire."""
+
+    fires: tuple[FireView, ...]
+
+
 @routes.post(
     "",
     role=AccessRole.OPERATOR,
     order=Schedules.acreate,
-    **answers(shapes.WrittenSchedule, status=201, also=200),
+    **answers(WrittenView, status=201, also=200),
 )
 async def create(admin: AnAdmin, body: New) -> Response:
     """Make a schedule that is code's to leave alone: one of cron, every, rrule and at, and what goes with
     it. 200 for a dry run."""
     written = await admin.schedules.acreate(body.name, note=body.note, dry_run=body.dry_run, **body.said())
-    return json(written_view(written), 200 if body.dry_run else 201, ETag=etag(written.version))
+    return json(WrittenView.of(written), 200 if body.dry_run else 201, ETag=etag(written.version))
 
 
-@routes.patch("/{name}", role=AccessRole.OPERATOR, order=Schedules.aedit, **answers(shapes.WrittenSchedule))
+@routes.patch("/{name}", role=AccessRole.OPERATOR, order=Schedules.aedit, **answers(WrittenView))
 async def edit(admin: AnAdmin, name: InPath, body: Changes, if_match: IfMatch = None) -> Response:
     """Change the options that are given, and no others. With `If-Match`, only what was read."""
     written = await admin.schedules.aedit(
@@ -142,25 +148,25 @@ async def edit(admin: AnAdmin, name: InPath, body: Changes, if_match: IfMatch = 
         dry_run=body.dry_run,
         **body.said(),
     )
-    return json(written_view(written), ETag=etag(written.version))
+    return json(WrittenView.of(written), ETag=etag(written.version))
 
 
-@plan_routes.get("/plan", **answers(shapes.Plan))
+@plan_routes.get("/plan", **answers_items(PlannedView))
 async def plan(admin: AnAdmin) -> Response:
     """What the app that serves would change of the schedules on record; nothing is written."""
     found = await admin.schedules.aplan()
-    return json({"items": [planned_view(each) for each in found]})
+    return items([PlannedView.of(each) for each in found])
 
 
-@plan_routes.post("/plan/apply", role=AccessRole.ADMIN, order=Schedules.aapply, **answers(shapes.Plan))
+@plan_routes.post("/plan/apply", role=AccessRole.ADMIN, order=Schedules.aapply, **answers_items(PlannedView))
 async def apply_plan(admin: AnAdmin, body: Apply | None = None) -> Response:
     """Write the schedules of the app that serves; what somebody edited stays."""
     prune = body is not None and body.prune
     found = await admin.schedules.aapply(prune=prune)
-    return json({"items": [planned_view(each) for each in found]})
+    return items([PlannedView.of(each) for each in found])
 
 
-@plan_routes.get("/next", **answers(shapes.Preview))
+@plan_routes.get("/next", **answers(Preview))
 async def preview(desk: AtDesk, which: Annotated[Trigger, Query()]) -> Response:
     """When a trigger would fire, in UTC and in its zone."""
     given: dict[str, object] = {
@@ -173,5 +179,4 @@ async def preview(desk: AtDesk, which: Annotated[Trigger, Query()]) -> Response:
     trigger = changed_when(When(), read(given).when).trigger(which.name or "preview")
     start = at(which.after, "after") or await (await desk.store()).now(at=desk.clock.stamp())
     found = fires(trigger, start, which.count, which.tz)
-    told = [{"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in found]
-    return json({"fires": told})
+    return json(Preview(fires=tuple(FireView.of(each) for each in found)))

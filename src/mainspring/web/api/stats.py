@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
-from mainspring.admin.health.stats import Stats, series_view, stat_view
+from mainspring.admin.health.stats import SeriesView, Stats, StatView
 from mainspring.model.stats import By
-from mainspring.web.api import shapes
-from mainspring.web.api.answers import answers, json
+from mainspring.web.api.answers import answers, answers_items, items, json
 from mainspring.web.api.values import LengthText, Moment, Name, Params, at, length
 from mainspring.web.desk import AtDesk
 from mainspring.web.routes import Routes
@@ -34,7 +33,7 @@ class Steps(Span):
     step: LengthText | None = None
 
 
-@routes.get("", **answers(shapes.Series))
+@routes.get("", **answers(SeriesView))
 async def series(desk: AtDesk, which: Annotated[Steps, Query()]) -> Response:
     """In columns, one place for each step: runs, failures, and how long jobs waited and took, in seconds."""
     found = await Stats(await desk.store(), desk.clock).series(
@@ -44,10 +43,10 @@ async def series(desk: AtDesk, which: Annotated[Steps, Query()]) -> Response:
         task=which.task,
         queue=which.queue,
     )
-    return json(series_view(found))
+    return json(SeriesView.of(found))
 
 
-@routes.get("/{by}", **answers(shapes.Totals))
+@routes.get("/{by}", **answers_items(StatView))
 async def totals(desk: AtDesk, by: By, which: Annotated[Span, Query()]) -> Response:
     """One sum for each task or queue, the one with the most runs first."""
     found = await Stats(await desk.store(), desk.clock).totals(
@@ -57,4 +56,4 @@ async def totals(desk: AtDesk, by: By, which: Annotated[Span, Query()]) -> Respo
         task=which.task,
         queue=which.queue,
     )
-    return json({"items": [stat_view(each) for each in found]})
+    return items([StatView.of(each) for each in found])

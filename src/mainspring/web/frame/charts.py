@@ -3,10 +3,11 @@ cannot see them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from mainspring.admin.health.stats import SeriesView
 from mainspring.web.frame.shapes import count, took
 
 Column = Sequence[float | None]
@@ -50,10 +51,10 @@ class Chart(NamedTuple):
         return found
 
 
-def charts(series: Mapping[str, Any], step: str) -> list[Chart]:
+def charts(series: SeriesView, step: str) -> list[Chart]:
     """Those of the overview, from columns of statistics. The last step is not over, and is left out."""
     names = ("at", "succeeded", "failed", "died", "wait_p50", "wait_p95")
-    at, done, failed, died, p50, p95 = (series[name][:-1] for name in names)
+    at, done, failed, died, p50, p95 = (getattr(series, name)[:-1] for name in names)
     slowest = max((each for each in p95 if each is not None), default=None)
     return [
         Chart(

@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.audit_log import Act, act_view
+from mainspring.admin.audit_log import Act, AuditEntryView
 from mainspring.admin.slot_verification.auditing import Auditor, Report
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
@@ -123,6 +123,6 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
 
 def _details(act: Act) -> str:
     """What was asked for and what came of it, on one line; nothing where nothing was said."""
-    view = act_view(act)
-    said = {name: view[name] for name in ("details", "result") if view[name]}
+    view = AuditEntryView.of(act)
+    said = {name: value for name in ("details", "result") if (value := getattr(view, name))}
     return msgspec.json.encode(said).decode() if said else ""

@@ -116,7 +116,7 @@ def _read(args: str, kwargs: str) -> Arguments:
 
 def _had(letter: DeadJob) -> Arguments:
     seen = call_view(letter.payload)
-    return seen["args"] or [], seen["kwargs"] or {}  # type: ignore[return-value]
+    return seen["args"] or [], seen["kwargs"] or {}
 
 
 def _task(desk: Desk, letter: DeadJob) -> Task[..., Any] | None:

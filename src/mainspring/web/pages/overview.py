@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.health.stats import LAST, Stats, series_view
+from mainspring.admin.health.stats import LAST, SeriesView, Stats
 from mainspring.admin.health.troubles import troubles
 from mainspring.declare.names import is_name
 from mainspring.lifecycle.troubles import OTHERS
@@ -44,7 +44,7 @@ async def _now(desk: Desk) -> dict[str, Any]:
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
         "more_troubles": max(0, len(found) - TROUBLES),
-        "charts": charts(series_view(series), took(series.step)),
+        "charts": charts(SeriesView.of(series), took(series.step)),
         "span": took(LAST),
         "ready": sum(each.ready for each in queues),
         "delayed": sum(each.delayed for each in queues),
