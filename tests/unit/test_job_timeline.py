@@ -8,7 +8,7 @@ from typing import Any
 from mainspring.model.history import Run
 from mainspring.model.job import Job, JobState
 from mainspring.model.settlement import Verdict
-from mainspring.web.frame.timeline import WIDTH, drawn, parts
+from mainspring.web.pages.jobs import WIDTH, drawn, parts
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -15,10 +15,9 @@ from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.store.opener import open_store
 from mainspring.testing.clock import START, ManualClock
-from mainspring.web.frame.charts import charts
-from mainspring.web.frame.flash import notice_of
-from mainspring.web.frame.kept import Stage
-from mainspring.web.frame.replays import Replays
+from mainspring.web.pages.background import Replays, Stage
+from mainspring.web.pages.overview import charts
+from mainspring.web.rendering import notice_of
 from tests.support.desk import Desk
 from tests.support.management import admin_of
 

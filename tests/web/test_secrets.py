@@ -31,9 +31,8 @@ from mainspring.model.report import ProgressNote
 from mainspring.model.settlement import Reason, Settlement, Verdict
 from mainspring.model.trouble import Rule, Severity, Trouble
 from mainspring.model.workflow import NewWorkflow
-from mainspring.web.live import Live
+from mainspring.web.live import _WHOLE, Live, topic_of
 from mainspring.web.privacy import EXEMPT
-from mainspring.web.topics import _WHOLE, topic_of
 from tests.support.door import PAIR, House, open_house
 from tests.support.matrix import PUBLIC, guarded
 from tests.support.secrets import ON_ONE_LINE, SHAPES

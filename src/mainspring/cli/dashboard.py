@@ -57,7 +57,7 @@ def _beside(app: Mainspring, tell: Callable[[str], None]) -> Server:
 
 
 async def _tell_link(app: Mainspring, made: Server, tell: Callable[[str], None]) -> None:
-    from mainspring.web.access.first import passing_token
+    from mainspring.web.server import passing_token
 
     token = await passing_token(app, author=login_name())
     # Behind the #, what a browser sends nowhere: the sign-in page reads it.

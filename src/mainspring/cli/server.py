@@ -81,7 +81,7 @@ async def _serve(app: Mainspring, *, insecure: bool) -> int:
 
 
 async def _welcome(app: Mainspring, made: Server, *, insecure: bool) -> None:
-    from mainspring.web.access.first import first_token
+    from mainspring.web.server import first_token
 
     token = await first_token(app, author=login_name(), insecure=insecure)
     click.echo(f"Mainspring listens at {printable(made.url)}")

@@ -15,14 +15,13 @@ from mainspring.admin.audit_log import AuditEntryView, VerifiedView
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
 from mainspring.model.value import Value
-from mainspring.web.access.identity import actor_of
 from mainspring.web.api.answers import answers, answers_items, answers_page, items, json, page
-from mainspring.web.api.values import Body, Cursor, Id, Length, Limit, Line, Params, Text
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin
+from mainspring.web.api.values import Body, Cursor, Id, Length, Limit, Line, Params, Text, cursor, position
+from mainspring.web.auth.identity import actor_of
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin
 
 routes = Routes("access", ApiRoute, prefix="/api/v1", tags=["access"])
 acts = Routes("acts", ApiRoute, prefix="/api/v1/acts", tags=["acts"])

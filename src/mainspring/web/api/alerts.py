@@ -16,11 +16,10 @@ from mainspring.model.alert import AlertFilter
 from mainspring.model.trouble import Rule
 from mainspring.model.value import Value
 from mainspring.web.api.answers import answers, answers_items, answers_page, items, json, page
-from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text, cursor, position
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.services import AnAdmin, TheServices
 
 routes = Routes("alerts", ApiRoute, prefix="/api/v1/alerts", tags=["alerts"])
 status = Routes("health", ApiRoute, prefix="/api/v1", tags=["health"])
@@ -74,9 +73,9 @@ async def list_rules(admin: AnAdmin) -> Response:
 
 
 @routes.post("/test", role=AccessRole.OPERATOR, order=Alerts.atest, **answers_items(TriedView))
-async def try_targets(desk: AtDesk, admin: AnAdmin, body: Targets | None = None) -> Response:
+async def try_targets(services: TheServices, admin: AnAdmin, body: Targets | None = None) -> Response:
     """Send a test alert and its recovery to targets that are set, and tell what came of each."""
-    app = desk.app
+    app = services.app
     targets = testable(
         app.settings.alerts, app.clock, into_log(app.telemetry), [] if body is None else body.to
     )
@@ -97,8 +96,8 @@ async def ack(admin: AnAdmin, alert_id: Id) -> Response:
 
 
 @status.get("/status", **answers(StatusView))
-async def show_status(desk: AtDesk) -> Response:
+async def show_status(services: TheServices) -> Response:
     """How the whole stands, and what is wrong with it."""
-    config = desk.app.settings.alerts
-    found = await look(await desk.store(), desk.clock, config)
+    config = services.app.settings.alerts
+    found = await look(await services.store(), services.clock, config)
     return json(StatusView.of(found, troubles(found, config)))

@@ -1,19 +1,32 @@
-"""What routes answer: bodies, and what the OpenAPI document says of them."""
+"""What routes answer: bodies, and the OpenAPI document made of their structs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.why.answer import Because
 from mainspring.model.value import Value
-from mainspring.web.privacy import Answer
+from mainspring.version import __version__
+from mainspring.web.auth.policy import Routes, guard_of
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.privacy import Answer, Public
 from mainspring.web.problems import MEDIA_TYPE
 
 _JSON = "application/json"
+PREFIX = "/api/v1"
+routes = Routes("health", ApiRoute, prefix=PREFIX, tags=["health"])
+_ABOUT = """Everything that the `mainspring` command can do. Send `Authorization: Bearer ms_…`.
+
+Lists come in pages: `next` is the `cursor` of the page after. Ids are integers that grow by one and fit
+into a double; those of processes are long and therefore text. In paths, write `~` for each `/` of a name."""
 
 
 class Problem(Value, frozen=True, kw_only=True):
@@ -79,6 +92,32 @@ def components() -> dict[str, Any]:
     return found
 
 
+@routes.get("/openapi.json", response_model=None, include_in_schema=False)
+async def document(request: Request) -> Response:
+    """What is said of every route."""
+    root = request.scope.get("root_path", "")
+    body = msgspec.json.encode({**made(request.app), "servers": [{"url": root or "/"}]})
+    return Public(body, media_type="application/json")
+
+
+@cache
+def made(web: Any) -> dict[str, Any]:
+    """Made once for each app."""
+    own = [each for each in web.routes if isinstance(each, APIRoute) and each.path.startswith(PREFIX)]
+    found = get_openapi(title="Mainspring", version=__version__, description=_ABOUT, routes=own)
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas |= components()
+    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    found["security"] = [{"token": []}]
+    by_place = {(each.path, method.lower()): each for each in own for method in each.methods or ()}
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            _finish(operation, by_place[path, method])
+    return found
+
+
 def _close(name: str, schema: dict[str, Any]) -> None:
     """A field with a default is in every answer: only UNSET leaves a field out, and has no default here."""
     required = schema.get("required", [])
@@ -121,3 +160,13 @@ def _route(schema: dict[str, Any], status: int, also: int | None) -> dict[str, A
             "5XX": {"description": "Not now", **refused},
         },
     }
+
+
+def _finish(operation: dict[str, Any], route: APIRoute) -> None:
+    # FastAPI's own words for it; ours are those of 4XX.
+    operation["responses"].pop("422", None)
+    guard = guard_of(route)
+    if guard is not None and guard.role is None:
+        operation["security"] = []
+    elif guard is not None:
+        operation["x-role"] = guard.role

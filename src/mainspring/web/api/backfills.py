@@ -41,9 +41,9 @@ from mainspring.web.api.values import (
     length,
     name_of,
 )
-from mainspring.web.desk import AnAdmin, AtDesk, Desk
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.services import AnAdmin, Services, TheServices
 
 MOST_TOLD = 1000
 LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)
@@ -164,28 +164,28 @@ async def cancel(admin: AnAdmin, backfill_id: Id) -> Response:
 
 
 @routes.get("/simulation", **answers(SimulationView))
-async def simulation(desk: AtDesk, which: Annotated[Simulated, Query()]) -> Response:
+async def simulation(services: TheServices, which: Annotated[Simulated, Query()]) -> Response:
     """Every slot of a time to come, or gone, and what would become of it."""
     start, end = _span(which, LONGEST_SIMULATION)
     horizon = Horizon(
         start=start,
         end=end,
-        breaker=desk.app.settings.scheduler.breaker,
+        breaker=services.app.settings.scheduler.breaker,
         duration=length(which.assume_duration, "assume_duration"),
     )
-    chosen, calendars = await _stored(desk, which.schedule)
+    chosen, calendars = await _stored(services, which.schedule)
     # Not here: it may take a while, and others want to be answered.
     done = await asyncio.to_thread(simulate, chosen, horizon, calendars, limit=which.limit)
     return json(SimulationView.of(done, notes(done, horizon, jitter=any(each.jitter for each in chosen))))
 
 
 @routes.get("/load", **answers(LoadView))
-async def jobs_by_minute(desk: AtDesk, which: Annotated[Loaded, Query()]) -> Response:
+async def jobs_by_minute(services: TheServices, which: Annotated[Loaded, Query()]) -> Response:
     """Jobs by minute of a time to come, summed up; and what a window would do to the peaks."""
     start, end = _span(which, LONGEST_LOAD)
-    horizon = Horizon(start=start, end=end, breaker=desk.app.settings.scheduler.breaker)
+    horizon = Horizon(start=start, end=end, breaker=services.app.settings.scheduler.breaker)
     window = length(which.window, "window") or timedelta()
-    chosen, calendars = await _stored(desk, which.schedule)
+    chosen, calendars = await _stored(services, which.schedule)
     busy = await asyncio.to_thread(load, chosen, horizon, calendars)
     spread = await asyncio.to_thread(
         load, chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1
@@ -214,8 +214,8 @@ def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:
     return start, end
 
 
-async def _stored(desk: Desk, name: str | None) -> tuple[list[Planned], Calendars]:
-    store = await desk.store()
+async def _stored(services: Services, name: str | None) -> tuple[list[Planned], Calendars]:
+    store = await services.store()
     calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
     if name is None:
         return list(await store.schedules.all()), calendars

@@ -17,9 +17,9 @@ from mainspring.model.lease import LeaseInfo
 from mainspring.model.value import Value
 from mainspring.web.api.answers import answers, answers_items, items, json
 from mainspring.web.api.values import AnId, Body, InPath, Limit, Line, Name, Params, Text, name_of
-from mainspring.web.desk import AnAdmin
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.services import AnAdmin
 
 queues = Routes("queues", ApiRoute, prefix="/api/v1/queues", tags=["queues"])
 limits = Routes("limits", ApiRoute, prefix="/api/v1/limits", tags=["queues"])

@@ -26,7 +26,6 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import LIVE_STATES, Job, JobState
 from mainspring.model.value import Value
 from mainspring.web.api.answers import Why, answers, answers_items, answers_page, items, json, page
-from mainspring.web.api.requests import request_key
 from mainspring.web.api.values import (
     LARGEST_ID,
     AnId,
@@ -41,13 +40,15 @@ from mainspring.web.api.values import (
     Params,
     Text,
     at,
+    cursor,
     length,
+    position,
+    request_key,
 )
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk, Desk
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin, Services, TheServices
 
 MOST_AT_ONCE = 10_000
 LARGEST_BULK = 8 * 1024 * 1024
@@ -231,7 +232,7 @@ async def why(admin: AnAdmin, job_id: Id) -> Response:
 
 @routes.get("/{job_id}/result", **answers(JobResult))
 async def result(
-    desk: AtDesk, admin: AnAdmin, job_id: Id, wait: Annotated[LengthText | None, Query()] = None
+    services: TheServices, admin: AnAdmin, job_id: Id, wait: Annotated[LengthText | None, Query()] = None
 ) -> Response:
     """What a job came to; with `wait`, once it has ended or that time is over, at most 60 s."""
     most = length(wait, "wait")
@@ -239,7 +240,7 @@ async def result(
         raise Problem(422, "range", f"wait: expected at most {LONGEST_WAIT} s", field="wait")
     found = await admin.jobs.aget(job_id)
     if most and found.job.state in LIVE_STATES:
-        await _ended(desk, job_id, most.total_seconds())
+        await _ended(services, job_id, most.total_seconds())
         found = await admin.jobs.aget(job_id)
     return json(JobResult.of(found.job))
 
@@ -256,10 +257,10 @@ async def retry(admin: AnAdmin, job_id: Id) -> Response:
     return one(await admin.jobs.aretry([job_id]))
 
 
-async def _ended(desk: Desk, job_id: int, seconds: float) -> None:
+async def _ended(services: Services, job_id: int, seconds: float) -> None:
     # What became of it is read anew.
     with suppress(JobFailed, JobCancelled, ResultGone, WaitTimeout):
-        await desk.app.aresult(job_id, timeout=seconds)
+        await services.app.aresult(job_id, timeout=seconds)
 
 
 def _told(again: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`/schedules`: what runs by itself, and when."""
+"""`/schedules`: what runs by itself, and when; made and changed at run time; and what the app declares."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
+from mainspring.admin.schedules.edited import WrittenView
+from mainspring.admin.schedules.options import read
 from mainspring.admin.schedules.orders import (
     ScheduleDone,
     ScheduleDoneView,
@@ -17,19 +19,25 @@ from mainspring.admin.schedules.orders import (
     Skipping,
     Triggered,
 )
+from mainspring.admin.schedules.plan import PlannedView
 from mainspring.admin.schedules.versions import VersionView, steps
-from mainspring.admin.views import ListedSchedule, ScheduleDetail
+from mainspring.admin.views import FireView, ListedSchedule, ScheduleDetail
 from mainspring.admin.why.answer import Answer, answer_view
+from mainspring.declare.edit import changed_when
+from mainspring.declare.when import When
 from mainspring.model.access import AccessRole
 from mainspring.model.pages import Only, ScheduleFilter
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
+from mainspring.trigger.preview import fires
 from mainspring.web.api.answers import answers, answers_items, answers_page, items, json, page
-from mainspring.web.api.etag import etag
 from mainspring.web.api.values import (
     Body,
     Cursor,
+    IfMatch,
     InPath,
+    Length,
+    LengthText,
     Limit,
     Line,
     Moment,
@@ -37,16 +45,24 @@ from mainspring.web.api.values import (
     Params,
     Text,
     at,
+    cursor,
+    etag,
+    expected_version,
+    length,
     name_of,
+    position,
 )
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin, TheServices
 
 MOST_FIRES, MOST_SKIPS = 1000, 1000
 routes = Routes("schedules", ApiRoute, prefix="/api/v1/schedules", tags=["schedules"])
+plan_routes = Routes("schedules", ApiRoute, prefix="/api/v1", tags=["schedules"])
+Word = Annotated[str, StringConstraints(max_length=300)]
+Moments = Annotated[list[Word], Field(max_length=1000)]
+_OWN = {"name", "note", "dry_run"}
 
 
 class Which(Params):
@@ -101,6 +117,87 @@ class SlotAnswer(Value, frozen=True, kw_only=True):
     at: dict[str, Any] | None = None
     last: dict[str, Any] | None = None
     next: dict[str, Any] | None = None
+
+
+class Options(Body):
+    """Options of `app.schedule`, by their names; null asks for a default."""
+
+    cron: Word | None = None
+    every: Length | None = None
+    rrule: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    at: Word | Moments | None = None
+    tz: Word | None = None
+    gap: Word | None = None
+    fold: Word | None = None
+    anchor: Word | None = None
+    dtstart: Word | None = None
+    exdates: Moments | None = None
+    rdates: Moments | None = None
+    start: Word | None = None
+    end: Word | None = None
+    max_fires: int | None = None
+    calendar: Word | None = None
+    on_holiday: Word | None = None
+    args: list[Any] | None = None
+    kwargs: dict[str, Any] | None = None
+    misfire: Word | None = None
+    catch_up: Length | None = None
+    overlap: Word | None = None
+    allow: int | None = None
+    window: Length | None = None
+    jitter: Length | None = None
+    expect_start_within: Length | None = None
+    expect_finish_by: Length | None = None
+    queue: Word | None = None
+    priority: int | None = None
+    attempts: int | None = None
+    note: Line | None = None
+    dry_run: bool = False
+
+    def said(self) -> dict[str, object]:
+        """What was said, and nothing that was not."""
+        return self.model_dump(exclude_unset=True, exclude=_OWN)
+
+
+class New(Options):
+    """A schedule to be made."""
+
+    name: Name
+    task: Name
+
+
+class Changes(Options):
+    """What is to be different."""
+
+    task: Name | None = None
+
+
+class Apply(Body):
+    """How to write what the app declares."""
+
+    prune: bool = False
+
+
+class Trigger(Params):
+    """A trigger that is no schedule's."""
+
+    cron: Word | None = None
+    every: LengthText | None = None
+    anchor: Moment | None = None
+    rrule: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    dtstart: Word | None = None
+    tz: Word = "UTC"
+    gap: Word | None = None
+    fold: Word | None = None
+    name: Name | None = Field(default=None, description="The schedule's name, which H is hashed from.")
+    after: Moment | None = None
+    count: int = Field(default=5, ge=1, le=1000)
+
+
+class Preview(Value, frozen=True, kw_only=True):
+    """When a trigger would fire."""
+
+    fires: tuple[FireView, ...]
 
 
 @routes.get("", **answers_page(ListedSchedule))
@@ -171,7 +268,7 @@ async def versions(admin: AnAdmin, name: InPath) -> Response:
 
 
 @routes.get("/{name}/next", **answers(Fires))
-async def fires(
+async def next_fires(
     admin: AnAdmin, name: InPath, count: Annotated[int, Query(ge=1, le=MOST_FIRES)] = 5
 ) -> Response:
     """When it fires next; null when this version cannot read its trigger."""
@@ -237,6 +334,63 @@ async def hand_back(admin: AnAdmin, name: InPath, body: Note | None = None) -> R
 async def delete(admin: AnAdmin, name: InPath) -> Response:
     """Take it away; its ledger, its versions and the jobs it made stay."""
     return _one(await admin.schedules.adelete(name_of(name)))
+
+
+@routes.post(
+    "",
+    role=AccessRole.OPERATOR,
+    order=Schedules.acreate,
+    **answers(WrittenView, status=201, also=200),
+)
+async def create(admin: AnAdmin, body: New) -> Response:
+    """Make a schedule that is code's to leave alone: one of cron, every, rrule and at, and what goes with
+    it. 200 for a dry run."""
+    written = await admin.schedules.acreate(body.name, note=body.note, dry_run=body.dry_run, **body.said())
+    return json(WrittenView.of(written), 200 if body.dry_run else 201, ETag=etag(written.version))
+
+
+@routes.patch("/{name}", role=AccessRole.OPERATOR, order=Schedules.aedit, **answers(WrittenView))
+async def edit(admin: AnAdmin, name: InPath, body: Changes, if_match: IfMatch = None) -> Response:
+    """Change the options that are given, and no others. With `If-Match`, only what was read."""
+    written = await admin.schedules.aedit(
+        name_of(name),
+        note=body.note,
+        expected_version=expected_version(if_match),
+        dry_run=body.dry_run,
+        **body.said(),
+    )
+    return json(WrittenView.of(written), ETag=etag(written.version))
+
+
+@plan_routes.get("/plan", **answers_items(PlannedView))
+async def plan(admin: AnAdmin) -> Response:
+    """What the app that serves would change of the schedules on record; nothing is written."""
+    found = await admin.schedules.aplan()
+    return items([PlannedView.of(each) for each in found])
+
+
+@plan_routes.post("/plan/apply", role=AccessRole.ADMIN, order=Schedules.aapply, **answers_items(PlannedView))
+async def apply_plan(admin: AnAdmin, body: Apply | None = None) -> Response:
+    """Write the schedules of the app that serves; what somebody edited stays."""
+    prune = body is not None and body.prune
+    found = await admin.schedules.aapply(prune=prune)
+    return items([PlannedView.of(each) for each in found])
+
+
+@plan_routes.get("/next", **answers(Preview))
+async def preview(services: TheServices, which: Annotated[Trigger, Query()]) -> Response:
+    """When a trigger would fire, in UTC and in its zone."""
+    given: dict[str, object] = {
+        name: value
+        for name, value in which.model_dump(exclude={"name", "after", "count"}).items()
+        if value is not None and (name != "tz" or which.every is None)
+    }
+    if which.every is not None:
+        given["every"] = length(which.every, "every")
+    trigger = changed_when(When(), read(given).when).trigger(which.name or "preview")
+    start = at(which.after, "after") or await (await services.store()).now(at=services.clock.stamp())
+    found = fires(trigger, start, which.count, which.tz)
+    return json(Preview(fires=tuple(FireView.of(each) for each in found)))
 
 
 def _many(done: list[ScheduleDone]) -> Response:

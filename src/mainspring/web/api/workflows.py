@@ -21,7 +21,6 @@ from mainspring.model.access import AccessRole
 from mainspring.model.workflow import WorkflowState
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once
-from mainspring.web.api.requests import request_key
 from mainspring.web.api.values import (
     Body,
     Cursor,
@@ -34,13 +33,15 @@ from mainspring.web.api.values import (
     Name,
     Params,
     at,
+    cursor,
     name_of,
+    position,
+    request_key,
 )
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin, TheServices
 
 routes = Routes("workflows", ApiRoute, prefix="/api/v1", tags=["workflows"])
 
@@ -153,9 +154,9 @@ async def graph(admin: AnAdmin, workflow_id: Id) -> Response:
 
 
 @routes.get("/workflow-graphs/{name}", **answers(GraphView))
-async def declared_graph(desk: AtDesk, admin: AnAdmin, name: InPath) -> Response:
+async def declared_graph(services: TheServices, admin: AnAdmin, name: InPath) -> Response:
     """The graph of a workflow as the app declares it, or as the newest one of that name follows it."""
-    task = desk.app.registry.tasks.get(f"{PREFIX}{name_of(name)}")
+    task = services.app.registry.tasks.get(f"{PREFIX}{name_of(name)}")
     if isinstance(task, WorkflowTask):
         return json(GraphView.of(task.definition, None))
     found = await admin.workflows.anewest(name_of(name))
