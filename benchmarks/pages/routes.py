@@ -14,7 +14,7 @@ from benchmarks.pages.fill import Size
 from mainspring import Mainspring
 from mainspring.model.access import AccessRole, Actor
 from mainspring.web.app import create_app
-from mainspring.web.routes import guard_of
+from mainspring.web.auth.policy import guard_of
 
 Read = Callable[[], Awaitable[object]]
 ENDLESS = ("stream", "events", "sse", "live")

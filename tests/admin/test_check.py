@@ -17,8 +17,8 @@ from mainspring.admin.deploy_check import (
     Source,
     Trouble,
     compare,
-    problem_view,
 )
+from mainspring.admin.views import to_json
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import NewJob
 from mainspring.model.run import Verdict
@@ -86,7 +86,7 @@ def test_calls_with_the_same_problem_are_one_with_a_few_examples(app: Mainspring
 
     assert (problem.count, problem.examples) == (2, ("job 1", "job 2"))
     assert (many.count, many.examples) == (50, ("job 1", "job 2", "job 3"))
-    assert problem_view(many)["jobs"] == 50
+    assert to_json(many)["jobs"] == 50
 
 
 def test_a_task_that_is_gone_is_told(app: Mainspring) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.events import Events, sent_view
+from mainspring.admin.events import Events, SentView
+from mainspring.admin.views import to_json
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.job import JobState
 from mainspring.model.run import FOREVER, Verdict
@@ -32,9 +33,9 @@ def test_an_event_is_sent_once_and_says_so(desk: Desk, events: Events) -> None:
     second = desk.run(events.asend("approved", job_id=job_id))
     everybody = desk.run(events.asend("approved"))
 
-    assert sent_view(first) == {"name": "approved", "job_id": job_id, "sent": True}
-    assert sent_view(second) == {"name": "approved", "job_id": job_id, "sent": False}
-    assert sent_view(everybody) == {"name": "approved", "job_id": None, "sent": True}
+    assert to_json(SentView.of(first)) == {"name": "approved", "job_id": job_id, "sent": True}
+    assert to_json(SentView.of(second)) == {"name": "approved", "job_id": job_id, "sent": False}
+    assert to_json(SentView.of(everybody)) == {"name": "approved", "job_id": None, "sent": True}
     assert desk.run(desk.store.events.get(job_id, "approved")) == b'{"by":"ann"}'
     assert desk.job(job_id).state is JobState.READY
 

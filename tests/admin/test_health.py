@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from mainspring.admin.health.finding import Level
-from mainspring.admin.health.tables import findings, health_view
+from mainspring.admin.health.tables import HealthView, findings
+from mainspring.admin.views import to_json
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -67,7 +68,7 @@ def test_every_store_tells_how_it_is(desk):
 
     health = desk.run(desk.store.health.look())
     checks = findings(health, desk.now)
-    view = health_view(health, checks)
+    view = to_json(HealthView.of(health, checks))
 
     assert view["engine"] in ("sqlite", "postgresql")
     assert health.bytes > 0

@@ -25,11 +25,11 @@ def test_a_job_comes_with_its_runs_and_its_decoded_call(desk: Desk, admin: Admin
     desk.end(desk.take(), Verdict.SUCCEEDED, result=b'{"sum":3}')
 
     found = desk.run(admin.jobs.aget(claim.job_id))
-    view = views.job_view(found.job)
+    view = views.to_json(views.JobView.of(found.job))
 
     assert (view["args"], view["kwargs"], view["result"]) == ([1], {"to": "Ada"}, {"sum": 3})
     assert (view["state"], view["run_at"]) == ("succeeded", "2030-01-01T00:00:00+00:00")
-    runs = [views.run_view(each) for each in found.runs]
+    runs = views.to_json([views.RunView.of(each) for each in found.runs])
     assert [(each["verdict"], each["attempt"], each["seconds"]) for each in runs] == [
         ("failed", 1, 1.0),
         ("succeeded", 2, 0.0),
@@ -52,7 +52,7 @@ def test_what_is_not_there_is_not_found(desk: Desk, admin: Admin) -> None:
 def test_a_payload_written_by_another_hand_is_shown_as_it_is(desk: Desk, admin: Admin) -> None:
     job_id = desk.put(payload=b'{"surprise": true}')
 
-    view = views.job_view(desk.run(admin.jobs.aget(job_id)).job)
+    view = views.to_json(views.JobView.of(desk.run(admin.jobs.aget(job_id)).job))
 
     assert (view["args"], json.loads(str(view["payload"]))) == (None, {"surprise": True})
 
@@ -64,9 +64,9 @@ def test_a_schedule_comes_with_its_last_slots_and_next_fires(desk: Desk, admin: 
 
     found = desk.run(admin.schedules.aget("daily", fires=2))
 
-    assert [views.slot_view(each)["slot_at"] for each in found.slots] == ["2030-01-01T00:01:00+00:00"]
-    assert views.moments_view(found.fires) == ["2030-01-01T08:00:00+00:00", "2030-01-02T08:00:00+00:00"]
-    assert views.schedule_view(found.schedule)["trigger"] == {"cron": "0 9 * * *", "tz": "Europe/Berlin"}
+    assert [each["slot_at"] for each in views.to_json(found.slots)] == ["2030-01-01T00:01:00+00:00"]
+    assert views.to_json(found.fires) == ["2030-01-01T08:00:00+00:00", "2030-01-02T08:00:00+00:00"]
+    assert views.ScheduleView.of(found.schedule).trigger == {"cron": "0 9 * * *", "tz": "Europe/Berlin"}
 
 
 def test_a_trigger_of_another_version_does_not_hide_its_schedule(desk: Desk, admin: Admin) -> None:
@@ -75,7 +75,7 @@ def test_a_trigger_of_another_version_does_not_hide_its_schedule(desk: Desk, adm
     found = desk.run(admin.schedules.aget("odd"))
 
     assert found.fires is None
-    assert views.schedule_view(found.schedule)["trigger"] == "when the tide is high"
+    assert views.ScheduleView.of(found.schedule).trigger == "when the tide is high"
 
 
 def test_every_view_is_plain_json(desk: Desk, admin: Admin) -> None:
@@ -85,12 +85,14 @@ def test_every_view_is_plain_json(desk: Desk, admin: Admin) -> None:
 
     [letter] = desk.run(admin.dead_letters.afind(DeadFilter()))
     members, depth = desk.run(admin.processes.aall()), desk.run(admin.queues.adepth())
-    shapes = [
-        views.dead_view(letter),
-        *map(views.member_view, members),
-        *map(views.depth_view, depth),
-        *map(views.schedule_view, desk.run(admin.schedules.aall())),
-    ]
+    shapes = views.to_json(
+        [
+            views.DeadView.of_letter(letter),
+            *map(views.MemberView.of, members),
+            *depth,
+            *map(views.ScheduleView.of, desk.run(admin.schedules.aall())),
+        ]
+    )
 
     assert json.loads(json.dumps(shapes)) == shapes
     assert len(shapes) == 4
@@ -105,7 +107,7 @@ def test_a_running_job_comes_with_its_progress_and_others_without(desk: Desk, ad
 
     found = desk.run(admin.jobs.aget(claim.job_id)).progress
 
-    assert views.progress_view(found) == {
+    assert views.to_json(views.ProgressView.of(found)) == {
         "fraction": 0.4,
         "note": "3 of 7",
         "at": "2030-01-01T00:00:00+00:00",
@@ -154,6 +156,6 @@ def test_a_result_that_is_no_longer_kept_is_not_shown_as_none(desk: Desk, admin:
 
     found = desk.run(admin.jobs.aget(claim.job_id))
 
-    for view in (views.job_view(found.job), views.run_view(found.runs[0])):
+    for view in views.to_json([views.JobView.of(found.job), views.RunView.of(found.runs[0])]):
         assert (view["result"], view["result_gone"]) == (None, True)
-    assert "result_gone" not in views.job_view(desk.run(admin.jobs.aget(silent.job_id)).job)
+    assert "result_gone" not in views.to_json(views.JobView.of(desk.run(admin.jobs.aget(silent.job_id)).job))

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring, Retry
-from mainspring.admin.audit_log import act_view
-from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, written_view
+from mainspring.admin.audit_log import AuditEntryView
+from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, WrittenView
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
 from mainspring.admin.schedules.plan import Action, plan
 from mainspring.admin.schedules.versions import step_in_words, steps
+from mainspring.admin.views import to_json
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UnknownTask
 from mainspring.model.schedule import Change, StoredCalendar
 from mainspring.triggers.calendars import Calendar, from_dates
@@ -159,10 +160,10 @@ def test_a_name_taken_in_the_last_moment_is_refused_too(
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(desk: Desk, create: Any) -> None:
-    dry = written_view(create(dry_run=True))
+    dry = to_json(WrittenView.of(create(dry_run=True)))
 
     assert desk.schedules() == []
-    assert {**written_view(create()), "dry_run": True} == dry
+    assert {**to_json(WrittenView.of(create())), "dry_run": True} == dry
 
 
 @pytest.mark.parametrize(
@@ -500,4 +501,4 @@ def test_pruning_logs_how_many_due_slots_each_schedule_loses(
         f"strange: 2 slots were {why}",
     ]
     [act] = desk.run(admin.audit_log.afind())
-    assert act_view(act)["result"] == {"changed": 3, "dropped_slots": 7}
+    assert AuditEntryView.of(act).result == {"changed": 3, "dropped_slots": 7}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
-from mainspring.admin.schedules.versions import step_in_words, step_view, steps
+from mainspring.admin.schedules.versions import VersionView, step_in_words, steps
 from mainspring.errors import NotFound
 from mainspring.triggers.intervals import Every
 from tests.support.desk import HOUR, MINUTE, Desk
@@ -92,6 +92,6 @@ def test_the_versions_tell_what_changed_in_words(desk: Desk, orders: Schedules) 
         "paused",
         "deleted",
     ]
-    assert step_view(found[2])["note"] == "db move"
+    assert VersionView.of(found[2]).note == "db move"
     with pytest.raises(NotFound):
         desk.run(orders.aversions("nosuch"))

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from mainspring.admin.health.stats import Stats, series_view, stat_view
+from mainspring.admin.health.stats import SeriesView, Stats, StatView
+from mainspring.admin.views import to_json
 from mainspring.engine.tally import MOST_KEYS, Tallier
 from mainspring.errors import InvalidArgument, StoreUnavailable
 from mainspring.model.run import Reason, Verdict
@@ -62,13 +63,13 @@ def test_what_a_process_counts_becomes_a_series(desk, tallier):
     assert desk.run(tallier.tick()) == timedelta(seconds=10)
 
     series = desk.run(Stats(desk.store, desk.clock).series(until=desk.now + MINUTE))
-    view = series_view(series)
+    view = to_json(SeriesView.of(series))
 
     assert (len(series.jobs), view["step_seconds"]) == (90, 120.0)
     assert (sum(view["runs"]), sum(view["failed"]), sum(view["died"])) == (5, 2, 4)
     assert (sum(view["fired"]), sum(view["skipped"]), sum(view["late"])) == (5, 2, 7)
     [point] = [each for each in series.jobs if each.count(Counted.SUCCEEDED)]
-    assert stat_view(point)["took_p50"] == pytest.approx(0.1, rel=0.5)
+    assert StatView.of(point).took_p50 == pytest.approx(0.1, rel=0.5)
     assert sum(point.waits) == 4
     totals = desk.run(Stats(desk.store, desk.clock).totals(By.TASK, until=desk.now + MINUTE))
     assert [(each.key, each.count(Counted.SUCCEEDED)) for each in totals] == [("t", 3), ("u", 0)]

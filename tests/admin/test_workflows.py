@@ -10,13 +10,13 @@ import pytest
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import ReplayedPage
 from mainspring.admin.jobs import Effect
-from mainspring.admin.views import iso
+from mainspring.admin.views import iso, to_json
 from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
 from mainspring.admin.workflows.diagram import dot, mermaid
 from mainspring.admin.workflows.graph import drawn, edges
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
-from mainspring.admin.workflows.views import StepView, WorkflowView, plain, workflow_json
+from mainspring.admin.workflows.views import StepView, WorkflowView
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import Failure
@@ -160,7 +160,7 @@ def test_a_fork_is_another_workflow_that_keeps_what_came_before(desk: Desk) -> N
     done = order(desk, "fork", story.id, "load")
     assert done.new_id is not None
     view = shown(desk, done.new_id)
-    assert (view.workflow.forked_from, view.workflow.state) == (story.id, "running")
+    assert (view.forked_from, view.state) == (story.id, "running")
     states = {each.name: (each.state, each.kept) for each in view.nodes}
     assert states["extract"] == ("succeeded", True)
     assert states["parts"] == ("running", False)
@@ -182,8 +182,8 @@ def test_a_cancel_reaches_a_workflow_that_is_a_step(desk: Desk) -> None:
     outer = Story(desk, definition("outer", inside={"task": "root"}))
     inner = nested(desk, outer, definition("inner", a={}))
     order(desk, "cancel", outer.id)
-    assert shown(desk, inner).workflow.state == "cancelled"
-    assert shown(desk, outer.id).workflow.state == "cancelled"
+    assert shown(desk, inner).state == "cancelled"
+    assert shown(desk, outer.id).state == "cancelled"
 
 
 def nested(desk: Desk, outer: Story, graph: Any) -> int:
@@ -212,7 +212,7 @@ def test_a_view_tells_every_step(desk: Desk) -> None:
     }
     extract, parts = nodes["extract"], nodes["parts"]
     assert (extract.attempts, extract.max_attempts, extract.worker) == (2, 2, "worker-7")
-    assert (extract.started_at, extract.finished_at) == (view.workflow.started_at, parts.released_at)
+    assert (extract.started_at, extract.finished_at) == (view.started_at, parts.released_at)
     assert extract.error is None
     assert nodes["check"].condition == "rows > 9"
     assert nodes["load"].parents == ("parts",)
@@ -278,7 +278,7 @@ def test_a_step_that_is_a_workflow_runs_as_long_as_that_does(desk: Desk) -> None
     assert (view.nodes[0].state, view.nodes[0].job_id) == ("running", inner)
     [attempt] = view.timeline[0].attempts
     assert (attempt.started_at, attempt.finished_at, attempt.worker) == (begun, None, None)
-    assert shown(desk, inner).workflow.parent_id == outer.id
+    assert shown(desk, inner).parent_id == outer.id
     [claim] = desk.claim(7)
     desk.end(claim, Verdict.SUCCEEDED)
     outer.resolve()
@@ -291,7 +291,7 @@ def test_one_step_comes_with_what_it_was_given_and_what_it_made(desk: Desk) -> N
     extract = step_of(desk, story.id, "extract")
     assert (extract.inputs, extract.output) == ({"args": ["monday"], "kwargs": {}}, [10, 20, 30])
     assert [each.verdict for each in extract.attempts] == ["failed", "succeeded"]
-    assert [each["message"] for each in extract.failures] == ["boom"]
+    assert [each.message for each in extract.failures] == ["boom"]
     waiting = step_of(desk, story.id, "load")
     assert (waiting.inputs, waiting.output, waiting.attempts) == (None, None, ())
 
@@ -312,8 +312,8 @@ def test_the_items_of_a_map_are_paged(desk: Desk) -> None:
 def test_views_are_plain_json(desk: Desk) -> None:
     story = failed_etl(desk)
     order(desk, "pause", story.id, note="wait")
-    whole = workflow_json(shown(desk, story.id))
-    shapes = [whole, plain(step_of(desk, story.id, "parts")), plain(order(desk, "pause", story.id))]
+    whole = to_json(shown(desk, story.id))
+    shapes = [whole, to_json(step_of(desk, story.id, "parts")), to_json(order(desk, "pause", story.id))]
     assert json.loads(json.dumps(shapes)) == shapes
     assert whole["started_at"] == iso(story.workflow.started_at)
     assert whole["id"] == story.id
@@ -398,7 +398,7 @@ def test_a_map_over_no_list_says_why_it_failed(desk: Desk) -> None:
     assert parts.error is not None
     assert "expected a list" in parts.error
     assert "expected a list" in why(desk, parts.job_id).sentence
-    assert [each["type"] for each in step_of(desk, story.id, "parts").failures] == ["InputError"]
+    assert [each.type for each in step_of(desk, story.id, "parts").failures] == ["InputError"]
 
 
 # Graphs, without a store.

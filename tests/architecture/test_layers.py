@@ -65,6 +65,9 @@ for _contract in CONTRACTS:
             LAYERS[_container or "mainspring"] = levels(_contract, _container)
 
 
+FORBIDDEN = {each["name"]: each for each in CONTRACTS if each["type"] == "forbidden"}
+
+
 def layer(name: str, known: dict[str, int]) -> str | None:
     return next((package for package in known if is_within(name, package)), None)
 
@@ -102,6 +105,20 @@ def test_only_the_composition_root_names_a_concrete_store(name):
     named = {target for target in imports(name) for package in CONCRETE if is_within(target, package)}
 
     assert {target for target in named if not (own and is_within(target, own))} == set()
+
+
+@pytest.mark.parametrize("contract", FORBIDDEN)
+def test_what_may_not_be_imported_is_not(contract):
+    sources, forbidden = FORBIDDEN[contract]["source_modules"], FORBIDDEN[contract]["forbidden_modules"]
+    named = {
+        f"{name} -> {target}"
+        for name in MODULES
+        if any(is_within(name, source) for source in sources)
+        for target in imports(name)
+        if any(is_within(target, package) for package in forbidden)
+    }
+
+    assert named == set()
 
 
 def test_there_is_no_import_cycle():

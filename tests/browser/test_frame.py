@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from mainspring.app import Mainspring
 from mainspring.model.run import Verdict
-from mainspring.web.access.ways import usual_ways
+from mainspring.web.auth.identity import by_token_or_session
 from tests.support.postgres import PostgresServer
 from tests.support.web_server import WebServer, serving
 
@@ -51,7 +51,7 @@ def test_the_theme_is_kept(browser: Any, web: WebServer) -> None:
 
 def test_a_browser_signs_in_with_a_token_and_out_again(browser: Any, tmp_path: Any) -> None:
     app = Mainspring(f"sqlite:///{tmp_path / 'm.db'}")
-    with serving(app, identify=usual_ways(app)) as server:
+    with serving(app, identify=by_token_or_session(app)) as server:
         made = server.run(app.admin("test").tokens.acreate("grace", role="viewer"))
         with browser.tab(server.base) as tab:
             tab.open("/queues")

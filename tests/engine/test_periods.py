@@ -9,7 +9,7 @@ import pytest
 
 from mainspring import Context, Mainspring, Period
 from mainspring.admin.simulation.simulate import Horizon, Outage, simulate
-from mainspring.admin.views import period_view
+from mainspring.admin.views import to_json
 from mainspring.admin.why.asking import Why
 from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
@@ -191,7 +191,7 @@ def test_a_job_and_why_and_the_handler_say_the_same(office: Office) -> None:
     why_slot = office.run(Why(store, clock).slot("s", found.end))
 
     assert history.period == found
-    assert why_job.facts["period"] == why_slot.facts["period"] == period_view(found)
+    assert why_job.facts["period"] == why_slot.facts["period"] == to_json(found)
     assert "It stands for 3 missed slots from" in why_job.sentence
     assert "It stands for 3 missed slots from" in why_slot.sentence
 

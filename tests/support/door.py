@@ -17,8 +17,8 @@ from mainspring.model.job import Failure
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.workflow import NewWorkflow
-from mainspring.web.access.ways import usual_ways
-from mainspring.web.app import Door, create_app
+from mainspring.web.app import WebApp, create_app
+from mainspring.web.auth.identity import by_token_or_session
 
 PAIR = "workflow:pair"
 LEASE = timedelta(minutes=5)
@@ -56,7 +56,7 @@ async def by_header(request: Request) -> Actor | None:
 class House:
     """An app, its door, and a client of it on an event loop of its own."""
 
-    def __init__(self, app: Mainspring, web: Door, client: TestClient) -> None:
+    def __init__(self, app: Mainspring, web: WebApp, client: TestClient) -> None:
         self.app, self.web, self.client = app, web, client
         self.workflow = 5
         """The id of a workflow that it holds."""
@@ -89,7 +89,7 @@ def dict_items(headers: Any) -> list[tuple[str, str]]:
 @contextmanager
 def open_house(url: str, *, seeded: bool = True, tokens: bool = False, **options: Any) -> Iterator[House]:
     app = make_app(url, **options)
-    web = create_app(app, identify=[by_header, *(usual_ways(app) if tokens else ())])
+    web = create_app(app, identify=[by_header, *(by_token_or_session(app) if tokens else ())])
     with TestClient(web, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
         house = House(app, web, client)
         try:

@@ -12,14 +12,14 @@ from pathlib import Path
 from fastapi.routing import APIRoute
 
 from mainspring import Mainspring
-from mainspring.web.app import Door, create_app
-from mainspring.web.routes import guard_of
+from mainspring.web.app import WebApp, create_app
+from mainspring.web.auth.policy import guard_of
 
 TABLE = Path(__file__).parents[1] / "data" / "access_matrix.json"
 PUBLIC = "public"
 
 
-def guarded(web: Door) -> dict[str, dict[str, str | None]]:
+def guarded(web: WebApp) -> dict[str, dict[str, str | None]]:
     """Role, noun and act of every method of every path."""
     found = {}
     for route in web.routes:

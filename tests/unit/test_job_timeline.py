@@ -7,7 +7,7 @@ from typing import Any
 
 from mainspring.model.job import Job, JobState
 from mainspring.model.run import Run, Verdict
-from mainspring.web.frame.timeline import WIDTH, drawn, parts
+from mainspring.web.pages.jobs import WIDTH, drawn, parts
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 

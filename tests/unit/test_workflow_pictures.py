@@ -8,7 +8,7 @@ from typing import Any
 from mainspring.admin.workflows.gantt import WHOLE, gantt
 from mainspring.admin.workflows.graph import Edge
 from mainspring.admin.workflows.picture import DRAWN, picture
-from mainspring.admin.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowRow, WorkflowView
+from mainspring.admin.workflows.views import Attempt, Bar, ItemsView, NodeView, WorkflowView
 from mainspring.model.workflow import Cause, NodeKind, When, WorkflowState
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
@@ -25,13 +25,11 @@ def _node(name: str, state: str = "waiting", **fields: Any) -> NodeView:
 
 
 def _view(*nodes: NodeView, timeline: tuple[Bar, ...] = (), lasted: timedelta | None = None) -> WorkflowView:
-    row = WorkflowRow(
-        id=1, name="w", version=1, state=WorkflowState.RUNNING, paused_at=None, stopping=None, started_at=AT,
-        ended_at=None if lasted is None else AT + lasted, parent_id=None, forked_from=None, left=1, failed=0,
-    )  # fmt: skip
     edges = tuple(Edge(source=parent, target=node.name) for node in nodes for parent in node.parents)
     return WorkflowView(
-        workflow=row, as_of=AT + 100 * SECOND, params={}, counts={}, nodes=nodes, edges=edges,
+        id=1, name="w", version=1, state=WorkflowState.RUNNING, paused_at=None, stopping=None, started_at=AT,
+        ended_at=None if lasted is None else AT + lasted, parent_id=None, forked_from=None, left=1, failed=0,
+        as_of=AT + 100 * SECOND, params={}, counts={}, nodes=nodes, edges=edges,
         timeline=timeline, acts=(),
     )  # fmt: skip
 

@@ -20,13 +20,11 @@ from mainspring.errors import MainspringError, NotFound
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditFilter
 from mainspring.testing.clock import ManualClock
-from mainspring.web.access import doors
-from mainspring.web.access.identity import Identify, actor_of
-from mainspring.web.access.ways import usual_ways
-from mainspring.web.desk import AnAdmin, Desk
-from mainspring.web.guarded import GuardedRoute
+from mainspring.web import auth
+from mainspring.web.auth.identity import Identify, actor_of, by_token_or_session
+from mainspring.web.auth.policy import GuardedRoute, Routes
 from mainspring.web.problems import Problem, on_problem
-from mainspring.web.routes import Routes
+from mainspring.web.services import AnAdmin, Services
 from tests.support.door import House, open_house
 
 things = Routes("jobs", GuardedRoute, prefix="/things")
@@ -67,11 +65,11 @@ class Site:
 
     def web(self, *identify: Identify) -> FastAPI:
         web = FastAPI(openapi_url=None)
-        web.state.desk = Desk(self.app)
-        web.state.identify = identify or usual_ways(self.app)
+        web.state.services = Services(self.app)
+        web.state.identify = identify or by_token_or_session(self.app)
         for error in (Problem, MainspringError):
             web.add_exception_handler(error, on_problem)
-        for routes in (things, *doors.all_routes()):
+        for routes in (things, *auth.all_routes()):
             web.router.routes.extend(routes.router.routes)
         return web
 

@@ -12,7 +12,7 @@ from mainspring.admin.access import Credentials
 from mainspring.admin.order import Recorder
 from mainspring.errors import MoreThanOwn
 from mainspring.model.access import AccessRole, Actor
-from mainspring.web.access.sessions import HOST, PLAIN, SECURE
+from mainspring.web.auth.identity import HOST, PLAIN, SECURE
 from tests.support.door import open_house
 from tests.web.conftest import Site, of_host
 

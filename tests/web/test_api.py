@@ -11,7 +11,7 @@ from mainspring import Mainspring
 from mainspring.admin.schedules.options import OPTIONS
 from mainspring.errors import StoreUnavailable
 from mainspring.model.process import Member, Role
-from mainspring.web.api.schedule_edits import Changes
+from mainspring.web.api.schedules import Changes
 from tests.support.door import LEASE, House
 
 

@@ -14,16 +14,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from mainspring.admin.views import View
+from mainspring.admin.views import to_json
 from mainspring.errors import StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
 from mainspring.web import live
-from mainspring.web.api.stream import _Listening
-from mainspring.web.desk import Desk
-from mainspring.web.live import Live
+from mainspring.web.live import Live, Topic, _Listening, topic_of
 from mainspring.web.privacy import private
 from mainspring.web.problems import Problem
-from mainspring.web.topics import Topic, topic_of
+from mainspring.web.services import Services
 from tests.support.door import House, make_app
 
 QUICK = timedelta(milliseconds=5)
@@ -37,7 +35,7 @@ class World:
         self.value: object = 1
         self.looks = 0
 
-    async def look(self, desk: Desk) -> View:
+    async def look(self, services: Services) -> object:
         self.looks += 1
         if isinstance(self.value, Exception):
             raise self.value
@@ -53,7 +51,7 @@ async def yes() -> bool:
 
 
 def quick(tmp_path: Any) -> Live:
-    return Live(Desk(make_app(f"sqlite:///{tmp_path}/mainspring.db")), look_every=QUICK)
+    return Live(Services(make_app(f"sqlite:///{tmp_path}/mainspring.db")), look_every=QUICK)
 
 
 async def events(stream: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, Any]]:
@@ -133,7 +131,7 @@ def test_who_may_not_listen_any_more_is_let_go(run: Callable[[Any], Any], tmp_pa
 
 def test_a_topic_that_never_rests_keeps_nobody_in(run: Callable[[Any], Any], tmp_path: Any) -> None:
     class Restless(World):
-        async def look(self, desk: Desk) -> View:
+        async def look(self, services: Services) -> object:
             return {"value": next(self.numbers)}
 
         numbers = itertools.count()
@@ -247,8 +245,8 @@ def test_what_can_be_listened_to(house: House) -> None:
     """Each topic is looked at once, on each store."""
     names = ["overview", "queues", "workers", "dead", "schedules", "job/1", "workflow/5", "schedule/nightly"]
 
-    async def look() -> dict[str, View]:
-        return {name: await topic_of(name).look(house.web.state.desk) for name in names}
+    async def look() -> dict[str, Any]:
+        return {name: to_json(await topic_of(name).look(house.web.state.services)) for name in names}
 
     views = house.run(look)
 
@@ -256,7 +254,7 @@ def test_what_can_be_listened_to(house: House) -> None:
     assert views["job/1"]["result"] == "Ada"
     assert views["workflow/5"]["name"] == "pair"
     assert views["schedule/nightly"]["task"] == "greet"
-    assert "hunter2" not in json.dumps(private(house.web.state.desk, views["dead"]))
+    assert "hunter2" not in json.dumps(private(house.web.state.services, views["dead"]))
 
 
 @pytest.mark.parametrize(

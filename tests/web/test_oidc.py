@@ -15,8 +15,8 @@ from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig
 from mainspring.model.access import AccessRole
 from mainspring.testing.clock import ManualClock
-from mainspring.web.access.claims import ClaimRefused, NoRole, judged
-from mainspring.web.access.sessions import PLAIN
+from mainspring.web.auth.identity import PLAIN
+from mainspring.web.auth.provider import ClaimRefused, NoRole, actor_of_claims
 from tests.support.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, openid_provider
 from tests.web.conftest import Site
 
@@ -206,13 +206,13 @@ def test_the_highest_role_that_is_named_counts(clock):
         "realm": {"roles": ["ops", "root"]},
     }
 
-    actor = judged(claims, configured.access, nonce="n", now=clock.now())
+    actor = actor_of_claims(claims, configured.access, nonce="n", now=clock.now())
 
     assert (actor.name, actor.role) == ("Ada@CORP.example", AccessRole.ADMIN)
     with pytest.raises(NoRole):
-        judged({**claims, "realm": "root"}, configured.access, nonce="n", now=clock.now())
+        actor_of_claims({**claims, "realm": "root"}, configured.access, nonce="n", now=clock.now())
     with pytest.raises(ClaimRefused):
-        judged({**claims, "exp": True}, configured.access, nonce="n", now=clock.now())
+        actor_of_claims({**claims, "exp": True}, configured.access, nonce="n", now=clock.now())
 
 
 @pytest.mark.parametrize(

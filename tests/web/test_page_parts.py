@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from mainspring.admin.health.stats import SeriesView
 from mainspring.admin.redact import Redaction
 from mainspring.admin.restoring import restored
 from mainspring.errors import NotFound
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.store.opener import open_store
-from mainspring.testing.clock import ManualClock
-from mainspring.web.frame.charts import charts
-from mainspring.web.frame.flash import notice_of
-from mainspring.web.frame.kept import Stage
-from mainspring.web.frame.replays import Replays
+from mainspring.testing.clock import START, ManualClock
+from mainspring.web.pages.background import Replays, Stage
+from mainspring.web.pages.overview import charts
+from mainspring.web.rendering import notice_of
 from tests.support.desk import Desk
 from tests.support.management import admin_of
 
@@ -78,7 +78,11 @@ def test_a_text_of_which_a_part_was_hidden_stays_what_it_was_too() -> None:
 def test_charts_leave_out_the_step_that_is_not_over_and_rows_in_which_nothing_happened() -> None:
     columns = {"succeeded": [0, 3, 9], "failed": [0, 0, 1], "died": [0, 1, 0]}
     waits = {"wait_p50": [None, 0.5, 1], "wait_p95": [None, 2.0, 1]}
-    throughput, latency, failures = charts({"at": [0, 60, 120], **columns, **waits}, "1m")
+    runs, none = {"runs": [0, 4, 10], "at": [0, 60, 120]}, [None] * 3
+    others = {"wait_p99": none, "took_p50": none, "took_p95": none, "took_p99": none}
+    span = {"since": START, "until": START, "step_seconds": 60.0}
+    series = SeriesView(**span, **runs, **columns, **waits, **others)  # type: ignore[arg-type]
+    throughput, latency, failures = charts(series, "1m")
     assert throughput.rows() == [("00:01", ["3"])]
     assert throughput.summary == "3 jobs succeeded, at most 3 in 1m"
     assert latency.rows() == [("00:01", ["500ms", "2s"])]

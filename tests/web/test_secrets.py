@@ -19,7 +19,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from mainspring.admin.access import Credentials
-from mainspring.admin.health.top import frame_view, look
+from mainspring.admin.health.top import FrameView, look
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind, Rule, Severity, Trouble
 from mainspring.model.checkpoint import Event
@@ -29,9 +29,8 @@ from mainspring.model.run import ProgressNote, Reason, Settlement, Verdict
 from mainspring.model.schedule import NewBackfill
 from mainspring.model.workflow import NewWorkflow
 from mainspring.tasks.checks import is_name
-from mainspring.web.live import Live
+from mainspring.web.live import _WHOLE, Live, topic_of
 from mainspring.web.privacy import EXEMPT
-from mainspring.web.topics import _WHOLE, topic_of
 from tests.support.door import PAIR, House, open_house
 from tests.support.matrix import PUBLIC, guarded
 from tests.support.secrets import ON_ONE_LINE, SHAPES
@@ -343,7 +342,7 @@ def test_top_holds_no_secret(planted: tuple[House, Canaries]) -> None:
     house, canaries = planted
 
     async def see() -> str:
-        return str(frame_view(await look(await house.app._store(), house.app._clock)))
+        return str(FrameView.of(await look(await house.app._store(), house.app._clock)))
 
     seen = house.run(see)
     assert "[redacted]" in seen

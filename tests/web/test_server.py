@@ -16,9 +16,8 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.errors import InvalidConfig
-from mainspring.web.access.first import first_token
-from mainspring.web.server import Server, is_loopback
-from mainspring.web.wire import bounds, protocol
+from mainspring.web.middleware import protocol, stack
+from mainspring.web.server import Server, first_token, is_loopback
 from tests.support.door import make_app
 
 SHORT = timedelta(milliseconds=500)
@@ -85,8 +84,8 @@ def _whole(got: bytes) -> int:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     patch = pytest.MonkeyPatch()
-    assert timedelta(seconds=10) == bounds.BODY_WITHIN == protocol.HEADERS_WITHIN
-    patch.setattr(bounds, "BODY_WITHIN", SHORT)
+    assert timedelta(seconds=10) == stack.BODY_WITHIN == protocol.HEADERS_WITHIN
+    patch.setattr(stack, "BODY_WITHIN", SHORT)
     patch.setattr(protocol, "HEADERS_WITHIN", SHORT)
     app = make_app(f"sqlite:///{tmp_path_factory.mktemp('server')}/mainspring.db")
     app._configure({"server.port": 0})

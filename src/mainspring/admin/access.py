@@ -6,10 +6,10 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal, Self
 
 from mainspring.admin.order import Noun, blocking, order
-from mainspring.admin.views import View, iso
+from mainspring.admin.views import iso
 from mainspring.clock import Clock
 from mainspring.config import AccessConfig
 from mainspring.duration import Duration, duration
@@ -190,34 +190,69 @@ def valid_actor_name(name: object) -> str:
     return name
 
 
-def token_view(token: Token) -> View:
+class TokenView(Value, frozen=True, kw_only=True):
     """A token as programs read it."""
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": token.role.value,
-        "scopes": list(token.scopes),
-        "hint": f"{token.hint}…",
-        "author": token.author,
-        "created_at": iso(token.created_at),
-        "expires_at": iso(token.expires_at),
-        "last_used_at": iso(token.last_used_at),
-        "revoked_at": iso(token.revoked_at),
-        "alive": token.alive,
-    }
+
+    id: int
+    name: str
+    role: AccessRole
+    scopes: tuple[str, ...]
+    hint: str
+    author: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    alive: bool
+
+    @classmethod
+    def of(cls, token: Token, **more: Any) -> Self:
+        """Of a token; `more` are the fields that a larger answer adds."""
+        return cls(
+            id=token.id,
+            name=token.name,
+            role=token.role,
+            scopes=token.scopes,
+            hint=f"{token.hint}…",
+            author=token.author,
+            created_at=token.created_at,
+            expires_at=token.expires_at,
+            last_used_at=token.last_used_at,
+            revoked_at=token.revoked_at,
+            alive=token.alive,
+            **more,
+        )
 
 
-def session_view(session: Session) -> View:
+class NewTokenView(TokenView, frozen=True, kw_only=True):
+    """A token that was just made, with its secret."""
+
+    secret: str
+
+
+class SessionView(Value, frozen=True, kw_only=True):
     """A session as programs read it."""
-    return {
-        "id": session.id,
-        "name": session.name,
-        "role": session.role.value,
-        "scopes": list(session.scopes),
-        "token_id": session.token_id,
-        "opened_at": iso(session.opened_at),
-        "seen_at": iso(session.seen_at),
-    }
+
+    id: int
+    name: str
+    role: AccessRole
+    scopes: tuple[str, ...]
+    token_id: int | None
+    opened_at: datetime
+    seen_at: datetime
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Of a session."""
+        return cls(
+            id=session.id,
+            name=session.name,
+            role=session.role,
+            scopes=session.scopes,
+            token_id=session.token_id,
+            opened_at=session.opened_at,
+            seen_at=session.seen_at,
+        )
 
 
 def _limits(settings: AccessConfig) -> dict[str, timedelta]:

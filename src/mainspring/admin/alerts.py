@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any, Literal, Self
 
 from mainspring.admin.order import Noun, blocking, order
-from mainspring.admin.views import View, iso
+from mainspring.admin.views import to_json
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
 from mainspring.config.alerts import RULES
@@ -21,6 +22,7 @@ from mainspring.model.alert import (
     Message,
     MessagePart,
     NoteKind,
+    NoteState,
     Rule,
     Severity,
 )
@@ -119,7 +121,7 @@ class Alerts(Noun):
     @order(
         "alerts.test",
         about=lambda *_, **__: "",
-        result=lambda tried: {"tried": [tried_view(each) for each in tried]},
+        result=lambda tried: {"tried": to_json([TriedView.of(each) for each in tried])},
     )
     async def atest(self, targets: Sequence[Notifier]) -> list[Tried]:
         """Send a test alert and its recovery to each of these; answer what came of each."""
@@ -204,59 +206,100 @@ async def _problem(target: Notifier, message: Message) -> str | None:
     return None
 
 
-def alert_view(alert: Alert) -> View:
-    """An alert, for JSON."""
-    return {
-        "id": alert.id,
-        "rule": alert.rule.value,
-        "subject": alert.subject,
-        "severity": alert.severity.value,
-        "sentence": alert.sentence,
-        "state": "open" if alert.closed_at is None else "recovered",
-        "since": iso(alert.since),
-        "opened_at": iso(alert.opened_at),
-        "closed_at": iso(alert.closed_at),
-        "repeats": alert.repeats,
-        "acked_at": iso(alert.acked_at),
-        "acked_by": alert.acked_by,
-    }
+class AlertView(Value, frozen=True, kw_only=True):
+    """An alert as programs read it."""
+
+    id: int
+    rule: Rule
+    subject: str
+    severity: Severity
+    sentence: str
+    state: Literal["open", "recovered"]
+    since: datetime
+    opened_at: datetime | None
+    closed_at: datetime | None
+    repeats: int
+    acked_at: datetime | None
+    acked_by: str | None
+
+    @classmethod
+    def of(cls, alert: Alert, **more: Any) -> Self:
+        """Of an alert; `more` are the fields that a larger answer adds."""
+        return cls(
+            id=alert.id,
+            rule=alert.rule,
+            subject=alert.subject,
+            severity=alert.severity,
+            sentence=alert.sentence,
+            state="open" if alert.closed_at is None else "recovered",
+            since=alert.since,
+            opened_at=alert.opened_at,
+            closed_at=alert.closed_at,
+            repeats=alert.repeats,
+            acked_at=alert.acked_at,
+            acked_by=alert.acked_by,
+            **more,
+        )
 
 
-def note_view(note: AlertNote) -> View:
-    """A note, for JSON."""
-    return {
-        "id": note.id,
-        "alert_id": note.alert.id,
-        "kind": note.kind.value,
-        "target": note.shown,
-        "state": note.state.value,
-        "message_id": note.batch,
-        "tries": note.tries,
-        "created_at": iso(note.created_at),
-        "due_at": iso(note.due_at),
-        "ended_at": iso(note.ended_at),
-        "problem": note.problem,
-    }
+class NoteView(Value, frozen=True, kw_only=True):
+    """A message about an alert to one notifier."""
+
+    id: int
+    alert_id: int
+    kind: NoteKind
+    target: str
+    state: NoteState
+    message_id: str | None
+    tries: int
+    created_at: datetime
+    due_at: datetime
+    ended_at: datetime | None
+    problem: str | None
+
+    @classmethod
+    def of(cls, note: AlertNote) -> Self:
+        """Of a message; its target as it may be shown."""
+        return cls(
+            id=note.id,
+            alert_id=note.alert.id,
+            kind=note.kind,
+            target=note.shown,
+            state=note.state,
+            message_id=note.batch,
+            tries=note.tries,
+            created_at=note.created_at,
+            due_at=note.due_at,
+            ended_at=note.ended_at,
+            problem=note.problem,
+        )
 
 
-def shown_view(shown: AlertShown) -> View:
-    """An alert with its notes, for JSON."""
-    return {**alert_view(shown.alert), "notes": [note_view(each) for each in shown.notes]}
+class AlertDetail(AlertView, frozen=True, kw_only=True):
+    """An alert with the messages about it."""
+
+    notes: tuple[NoteView, ...]
+
+    @classmethod
+    def of_shown(cls, shown: AlertShown) -> Self:
+        """Of an alert and its messages."""
+        return cls.of(shown.alert, notes=tuple(NoteView.of(each) for each in shown.notes))
 
 
-def rule_view(info: RuleInfo) -> View:
-    """A rule, for JSON."""
-    return {"rule": info.rule.value, "on": info.on, "words": info.words, "thresholds": info.thresholds}
+class TriedView(Value, frozen=True, kw_only=True):
+    """What came of one test message."""
 
+    target: str
+    kind: NoteKind
+    delivered: bool
+    problem: str | None
 
-def tried_view(tried: Tried) -> View:
-    """One test message, for JSON."""
-    return {
-        "target": tried.target,
-        "kind": tried.kind.value,
-        "delivered": tried.problem is None,
-        "problem": tried.problem,
-    }
+    @classmethod
+    def of(cls, tried: Tried) -> Self:
+        """Of a test message."""
+        return cls(
+            target=tried.target, kind=tried.kind, delivered=tried.problem is None, problem=tried.problem
+        )
 
 
 def _plain(value: object) -> str:

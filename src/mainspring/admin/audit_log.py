@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any, Self
+
 import msgspec
 
 from mainspring.admin.order import Noun, blocking
-from mainspring.admin.views import View, iso
 from mainspring.errors import InvalidArgument
 from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase
 from mainspring.model.value import Value
@@ -94,23 +96,40 @@ def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
     return ""
 
 
-def act_view(act: Act) -> View:
-    """An order, for JSON."""
-    entry, end = act.entry, act.end
-    return {
-        "id": entry.id,
-        "at": iso(entry.at),
-        "act": entry.act,
-        "actor": entry.actor,
-        "role": entry.role,
-        "via": entry.via,
-        "target": entry.target,
-        "address": entry.address,
-        "outcome": act.outcome,
-        "details": _read(entry.details),
-        "ended_at": None if end is None else iso(end.at),
-        "result": None if end is None else _read(end.details),
-    }
+class AuditEntryView(Value, frozen=True, kw_only=True):
+    """An order as programs read it."""
+
+    id: int
+    at: datetime
+    act: str
+    actor: str
+    role: str
+    via: str
+    target: str
+    address: str
+    outcome: str
+    details: Any
+    ended_at: datetime | None
+    result: Any
+
+    @classmethod
+    def of(cls, act: Act) -> Self:
+        """Of an order, with its end where that is known."""
+        entry, end = act.entry, act.end
+        return cls(
+            id=entry.id,
+            at=entry.at,
+            act=entry.act,
+            actor=entry.actor,
+            role=entry.role,
+            via=entry.via,
+            target=entry.target,
+            address=entry.address,
+            outcome=act.outcome,
+            details=_read(entry.details),
+            ended_at=None if end is None else end.at,
+            result=None if end is None else _read(end.details),
+        )
 
 
 def _read(details: bytes) -> object:
@@ -120,12 +139,22 @@ def _read(details: bytes) -> object:
         return details.decode("utf-8", "replace")
 
 
-def verified_view(found: Verified) -> View:
-    """What a check of the chain found, for JSON."""
-    return {
-        "sound": found.sound,
-        "entries": found.entries,
-        "head": f"{found.entries}:{found.head.hex()}",
-        "bad_id": found.bad_id,
-        "why": found.why or None,
-    }
+class VerifiedView(Value, frozen=True, kw_only=True):
+    """What a check of the chain found."""
+
+    sound: bool
+    entries: int
+    head: str
+    bad_id: int | None
+    why: str | None
+
+    @classmethod
+    def of(cls, found: Verified) -> Self:
+        """Of a check; `head` is the number of entries and the last digest."""
+        return cls(
+            sound=found.sound,
+            entries=found.entries,
+            head=f"{found.entries}:{found.head.hex()}",
+            bad_id=found.bad_id,
+            why=found.why or None,
+        )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Self
+
+import msgspec
 
 from mainspring.admin.order import Noun, blocking, order
 from mainspring.admin.schedules.backfill_plan import PlannedSlot, judge, left_out, slots_between
 from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.admin.slot_verification.ledger import ledger
-from mainspring.admin.views import View, iso
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.job import JobState
 from mainspring.model.schedule import (
@@ -168,37 +170,48 @@ async def _states(store: Store, job_ids: list[int], at: Stamp) -> dict[int, JobS
     return found
 
 
-def backfill_view(backfill: Backfill) -> View:
-    """A backfill, for JSON."""
-    return {
-        "id": backfill.id,
-        "schedule": backfill.schedule,
-        "from": iso(backfill.start),
-        "to": iso(backfill.end),
-        "state": backfill.state.value,
-        "slots": backfill.slots,
-        "made": backfill.made,
-        "left": backfill.left,
-        "live": backfill.live,
-        "max_active": backfill.max_active,
-        "reverse": backfill.reverse,
-        "reprocess": backfill.reprocess.value,
-        "author": backfill.author,
-        "created_at": iso(backfill.created_at),
-        "ended_at": iso(backfill.ended_at),
-        "cancelled_by": backfill.cancelled_by,
-    }
+class BackfillView(Value, frozen=True, kw_only=True):
+    """How far a backfill is."""
+
+    id: int
+    schedule: str
+    start: datetime = msgspec.field(name="from")
+    end: datetime = msgspec.field(name="to")
+    state: BackfillState
+    slots: int
+    made: int
+    left: int
+    live: int
+    max_active: int
+    reverse: bool
+    reprocess: Reprocess
+    author: str
+    created_at: datetime
+    ended_at: datetime | None
+    cancelled_by: str | None
+
+    @classmethod
+    def of(cls, backfill: Backfill) -> Self:
+        """Of a backfill: its fields, in the order in which they are read."""
+        return cls(**msgspec.structs.asdict(backfill))
 
 
-def planned_slot_view(planned: PlannedSlot) -> View:
-    """One slot of a plan, for JSON."""
-    return {
-        "slot_at": iso(planned.slot.slot_at),
-        "version": planned.slot.version,
-        "run": planned.run,
-        "why": planned.why,
-        "job_id": planned.slot.seen,
-    }
+class PlannedSlotView(Value, frozen=True, kw_only=True):
+    """One slot of a plan."""
+
+    slot_at: datetime
+    version: int
+    run: bool
+    why: str
+    job_id: int | None
+
+    @classmethod
+    def of(cls, planned: PlannedSlot) -> Self:
+        """Of a slot; `job_id` is the job that it made before."""
+        slot = planned.slot
+        return cls(
+            slot_at=slot.slot_at, version=slot.version, run=planned.run, why=planned.why, job_id=slot.seen
+        )
 
 
 def _check_range(start: datetime, end: datetime, now: datetime) -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 
-from mainspring.admin.views import View
+import msgspec
+
 from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument, shown
 from mainspring.model.dead_letter import DeadFilter, DeadJob
@@ -54,7 +55,7 @@ class Problem(Value, frozen=True, kw_only=True):
 
     task: str
     trouble: Trouble
-    sentence: str
+    sentence: str = msgspec.field(name="problem")
     jobs: int
     dead: int
     schedules: int
@@ -119,19 +120,6 @@ class Comparison:
         if misfit := self._fits[name].misfit(args, kwargs):
             return Trouble.VALUE, misfit
         return None
-
-
-def problem_view(problem: Problem) -> View:
-    """One problem, for JSON."""
-    return {
-        "task": problem.task,
-        "trouble": problem.trouble.value,
-        "problem": problem.sentence,
-        "jobs": problem.jobs,
-        "dead": problem.dead,
-        "schedules": problem.schedules,
-        "examples": list(problem.examples),
-    }
 
 
 def _sentence(error: InvalidArgument, task: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from mainspring.admin.order import Noun, blocking, order
-from mainspring.admin.views import View
 from mainspring.errors import NotFound
 from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.model.value import Value
@@ -31,7 +32,15 @@ class Events(Noun):
     send = blocking(asend)
 
 
-def sent_view(sent: Sent) -> View:
-    """For JSON."""
-    whose = None if sent.event.job_id == EVERYBODY else sent.event.job_id
-    return {"name": sent.event.name, "job_id": whose, "sent": sent.first}
+class SentView(Value, frozen=True, kw_only=True):
+    """What became of an event."""
+
+    name: str
+    job_id: int | None
+    sent: bool
+
+    @classmethod
+    def of(cls, sent: Sent) -> Self:
+        """Of an event that was sent; `job_id` is None where it was sent to every job."""
+        whose = None if sent.event.job_id == EVERYBODY else sent.event.job_id
+        return cls(name=sent.event.name, job_id=whose, sent=sent.first)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from mainspring.admin.order import AdminContext, Noun, blocking, one_or_more, order
-from mainspring.admin.views import View, iso, job_view, period_view, progress_view, run_view
+from mainspring.admin.views import JobView, ProgressView, RunView
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import Why
 from mainspring.admin.why.obstacle import hint
@@ -18,7 +21,7 @@ from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, NotFound, UnknownTask
 from mainspring.model.job import Inserted, Job, JobFilter, JobPage, JobState, NewJob, RequestKey
 from mainspring.model.process import Role
-from mainspring.model.run import Progress, Run
+from mainspring.model.run import Progress, Run, Verdict
 from mainspring.model.schedule import Period
 from mainspring.model.value import Value
 from mainspring.model.workflow import WorkflowRecord
@@ -46,7 +49,7 @@ class Effect(StrEnum):
 class Done(Value, frozen=True, kw_only=True):
     """One job's answer to an order; `why` says why nothing was done."""
 
-    job_id: int
+    job_id: int = msgspec.field(name="id")
     effect: Effect
     was: JobState | None = None
     why: str = ""
@@ -370,35 +373,56 @@ class _Nobody:
 _NOBODY = _Nobody()
 
 
-def done_view(done: Done) -> View:
-    """One job's answer to an order, for JSON."""
-    return {"id": done.job_id, "effect": done.effect.value, "was": done.was, "why": done.why}
-
-
-def job_detail(found: JobHistory) -> View:
+class JobDetail(JobView, frozen=True, kw_only=True):
     """A job with its runs, and what it has to do with workflows."""
-    own: View = {} if found.workflow is None else {"workflow": found.workflow.name}
-    if found.step is not None:
-        place = found.step
-        own |= {"workflow_id": place.workflow.id, "step": place.name, "item": place.step.item}
-    return {
-        **job_view(found.job),
-        "period": period_view(found.period),
-        "progress": progress_view(found.progress),
-        "awaits": found.awaits,
-        **own,
-        "runs": [run_view(each) for each in found.runs],
-    }
+
+    period: Period | None
+    progress: ProgressView | None
+    awaits: str | None
+    workflow: str | UnsetType = UNSET
+    """The name of the workflow that it is."""
+    workflow_id: int | UnsetType = UNSET
+    """The workflow whose step it is."""
+    step: str | UnsetType = UNSET
+    item: int | UnsetType | None = UNSET
+    runs: tuple[RunView, ...]
+
+    @classmethod
+    def of_history(cls, found: JobHistory) -> Self:
+        """Of a job and its runs."""
+        place, progress = found.step, found.progress
+        return cls.of(
+            found.job,
+            period=found.period,
+            progress=None if progress is None else ProgressView.of(progress),
+            awaits=found.awaits,
+            workflow=UNSET if found.workflow is None else found.workflow.name,
+            workflow_id=UNSET if place is None else place.workflow.id,
+            step=UNSET if place is None else place.name,
+            item=UNSET if place is None else place.step.item,
+            runs=tuple(RunView.of(each) for each in found.runs),
+        )
 
 
-def log_view(logged: LoggedRun) -> View:
-    """What was captured of one run."""
-    run = logged.run
-    return {
-        "run": logged.number,
-        "attempt": run.attempt,
-        "verdict": run.verdict.value,
-        "fence": run.fence,
-        "finished_at": iso(run.finished_at),
-        "log": logged.log,
-    }
+class RunLogView(Value, frozen=True, kw_only=True):
+    """What was captured of the log of one run."""
+
+    run: int
+    attempt: int
+    verdict: Verdict
+    fence: int
+    finished_at: datetime
+    log: str | None
+
+    @classmethod
+    def of(cls, logged: LoggedRun) -> Self:
+        """Of a run and its log."""
+        run = logged.run
+        return cls(
+            run=logged.number,
+            attempt=run.attempt,
+            verdict=run.verdict,
+            fence=run.fence,
+            finished_at=run.finished_at,
+            log=logged.log,
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mainspring.admin.views import View
+from typing import Self
+
 from mainspring.duration import format_duration
 from mainspring.model.limit import Gate, GateInfo
+from mainspring.model.value import Value
 
 
 def gate_in_words(gate: Gate) -> str:
@@ -24,21 +26,36 @@ def gate_name(gate: Gate) -> str:
     return f"{gate.name}={gate.key}" if gate.key else gate.name
 
 
-def gate_view(info: GateInfo) -> View:
-    """One limit, for JSON."""
-    gate = info.gate
-    return {
-        "name": gate.name,
-        "key": gate.key or None,
-        "concurrency": gate.concurrency,
-        "rate": gate.rate,
-        "per": None if gate.period is None else gate.period.total_seconds(),
-        "burst": gate.burst if gate.rate is not None else None,
-        "fair": gate.window is not None,
-        "used": info.used,
-        "waiting": info.waiting,
-        "holders": list(info.holders),
-    }
+class LimitView(Value, frozen=True, kw_only=True):
+    """One limit as it stands."""
+
+    name: str
+    key: str | None
+    concurrency: int | None
+    rate: float | None
+    per: float | None
+    burst: int | None
+    fair: bool
+    used: int
+    waiting: int
+    holders: tuple[int, ...]
+
+    @classmethod
+    def of(cls, info: GateInfo) -> Self:
+        """Of a limit; `per` is in seconds."""
+        gate = info.gate
+        return cls(
+            name=gate.name,
+            key=gate.key or None,
+            concurrency=gate.concurrency,
+            rate=gate.rate,
+            per=None if gate.period is None else gate.period.total_seconds(),
+            burst=gate.burst if gate.rate is not None else None,
+            fair=gate.window is not None,
+            used=info.used,
+            waiting=info.waiting,
+            holders=info.holders,
+        )
 
 
 def in_the_way(infos: list[GateInfo]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mainspring.admin.order import Noun, blocking
-from mainspring.admin.views import View, iso
 from mainspring.model.process import LeaseInfo, MemberInfo
 
 
@@ -25,15 +24,3 @@ class Leases(Noun):
         return await (await self._store()).leases.all(at=self._stamp)
 
     all = blocking(aall)
-
-
-def lease_view(lease: LeaseInfo) -> View:
-    """One lease, for JSON."""
-    return {
-        "name": lease.name,
-        "token": lease.token,
-        "holder": lease.holder,
-        "acquired_at": iso(lease.acquired_at),
-        "expires_at": iso(lease.expires_at),
-        "held": lease.held,
-    }

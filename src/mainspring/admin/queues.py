@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timedelta
+from typing import Any, Self
+
+from msgspec import UNSET, UnsetType
 
 from mainspring.admin.order import Noun, blocking, order
-from mainspring.admin.views import View, iso
 from mainspring.duration import Duration, duration
 from mainspring.model.limit import GateInfo
 from mainspring.model.process import Role
@@ -119,17 +121,35 @@ async def every_queue(store: Store, *, about: bool, at: Stamp) -> list[QueueInfo
     ]
 
 
-def queue_view(queue: QueueInfo) -> View:
-    """One queue, for JSON."""
-    return {
-        "name": queue.name,
-        "ready": queue.ready,
-        "delayed": queue.delayed,
-        "running": queue.running,
-        "oldest_ready_at": iso(queue.oldest_ready_at),
-        "workers": queue.workers,
-        **({"about": True} if queue.about else {}),
-        "paused_at": None if queue.pause is None else iso(queue.pause.paused_at),
-        "paused_by": None if queue.pause is None else queue.pause.paused_by,
-        "pause_note": None if queue.pause is None else queue.pause.note,
-    }
+class QueueView(Value, frozen=True, kw_only=True):
+    """One queue as it stands."""
+
+    name: str
+    ready: int
+    delayed: int
+    running: int
+    oldest_ready_at: datetime | None
+    workers: int
+    about: bool | UnsetType = UNSET
+    """Present where there are too many jobs to be counted: ready and delayed are estimates."""
+    paused_at: datetime | None
+    paused_by: str | None
+    pause_note: str | None
+
+    @classmethod
+    def of(cls, queue: QueueInfo, **more: Any) -> Self:
+        """Of a queue; `more` are the fields that a larger answer adds."""
+        pause = queue.pause
+        return cls(
+            name=queue.name,
+            ready=queue.ready,
+            delayed=queue.delayed,
+            running=queue.running,
+            oldest_ready_at=queue.oldest_ready_at,
+            workers=queue.workers,
+            about=queue.about or UNSET,
+            paused_at=None if pause is None else pause.paused_at,
+            paused_by=None if pause is None else pause.paused_by,
+            pause_note=None if pause is None else pause.note,
+            **more,
+        )

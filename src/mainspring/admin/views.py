@@ -1,186 +1,367 @@
-"""The JSON shapes: one function per noun, plain dicts, moments as ISO 8601 in UTC."""
+"""Answers: the shape in which programs read each noun, by `--json`, by HTTP and from Python.
+
+Each answer is a frozen struct that is made of the value in the model, or that value itself. The OpenAPI
+document is made of the same structs. `to_json` spells an answer as JSON.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from mainspring.admin.health.finding import Check
-from mainspring.admin.why.answer import Answer
 from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.dead_letter import DeadGroup, DeadJob
-from mainspring.model.job import Failure, Job, tried_since
-from mainspring.model.process import MemberInfo
-from mainspring.model.queue import QueueDepth
-from mainspring.model.run import RESULT_GONE, Progress, Run
-from mainspring.model.schedule import Period, Schedule, Slot
+from mainspring.model.dead_letter import DeadJob
+from mainspring.model.job import Failure, Job, JobState, tried_since
+from mainspring.model.process import MemberInfo, Role
+from mainspring.model.run import RESULT_GONE, Progress, Run, Verdict
+from mainspring.model.schedule import Misfire, Overlap, Schedule, Slot
+from mainspring.model.value import Value
 from mainspring.tasks.enqueue import JobHandle
 from mainspring.tasks.payload import decode
+from mainspring.triggers.slots import UpcomingSlot
 
-View = dict[str, object]
+
+def to_json(answer: object) -> Any:
+    """An answer, or several, as JSON has it: objects, lists and plain values; moments as ISO 8601 in UTC."""
+    return _spelled(msgspec.to_builtins(answer, builtin_types=(datetime,), str_keys=True))
 
 
-def handle_view(handle: JobHandle[Any]) -> View:
+def _spelled(value: object) -> object:
+    match value:
+        case datetime():
+            return iso(value)
+        case dict():
+            return {name: _spelled(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_spelled(each) for each in value]
+        case _:
+            return value
+
+
+class HandleView(Value, frozen=True, kw_only=True):
     """What an enqueue answers."""
-    return {"id": handle.id, "task": handle.task, "queue": handle.queue, "created": handle.created}
+
+    id: int
+    task: str
+    queue: str
+    created: bool
+
+    @classmethod
+    def of(cls, handle: JobHandle[Any]) -> Self:
+        """Of a handle, without what can wait for the job."""
+        return cls(id=handle.id, task=handle.task, queue=handle.queue, created=handle.created)
 
 
-def job_view(job: Job) -> View:
-    """A job wherever it stands."""
-    return {
-        "id": job.id,
-        "task": job.task,
-        "queue": job.queue,
-        "priority": job.priority,
-        "state": job.state.value,
-        **call_view(job.payload),
-        "run_at": iso(job.run_at),
-        "enqueued_at": iso(job.enqueued_at),
-        "finished_at": iso(job.finished_at),
-        "expires_at": iso(job.expires_at),
-        "max_attempts": job.max_attempts,
-        "failures": job.failures,
-        "crashes": job.crashes,
-        "fence": job.fence,
-        "worker_id": member_id(job.worker_id),
-        "schedule_id": job.schedule_id,
-        "slot_at": iso(job.slot_at),
-        "result": _result(job.result),
-        **_gone(job.result),
-        "errors": [failure_view(each) for each in job.errors],
-    }
+class CallView(Value, frozen=True, kw_only=True):
+    """The arguments of a call."""
+
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    payload: str | UnsetType = UNSET
+    """What is stored, where it cannot be read as arguments."""
 
 
-def period_view(period: Period | None) -> View | None:
-    """What a slot's job stands for."""
-    if period is None:
-        return None
-    return {
-        "start": iso(period.start),
-        "end": iso(period.end),
-        "previous": iso(period.previous),
-        "since": iso(period.since),
-        "missed": period.missed,
-        "at_least": period.at_least,
-        "backfill": period.backfill,
-    }
-
-
-def run_view(run: Run) -> View:
-    """One attempt."""
-    took = None if run.started_at is None else (run.finished_at - run.started_at).total_seconds()
-    return {
-        "job_id": run.job_id,
-        "task": run.task,
-        "queue": run.queue,
-        "attempt": run.attempt,
-        "verdict": run.verdict.value,
-        "worker_id": member_id(run.worker_id),
-        "fence": run.fence,
-        "started_at": iso(run.started_at),
-        "finished_at": iso(run.finished_at),
-        "seconds": took,
-        "failure": None if run.failure is None else failure_view(run.failure),
-        "result": _result(run.result),
-        **_gone(run.result),
-        **({} if run.payload is None else {"before": call_view(run.payload)}),
-    }
-
-
-def progress_view(progress: Progress | None) -> View | None:
-    """How far a running job said it was."""
-    if progress is None:
-        return None
-    return {"fraction": progress.fraction, "note": progress.note or None, "at": iso(progress.at)}
-
-
-def failure_view(failure: Failure) -> View:
+class FailureView(Value, frozen=True, kw_only=True):
     """What a handler raised."""
-    return {
-        "type": failure.type,
-        "message": failure.message,
-        "traceback": failure.traceback,
-        "attempt": failure.attempt,
-        "at": iso(failure.at),
-    }
+
+    type: str
+    message: str
+    traceback: str
+    attempt: int
+    at: datetime | None
+
+    @classmethod
+    def of(cls, failure: Failure) -> Self:
+        """Of a failure, with every field."""
+        return cls(
+            type=failure.type,
+            message=failure.message,
+            traceback=failure.traceback,
+            attempt=failure.attempt,
+            at=failure.at,
+        )
 
 
-def dead_view(dead: DeadJob) -> View:
+class JobView(Value, frozen=True, kw_only=True):
+    """A job wherever it stands."""
+
+    id: int
+    task: str
+    queue: str
+    priority: int
+    state: JobState
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    payload: str | UnsetType = UNSET
+    run_at: datetime
+    enqueued_at: datetime
+    finished_at: datetime | None
+    expires_at: datetime | None
+    max_attempts: int
+    failures: int
+    crashes: int
+    fence: int
+    worker_id: str | None
+    schedule_id: int | None
+    slot_at: datetime | None
+    result: Any
+    result_gone: bool | UnsetType = UNSET
+    """Present where the result is not kept any more: that is not the same as none."""
+    errors: tuple[FailureView, ...]
+
+    @classmethod
+    def of(cls, job: Job, **more: Any) -> Self:
+        """Of a job; `more` are the fields that a larger answer adds."""
+        return cls(
+            id=job.id,
+            task=job.task,
+            queue=job.queue,
+            priority=job.priority,
+            state=job.state,
+            **call_view(job.payload),
+            run_at=job.run_at,
+            enqueued_at=job.enqueued_at,
+            finished_at=job.finished_at,
+            expires_at=job.expires_at,
+            max_attempts=job.max_attempts,
+            failures=job.failures,
+            crashes=job.crashes,
+            fence=job.fence,
+            worker_id=member_id(job.worker_id),
+            schedule_id=job.schedule_id,
+            slot_at=job.slot_at,
+            **_result(job.result),
+            errors=tuple(FailureView.of(each) for each in job.errors),
+            **more,
+        )
+
+
+class ListedJob(JobView, frozen=True, kw_only=True):
+    """A job of a list."""
+
+    hint: str | None
+    """Why it does not run, in a few words."""
+
+
+class DeadView(JobView, frozen=True, kw_only=True):
     """A dead letter: the job, and why it died."""
-    belongs = {} if dead.workflow_id is None else {"workflow_id": dead.workflow_id}
-    since = tried_since(dead.errors)
-    return {
-        **job_view(dead.as_job()),
-        "died_at": iso(dead.died_at),
-        "reason": dead.reason,
-        "first_failed_at": iso(since),
-        "tried_for_seconds": None if since is None else (dead.died_at - since).total_seconds(),
-        **belongs,
-    }
+
+    died_at: datetime
+    reason: str
+    first_failed_at: datetime | None
+    tried_for_seconds: float | None
+    workflow_id: int | UnsetType = UNSET
+
+    @classmethod
+    def of_letter(cls, dead: DeadJob) -> Self:
+        """Of a dead letter."""
+        since = tried_since(dead.errors)
+        return cls.of(
+            dead.as_job(),
+            died_at=dead.died_at,
+            reason=dead.reason,
+            first_failed_at=since,
+            tried_for_seconds=None if since is None else (dead.died_at - since).total_seconds(),
+            workflow_id=UNSET if dead.workflow_id is None else dead.workflow_id,
+        )
 
 
-def dead_group_view(group: DeadGroup) -> View:
-    """Dead letters that are alike."""
-    return {
-        "task": group.task,
-        "error": group.error,
-        "line": group.line,
-        "count": group.count,
-        "newest_at": iso(group.newest_at),
-        "newest_id": group.newest_id,
-    }
+class RunView(Value, frozen=True, kw_only=True):
+    """One attempt."""
+
+    job_id: int
+    task: str
+    queue: str
+    attempt: int
+    verdict: Verdict
+    worker_id: str | None
+    fence: int
+    started_at: datetime | None
+    finished_at: datetime
+    seconds: float | None
+    failure: FailureView | None
+    result: Any
+    result_gone: bool | UnsetType = UNSET
+    before: CallView | UnsetType = UNSET
+    """Of an edit, the arguments as they were before."""
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """Of a run."""
+        return cls(
+            job_id=run.job_id,
+            task=run.task,
+            queue=run.queue,
+            attempt=run.attempt,
+            verdict=run.verdict,
+            worker_id=member_id(run.worker_id),
+            fence=run.fence,
+            started_at=run.started_at,
+            finished_at=run.finished_at,
+            seconds=None if run.started_at is None else (run.finished_at - run.started_at).total_seconds(),
+            failure=None if run.failure is None else FailureView.of(run.failure),
+            **_result(run.result),
+            before=UNSET if run.payload is None else CallView(**call_view(run.payload)),
+        )
 
 
-def schedule_view(schedule: Schedule) -> View:
+class ProgressView(Value, frozen=True, kw_only=True):
+    """How far a running job is, as its handler reported it."""
+
+    fraction: float
+    note: str | None
+    at: datetime
+
+    @classmethod
+    def of(cls, progress: Progress) -> Self:
+        """Of a report of progress."""
+        return cls(fraction=progress.fraction, note=progress.note or None, at=progress.at)
+
+
+class ScheduleView(Value, frozen=True, kw_only=True):
     """A schedule as it is on record."""
-    return {
-        "id": schedule.id,
-        "name": schedule.name,
-        "task": schedule.task,
-        "trigger": trigger_view(schedule.trigger),
-        **call_view(schedule.payload),
-        "queue": schedule.queue,
-        "priority": schedule.priority,
-        "max_attempts": schedule.max_attempts,
-        "misfire": schedule.misfire.value,
-        "catch_up": None if schedule.catch_up is None else format_duration(schedule.catch_up),
-        "overlap": schedule.overlap.value,
-        "overlap_limit": schedule.overlap_limit,
-        "offset": format_duration(schedule.offset),
-        "jitter": format_duration(schedule.jitter),
-        "max_fires": schedule.max_fires,
-        "expires": None if schedule.expires is None else format_duration(schedule.expires),
-        "expect_start_within": _length(schedule.expect_start_within),
-        "expect_finish_by": _length(schedule.expect_finish_by),
-        "fires_left": schedule.fires_left,
-        "skips": schedule.skips,
-        "version": schedule.version,
-        "active_from": iso(schedule.active_from),
-        "edited": schedule.edited,
-        "paused_at": iso(schedule.paused_at),
-        "paused_by": schedule.paused_by,
-        "pause_note": schedule.pause_note,
-        "next_at": iso(schedule.next_at),
-    }
+
+    id: int
+    name: str
+    task: str
+    trigger: Any
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    payload: str | UnsetType = UNSET
+    queue: str
+    priority: int
+    max_attempts: int
+    misfire: Misfire
+    catch_up: str | None
+    overlap: Overlap
+    overlap_limit: int
+    offset: str
+    jitter: str
+    max_fires: int | None
+    expires: str | None
+    expect_start_within: str | None
+    expect_finish_by: str | None
+    fires_left: int | None
+    skips: int
+    version: int
+    active_from: datetime
+    edited: bool
+    paused_at: datetime | None
+    paused_by: str | None
+    pause_note: str | None
+    next_at: datetime | None
+
+    @classmethod
+    def of(cls, schedule: Schedule, **more: Any) -> Self:
+        """Of a schedule; `more` are the fields that a larger answer adds."""
+        return cls(
+            id=schedule.id,
+            name=schedule.name,
+            task=schedule.task,
+            trigger=trigger_view(schedule.trigger),
+            **call_view(schedule.payload),
+            queue=schedule.queue,
+            priority=schedule.priority,
+            max_attempts=schedule.max_attempts,
+            misfire=schedule.misfire,
+            catch_up=_length(schedule.catch_up),
+            overlap=schedule.overlap,
+            overlap_limit=schedule.overlap_limit,
+            offset=format_duration(schedule.offset),
+            jitter=format_duration(schedule.jitter),
+            max_fires=schedule.max_fires,
+            expires=_length(schedule.expires),
+            expect_start_within=_length(schedule.expect_start_within),
+            expect_finish_by=_length(schedule.expect_finish_by),
+            fires_left=schedule.fires_left,
+            skips=schedule.skips,
+            version=schedule.version,
+            active_from=schedule.active_from,
+            edited=schedule.edited,
+            paused_at=schedule.paused_at,
+            paused_by=schedule.paused_by,
+            pause_note=schedule.pause_note,
+            next_at=schedule.next_at,
+            **more,
+        )
 
 
-def _length(length: timedelta | None) -> str | None:
-    return None if length is None else format_duration(length)
+class ListedSchedule(ScheduleView, frozen=True, kw_only=True):
+    """A schedule of a list, with its newest slot."""
+
+    last: Slot | None
 
 
-def answer_view(answer: Answer) -> View:
-    """Why something is as it is."""
-    return {"because": answer.because.value, "sentence": answer.sentence, **answer.facts}
+class ScheduleDetail(ScheduleView, frozen=True, kw_only=True):
+    """A schedule with its newest slots and its next fires."""
+
+    slots: tuple[Slot, ...]
+    fires: tuple[datetime, ...] | None
+    """None when this version cannot read the trigger."""
 
 
-def check_view(check: Check) -> View:
-    """One finding of the doctor."""
-    return {"name": check.name, "level": check.level.value, "sentence": check.sentence}
+class FireView(Value, frozen=True, kw_only=True):
+    """One instant of a trigger."""
+
+    at: datetime
+    local: str
+    """The same instant in the zone of the trigger, with its offset."""
+    note: str | None
+
+    @classmethod
+    def of(cls, fire: UpcomingSlot) -> Self:
+        """Of an instant."""
+        return cls(at=fire.at, local=fire.local.isoformat(), note=fire.note)
+
+
+class MemberView(Value, frozen=True, kw_only=True):
+    """One start of one process."""
+
+    id: str
+    role: Role
+    name: str
+    queues: tuple[str, ...]
+    tasks: tuple[str, ...]
+    version: str
+    tzdata: str
+    started_at: datetime
+    lease_until: datetime
+    alive: bool
+    skew_seconds: float | None
+    holding: int
+
+    @classmethod
+    def of(cls, member: MemberInfo) -> Self:
+        """Of a process."""
+        return cls(
+            id=f"{member.id:x}",
+            role=member.role,
+            name=member.name,
+            queues=member.queues,
+            tasks=member.tasks,
+            version=member.version,
+            tzdata=member.tzdata,
+            started_at=member.started_at,
+            lease_until=member.lease_until,
+            alive=member.alive,
+            skew_seconds=None if member.skew is None else member.skew.total_seconds(),
+            holding=member.holding,
+        )
+
+
+def call_view(payload: bytes) -> dict[str, Any]:
+    """The arguments of a call by name, as the fields of an answer have them."""
+    try:
+        args, kwargs = decode(payload)
+    except InvalidArgument:
+        # Another program wrote it: it is shown as it is, so that an error does not hide it.
+        return {"args": None, "kwargs": None, "payload": payload.decode(errors="replace")}
+    return {"args": args, "kwargs": kwargs}
 
 
 def trigger_view(trigger: str) -> object:
@@ -189,57 +370,6 @@ def trigger_view(trigger: str) -> object:
         return json.loads(trigger)
     except ValueError:
         return trigger
-
-
-def slot_view(slot: Slot) -> View:
-    """One row of the ledger."""
-    return {
-        "schedule": slot.schedule,
-        "slot_at": iso(slot.slot_at),
-        "disposition": slot.disposition.value,
-        "reason": slot.reason,
-        "since": iso(slot.since),
-        "job_id": slot.job_id,
-        "decided_at": iso(slot.decided_at),
-        "blocker": slot.blocker,
-        "note": slot.note,
-    }
-
-
-def member_view(member: MemberInfo) -> View:
-    """One start of one process."""
-    return {
-        "id": member_id(member.id),
-        "role": member.role.value,
-        "name": member.name,
-        "queues": list(member.queues),
-        "tasks": list(member.tasks),
-        "version": member.version,
-        "tzdata": member.tzdata,
-        "started_at": iso(member.started_at),
-        "lease_until": iso(member.lease_until),
-        "alive": member.alive,
-        "skew_seconds": None if member.skew is None else member.skew.total_seconds(),
-        "holding": member.holding,
-    }
-
-
-def depth_view(depth: QueueDepth) -> View:
-    """What stands in one queue for one task."""
-    return {
-        "queue": depth.queue,
-        "task": depth.task,
-        "ready": depth.ready,
-        "delayed": depth.delayed,
-        "running": depth.running,
-        "oldest_ready_at": iso(depth.oldest_ready_at),
-        **({"about": True} if depth.about else {}),
-    }
-
-
-def moments_view(moments: Sequence[datetime] | None) -> list[str | None] | None:
-    """Instants in order, or None when they are not known."""
-    return None if moments is None else [iso(each) for each in moments]
 
 
 def iso(moment: datetime | None) -> str | None:
@@ -252,20 +382,11 @@ def member_id(value: int | None) -> str | None:
     return None if value is None else f"{value:x}"
 
 
-def call_view(payload: bytes) -> View:
-    """The arguments of a call."""
-    try:
-        args, kwargs = decode(payload)
-    except InvalidArgument:
-        # Written by another hand: shown as it is rather than hidden behind an error.
-        return {"args": None, "kwargs": None, "payload": payload.decode(errors="replace")}
-    return {"args": args, "kwargs": kwargs}
+def _result(result: bytes | None) -> dict[str, Any]:
+    if result == RESULT_GONE:
+        return {"result": None, "result_gone": True}
+    return {"result": None if result is None else msgspec.json.decode(result)}
 
 
-def _result(result: bytes | None) -> object:
-    return None if result is None or result == RESULT_GONE else msgspec.json.decode(result)
-
-
-def _gone(result: bytes | None) -> View:
-    """Said only where it is so: a result that is no longer kept is not the same as none."""
-    return {"result_gone": True} if result == RESULT_GONE else {}
+def _length(length: timedelta | None) -> str | None:
+    return None if length is None else format_duration(length)

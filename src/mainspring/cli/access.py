@@ -56,13 +56,13 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a token for NAME. It is shown now and never again: only its digest is kept."""
-    from mainspring.admin.access import token_view
+    from mainspring.admin.access import NewTokenView
 
     made = access.ask(
         lambda admin: admin.tokens.acreate(name, role=role, scopes=scopes, expires=expires), by=author
     )
     if as_json:
-        document({**token_view(made.token), "secret": made.secret})
+        document(NewTokenView.of(made.token, secret=made.secret))
         return
     ends = "it does not expire" if made.token.expires_at is None else f"until {when(made.token.expires_at)}"
     say(printable(f"token {made.token.id} for {name}, {role}, {ends}; it is shown this once:"))
@@ -73,11 +73,11 @@ def create(
 @store_options
 def list_tokens(access: Access, as_json: bool) -> None:
     """Newest first, those that have ended too."""
-    from mainspring.admin.access import token_view
+    from mainspring.admin.access import TokenView
 
     found = access.ask(lambda admin: admin.tokens.aall())
     if as_json:
-        document([token_view(each) for each in found])
+        document([TokenView.of(each) for each in found])
         return
     rows = [
         (
@@ -119,11 +119,11 @@ def sessions() -> None:
 @store_options
 def list_sessions(access: Access, as_json: bool) -> None:
     """Newest first."""
-    from mainspring.admin.access import session_view
+    from mainspring.admin.access import SessionView
 
     found = access.ask(lambda admin: admin.sessions.aall())
     if as_json:
-        document([session_view(each) for each in found])
+        document([SessionView.of(each) for each in found])
         return
     rows = [
         (each.id, each.name, each.role.value, when(each.opened_at), when(each.seen_at), each.token_id)

@@ -44,12 +44,12 @@ def list_acts(
     as_json: bool,
 ) -> None:
     """Newest first. One in doubt is under way, or whoever carried it out died over it."""
-    from mainspring.admin.audit_log import act_view
+    from mainspring.admin.audit_log import AuditEntryView
 
     which = AuditFilter(act=act, actor=actor, target=target, before=before, limit=limit)
     found = access.ask(lambda admin: admin.audit_log.afind(which))
     if as_json:
-        document([act_view(each) for each in found])
+        document([AuditEntryView.of(each) for each in found])
         return
     titles = ["ID", "AT", "ACTOR", "VIA", "ACT", "OUTCOME", "TARGET"]
     table(titles, map(_row, found), none=f"no acts in {access.where()}")
@@ -61,12 +61,12 @@ def list_acts(
 @click.pass_context
 def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool) -> None:
     """Walk the chain from its first entry; exit 1 at the first that was changed or taken out."""
-    from mainspring.admin.audit_log import verified_view
+    from mainspring.admin.audit_log import VerifiedView
 
     start = _known(known)
     told = access.ask(lambda admin: admin.audit_log.averify(known=start))
     if as_json:
-        document(verified_view(told))
+        document(VerifiedView.of(told))
     elif told.sound:
         click.echo(f"{told.entries} entries, and each is what was appended")
         say(f"head {told.entries}:{told.head.hex()} (keep it elsewhere; --known checks against it)")

@@ -44,7 +44,7 @@ def list_alerts(
     as_json: bool,
 ) -> None:
     """Newest first."""
-    from mainspring.admin.alerts import alert_view
+    from mainspring.admin.alerts import AlertView
 
     which = AlertFilter(
         open=is_open, rule=Rule(rule) if rule else None, subject=subject, before=before, limit=limit
@@ -52,7 +52,7 @@ def list_alerts(
     found = access.ask(lambda admin: admin.alerts.afind(which))
     undelivered = access.ask(lambda admin: admin.alerts.aundelivered())
     if as_json:
-        document([alert_view(each) for each in found])
+        document([AlertView.of(each) for each in found])
     else:
         rows = [
             (
@@ -78,11 +78,11 @@ def list_alerts(
 @store_options
 def show(alert_id: int, access: Access, as_json: bool) -> None:
     """One alert, and what was said of it to whom."""
-    from mainspring.admin.alerts import shown_view
+    from mainspring.admin.alerts import AlertDetail
 
     found = access.ask(lambda admin: admin.alerts.aget(alert_id))
     if as_json:
-        document(shown_view(found))
+        document(AlertDetail.of_shown(found))
         return
     alert = found.alert
     acked = None if alert.acked_at is None else f"by {alert.acked_by} at {when(alert.acked_at)}"
@@ -126,12 +126,11 @@ def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
 @json_option
 def rules(access: Access, as_json: bool) -> None:
     """Every rule, whether it is on, and its thresholds."""
-    from mainspring.admin.alerts import rule_view
     from mainspring.admin.alerts import rules as every
 
     found = every(access.load().settings.alerts)
     if as_json:
-        document([rule_view(each) for each in found])
+        document(found)
         return
     rows = [
         (
@@ -154,8 +153,8 @@ def rules(access: Access, as_json: bool) -> None:
 @click.pass_context
 def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
     """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
+    from mainspring.admin.alerts import TriedView, testable
     from mainspring.admin.alerts import test as tried_on
-    from mainspring.admin.alerts import testable, tried_view
     from mainspring.cli.logs import set_up_logging
     from mainspring.engine.alertlog import into_log
     from mainspring.engine.log import log_event
@@ -166,7 +165,7 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
     targets = testable(app.settings.alerts, app._clock, into_log(Telemetry(log_event)), to, any_target=True)
     tried = asyncio.run(tried_on(targets, app._clock, app._entropy, who=author))
     if as_json:
-        document([tried_view(each) for each in tried])
+        document([TriedView.of(each) for each in tried])
     else:
         rows = [(each.target, each.kind, each.problem or "delivered") for each in tried]
         table(["TARGET", "NOTE", "CAME TO"], rows, none="no target is set: alerts.to is empty")

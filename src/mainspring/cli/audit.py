@@ -8,7 +8,7 @@ import click
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.slot_verification.audit import Finding
-from mainspring.admin.slot_verification.auditing import Auditor, Report, report_view
+from mainspring.admin.slot_verification.auditing import Auditor, Report, ReportView
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
@@ -48,7 +48,7 @@ def audit(
 
     report = with_admin(app, verified)
     if as_json:
-        document(report_view(report, strict=strict))
+        document(ReportView.of(report, strict=strict))
     else:
         _tell(report, strict=strict)
     ctx.exit(FAILED if report.wrong(strict=strict) else 0)

@@ -11,9 +11,10 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.backfills import (
     MOST_AT_ONCE,
     BackfillPlan,
-    backfill_view,
-    planned_slot_view,
+    BackfillView,
+    PlannedSlotView,
 )
+from mainspring.admin.views import to_json
 from mainspring.cli.options import LARGEST_ID, Whole, author_option, moment, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when
 from mainspring.cli.session import Access
@@ -113,7 +114,7 @@ def list_backfills(limit: int, access: Access, as_json: bool) -> None:
     """Newest first."""
     found = access.ask(lambda admin: admin.backfills.anewest(limit=limit))
     if as_json:
-        document([backfill_view(each) for each in found])
+        document([BackfillView.of(each) for each in found])
     else:
         titles = ["ID", "SCHEDULE", "FROM", "TO", "STATE", "SLOTS", "MADE", "LIVE", "BY"]
         table(titles, map(_row, found), none=f"no backfills in {access.where()}")
@@ -124,11 +125,11 @@ def list_backfills(limit: int, access: Access, as_json: bool) -> None:
 @store_options
 def show(backfill_id: int, access: Access, as_json: bool) -> None:
     """How far one is."""
-    found = backfill_view(access.ask(lambda admin: admin.backfills.aget(backfill_id)))
+    found = BackfillView.of(access.ask(lambda admin: admin.backfills.aget(backfill_id)))
     if as_json:
         document(found)
     else:
-        fields((key.replace("_", " "), value) for key, value in found.items())
+        fields((key.replace("_", " "), value) for key, value in to_json(found).items())
 
 
 @backfills.command()
@@ -146,8 +147,8 @@ def cancel(backfill_id: int, author: str, access: Access, as_json: bool) -> None
 
 def _say(plan: BackfillPlan, begun: Backfill | None, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        slots = [planned_slot_view(each) for each in plan.slots]
-        document({"backfill": None if begun is None else backfill_view(begun), "slots": slots})
+        slots = [PlannedSlotView.of(each) for each in plan.slots]
+        document({"backfill": None if begun is None else BackfillView.of(begun), "slots": slots})
     else:
         _tell(plan, begun, dry_run=dry_run)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, Replayed, ReplayedPage
-from mainspring.admin.views import dead_group_view, dead_view, iso
+from mainspring.admin.views import DeadView, iso
 from mainspring.admin.workflow_of_job import retry_words
 from mainspring.cli.jobs import LARGEST_PAGE, report, show_job
 from mainspring.cli.options import (
@@ -115,7 +115,7 @@ def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> N
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.afind(page))
     if as_json:
-        document([dead_view(each) for each in found])
+        document([DeadView.of_letter(each) for each in found])
     else:
         titles = ["ID", "TASK", "QUEUE", "DIED AT", "REASON", "LAST ERROR"]
         table(titles, map(_row, found), none=f"no dead letters in {access.where()}")
@@ -130,7 +130,7 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.agroups(page))
     if as_json:
-        document([dead_group_view(each) for each in found])
+        document(found)
     else:
         titles = ["COUNT", "TASK", "NEWEST", "NEWEST ID", "ERROR"]
         table(titles, map(_group_row, found), none=f"no dead letters in {access.where()}")
@@ -141,11 +141,11 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
     """One dead letter, with every error it reported."""
-    view = dead_view(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
+    letter = DeadView.of_letter(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
     if as_json:
-        document(view)
+        document(letter)
     else:
-        show_job(view)
+        show_job(letter)
 
 
 @dead.command()
@@ -190,9 +190,9 @@ def edit(
 
     letter, changed = access.ask(lambda admin: admin.dead_letters.aedit(job_id, change), by=author)
     if as_json:
-        document(dead_view(letter))
+        document(DeadView.of_letter(letter))
         return
-    show_job(dead_view(letter))
+    show_job(DeadView.of_letter(letter))
     say("edited" if changed else "its arguments are these already; nothing was changed")
 
 

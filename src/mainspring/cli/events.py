@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mainspring.admin.events import sent_view
+from mainspring.admin.events import SentView
 from mainspring.cli.options import JOB_ID, author_option, store_options
 from mainspring.cli.output import document, printable
 from mainspring.cli.session import Access
@@ -29,7 +29,7 @@ def send(
     said = None if payload is None else read_json(payload, "JSON")
     sent = access.ask(lambda admin: admin.events.asend(name, said, job_id=job_id), by=author)
     if as_json:
-        document(sent_view(sent))
+        document(SentView.of(sent))
         return
     whose = "everybody" if job_id is None else f"job {job_id}"
     done = "sent" if sent.first else "had been sent before; nothing was done"

@@ -29,7 +29,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
 
     Run it with the new code before you deploy it. Exit 1 if there is anything.
     """
-    from mainspring.admin.deploy_check import Comparison, Source, compare, problem_view
+    from mainspring.admin.deploy_check import Comparison, Source, compare
 
     async def look(store: Store, clock: Clock) -> Comparison:
         return await compare(store, clock, access.loaded._registry, dead=dead)
@@ -44,7 +44,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
                     "dead": checked[Source.DEAD],
                     "schedules": checked[Source.SCHEDULE],
                 },
-                "problems": [problem_view(each) for each in problems],
+                "problems": problems,
             }
         )
     else:
@@ -66,11 +66,10 @@ def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
     """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
     from mainspring.admin.health.doctor import examine, unreachable
     from mainspring.admin.health.finding import Level
-    from mainspring.admin.views import check_view
 
     checks = access.read(examine, verify=False)
     if as_json:
-        document([check_view(each) for each in checks])
+        document(checks)
     else:
         rows = [(each.level, each.name, each.sentence) for each in checks]
         table(["LEVEL", "CHECK", "FINDING"], rows, none="no checks")
@@ -89,7 +88,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
 
     Exit code 3 means that the database cannot be reached, 1 with --exit-code that something is wrong.
     """
-    from mainspring.admin.health.status import age, look, short, status_view, troubles
+    from mainspring.admin.health.status import StatusView, age, look, short, troubles
 
     async def asked(store: Store, clock: Clock) -> Status:
         return await look(store, clock, access.loaded.settings.alerts)
@@ -97,7 +96,7 @@ def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -
     found = access.read(asked)
     wrong = troubles(found, access.loaded.settings.alerts)
     if as_json:
-        document(status_view(found, wrong))
+        document(StatusView.of(found, wrong))
     else:
         for each in wrong:
             line(f"{each.severity}: {each.sentence}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,13 +13,12 @@ from mainspring.admin.jobs import (
     Done,
     Effect,
     EnqueueRequest,
+    JobDetail,
     JobHistory,
-    done_view,
-    job_detail,
+    RunLogView,
     job_of,
-    log_view,
 )
-from mainspring.admin.views import View, handle_view, job_view, member_id
+from mainspring.admin.views import HandleView, JobView, ListedJob, iso, member_id, to_json
 from mainspring.admin.words import combined
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import (
@@ -77,7 +76,7 @@ def list_jobs(
 
     found, hints = access.ask(read)
     if as_json:
-        document([{**job_view(each), "hint": hints.get(each.id)} for each in found])
+        document([ListedJob.of(each, hint=hints.get(each.id)) for each in found])
         return
     titles = ["ID", "STATE", "TASK", "QUEUE", "PRIORITY", "RUN AT", "FAILURES"]
     rows: list[Sequence[object]] = [_row(each) for each in found]
@@ -96,7 +95,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
     """One job, with every run of it."""
     found = access.ask(lambda admin: admin.jobs.aget(job_id))
     if as_json:
-        document(job_detail(found))
+        document(JobDetail.of_history(found))
         return
     now = {
         "stands for": _stands_for(found.period),
@@ -104,7 +103,7 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
         "awaits": found.awaits,
         **_belongs_in_words(found),
     }
-    show_job({**job_view(found.job), **now})
+    show_job(JobView.of(found.job), now)
     if found.runs:
         click.echo()
         titles = ["RUN", "ATTEMPT", "VERDICT", "STARTED AT", "FINISHED AT", "WORKER", "FAILURE"]
@@ -119,7 +118,7 @@ def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None
     """The log lines that were captured of a job's runs."""
     found = access.ask(lambda admin: admin.jobs.alogs(job_id, number=number))
     if as_json:
-        document([log_view(each) for each in found])
+        document([RunLogView.of(each) for each in found])
         return
     logged = [each for each in found if each.log is not None]
     for each in logged:
@@ -154,24 +153,25 @@ def retry(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access,
 def report(done: Sequence[Done], *, as_json: bool) -> int:
     """Say what became of each job; answer 1 if one refused."""
     if as_json:
-        document([done_view(each) for each in done])
+        document(done)
     else:
         for each in done:
             click.echo(f"job {each.job_id} {_said(each)}")
     return FAILED if any(each.effect is Effect.NONE for each in done) else 0
 
 
-def show_job(view: View) -> None:
+def show_job(job: JobView, more: Mapping[str, object] | None = None) -> None:
     """A job's facts, and its errors with their tracebacks."""
-    errors = view.pop("errors")
-    fields((name.replace("_", " "), value) for name, value in view.items())
-    for error in errors if isinstance(errors, list) else ():
-        said = f"attempt {error['attempt']} at {error['at']}: {error['type']}: {error['message']}"
+    facts = {**to_json(job), **(more or {})}
+    del facts["errors"]
+    fields((name.replace("_", " "), value) for name, value in facts.items())
+    for error in job.errors:
+        said = f"attempt {error.attempt} at {iso(error.at)}: {error.type}: {error.message}"
         click.echo(f"\n{printable(said)}")
-        block(error["traceback"])
+        block(error.traceback)
 
 
-def _belongs_in_words(found: JobHistory) -> View:
+def _belongs_in_words(found: JobHistory) -> dict[str, object]:
     whole = found.workflow
     own = None if whole is None else f"{whole.name}, {whole.state}: `mainspring workflows show {whole.id}`"
     return {"workflow": own, "belongs to": None if found.step is None else str(found.step)}
@@ -296,7 +296,7 @@ def enqueue(
     refuse_memory(app)
     [handle], _ = with_admin(app, lambda admin: admin.jobs.aenqueue([wanted]), by=author)
     if as_json:
-        document(handle_view(handle))
+        document(HandleView.of(handle))
     else:
         click.echo(str(handle) + ("" if handle.created else ", which was there already"))
 

@@ -32,8 +32,10 @@ def say(message: str) -> None:
 
 
 def document(value: object) -> None:
-    """One JSON document. ASCII only, so that it survives every terminal and pipe."""
-    click.echo(json.dumps(value, indent=2))
+    """An answer as one JSON document. ASCII only, so that it survives every terminal and pipe."""
+    from mainspring.admin.views import to_json  # not at the start: most commands print no JSON
+
+    click.echo(json.dumps(to_json(value), indent=2))
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], *, none: str) -> None:

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin.limits import gate_in_words, gate_view
-from mainspring.admin.queues import queue_view
+from mainspring.admin.limits import LimitView, gate_in_words
+from mainspring.admin.queues import QueueView
 from mainspring.cli.options import Whole, author_option, length, one_line, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
@@ -25,7 +25,7 @@ def list_queues(access: Access, as_json: bool) -> None:
     """By name."""
     found = access.ask(lambda admin: admin.queues.aall())
     if as_json:
-        document([queue_view(each) for each in found])
+        document([QueueView.of(each) for each in found])
         return
     titles = ["QUEUE", "READY", "DELAYED", "RUNNING", "OLDEST", "WORKERS", "PAUSED"]
     rows = [
@@ -97,7 +97,7 @@ def list_limits(name: str | None, key: str | None, limit: int, access: Access, a
     """By name and key."""
     found = access.ask(lambda admin: admin.limits.afind(name=name, key=key, limit=limit))
     if as_json:
-        document([gate_view(each) for each in found])
+        document([LimitView.of(each) for each in found])
         return
     rows = [
         (

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 import click
 
 from mainspring.admin.schedules.draft import draft_view
-from mainspring.admin.schedules.edited import Written, written_view
-from mainspring.admin.schedules.orders import ScheduleDone, ScheduleEffect, schedule_done_view
-from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, dropped_sentences, planned_view
+from mainspring.admin.schedules.edited import Written, WrittenView
+from mainspring.admin.schedules.orders import ScheduleDone, ScheduleDoneView, ScheduleEffect
+from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, PlannedView, dropped_sentences
 from mainspring.admin.words import moment
 from mainspring.cli.options import (
     Whole,
@@ -252,7 +252,7 @@ def trigger(name: str, author: str, access: Access, as_json: bool) -> None:
     """Make a job of a schedule now, besides its slots, even if it is paused."""
     done = access.ask(lambda admin: admin.schedules.atrigger(name), by=author)
     if as_json:
-        document({"name": done.name, "job_id": done.job_id, "task": done.task, "queue": done.queue})
+        document(done)
     else:
         click.echo(printable(f"job {done.job_id} ({done.task} in {done.queue})"))
 
@@ -266,7 +266,7 @@ def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> N
     """Skip the next slots of a schedule, on top of those that are to be skipped already."""
     done = access.ask(lambda admin: admin.schedules.askip(name, count), by=author)
     if as_json:
-        document({"name": done.name, "added": done.added, "skips": done.skips})
+        document(done)
     else:
         slots = "slot" if done.skips == 1 else f"{done.skips} slots"
         click.echo(printable(f"schedule {done.name}: its next {slots} will be skipped"))
@@ -291,7 +291,7 @@ def delete(names: tuple[str, ...], yes: bool, author: str, access: Access, as_js
 def report(done: Sequence[ScheduleDone], *, as_json: bool) -> None:
     """Say what became of each; what was so already is no failure."""
     if as_json:
-        document([schedule_done_view(each) for each in done])
+        document([ScheduleDoneView.of(each) for each in done])
         return
     for each in done:
         said = (
@@ -310,7 +310,7 @@ def _agreed() -> bool:
 
 def _report(written: Written, *, as_json: bool) -> None:
     if as_json:
-        document(written_view(written))
+        document(WrittenView.of(written))
         return
     click.echo(printable(f"schedule {written.name} {_outcome(written)}"))
     if written.created:
@@ -358,7 +358,7 @@ def said(typed: Mapping[str, object], cleared: Sequence[str] = ()) -> dict[str, 
 def _show_plan(planned: list[Planned], *, as_json: bool) -> None:
     """A plan, as a table or a document."""
     if as_json:
-        document([planned_view(each) for each in planned])
+        document([PlannedView.of(each) for each in planned])
         return
     shown = planned
     if len(planned) > MOST_SHOWN:

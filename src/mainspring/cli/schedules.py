@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from mainspring.admin.schedules.versions import Step, step_in_words, step_view, steps
-from mainspring.admin.views import moments_view, schedule_view, slot_view, trigger_view
+from mainspring.admin.schedules.versions import Step, VersionView, step_in_words, steps
+from mainspring.admin.views import ScheduleDetail, ScheduleView, to_json, trigger_view
 from mainspring.admin.words import in_words, ledger_reason
 from mainspring.cli.backfills import go_on
 from mainspring.cli.options import Whole, json_option, store_options
@@ -70,7 +70,7 @@ def list_schedules(access: Access, as_json: bool) -> None:
     """By name."""
     found = access.ask(lambda admin: admin.schedules.aall())
     if as_json:
-        document([schedule_view(each) for each in found])
+        document([ScheduleView.of(each) for each in found])
     else:
         table(
             ["NAME", "TASK", "TRIGGER", "QUEUE", "STATE", "NEXT"],
@@ -85,11 +85,10 @@ def list_schedules(access: Access, as_json: bool) -> None:
 def show(name: str, access: Access, as_json: bool) -> None:
     """One schedule, its last slots and its next fires."""
     found = access.ask(lambda admin: admin.schedules.aget(name))
-    view = schedule_view(found.schedule)
     if as_json:
-        slots = [slot_view(each) for each in found.slots]
-        document({**view, "slots": slots, "fires": moments_view(found.fires)})
+        document(ScheduleDetail.of(found.schedule, slots=found.slots, fires=found.fires))
         return
+    view = to_json(ScheduleView.of(found.schedule))
     view["trigger"] = in_words(found.schedule.trigger)
     fields((key.replace("_", " "), value) for key, value in view.items())
     click.echo()
@@ -108,7 +107,7 @@ def next_(name: str, count: int, access: Access, as_json: bool) -> None:
     """When it fires next, in UTC and in its own zone."""
     found = access.ask(lambda admin: admin.schedules.aget(name, slots=0, fires=count))
     if as_json:
-        document(moments_view(found.fires))
+        document(found.fires)
         return
     if found.fires is None:
         raise click.ClickException(f"this version cannot read its trigger: {shown(found.schedule.trigger)}")
@@ -124,7 +123,7 @@ def history(name: str, access: Access, as_json: bool) -> None:
     """Every version of a schedule: who changed what, and when; oldest first."""
     found = steps(access.ask(lambda admin: admin.schedules.aversions(name)))
     if as_json:
-        document([step_view(each) for each in found])
+        document([VersionView.of(each) for each in found])
     else:
         titles = ["VERSION", "AT", "BY", "CHANGE", "NOTE"]
         table(titles, map(_step_row, found), none="no versions on record")

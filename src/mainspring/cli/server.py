@@ -82,7 +82,7 @@ async def _serve(app: Mainspring, *, insecure: bool) -> int:
 
 
 async def _welcome(app: Mainspring, made: Server, *, insecure: bool) -> None:
-    from mainspring.web.access.first import first_token
+    from mainspring.web.server import first_token
 
     token = await first_token(app, author=login_name(), insecure=insecure)
     click.echo(f"Mainspring listens at {printable(made.url)}")
@@ -137,7 +137,7 @@ def _beside(app: Mainspring, tell: Callable[[str], None]) -> Server:
 
 
 async def _tell_link(app: Mainspring, made: Server, tell: Callable[[str], None]) -> None:
-    from mainspring.web.access.first import passing_token
+    from mainspring.web.server import passing_token
 
     token = await passing_token(app, author=login_name())
     # Behind the #, what a browser sends nowhere: the sign-in page reads it.

@@ -11,12 +11,12 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.simulation.load import Load, load, spread_in
 from mainspring.admin.simulation.simulate import Horizon, Outage, Planned, Simulation, simulate
 from mainspring.admin.simulation.views import (
+    LoadView,
+    SimulationView,
     counted,
     load_lines,
-    load_view,
     notes,
     outcome_in_words,
-    simulation_view,
 )
 from mainspring.app import Mainspring
 from mainspring.cli.options import Whole, length, moment, store_options
@@ -91,14 +91,14 @@ def simulate_(
 
 def _tell_load(busy: Load, spread: Load, window: timedelta, *, as_json: bool) -> None:
     if as_json:
-        document(load_view(busy, spread, window))
+        document(LoadView.of(busy, spread, window))
     else:
         click.echo("\n".join(load_lines(busy, spread, window)))
 
 
 def _tell(done: Simulation, told: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        document(simulation_view(done, told))
+        document(SimulationView.of(done, told))
         return
     rows = [(when(each.slot_at), each.schedule, outcome_in_words(each), each.note) for each in done.outcomes]
     table(["SLOT", "SCHEDULE", "FATE", "NOTE"], rows, none="no slots")

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin.health.top import Frame, frame_view, look
+from mainspring.admin.health.top import Frame, FrameView, look
 from mainspring.admin.redact import Redaction
 from mainspring.app import Mainspring
 from mainspring.cli.options import author_option, length, store_options
@@ -45,7 +45,7 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
             lambda store, clock: look(store, clock, alerts=settings.alerts, redaction=redaction)
         )
         if as_json:
-            document(frame_view(frame))
+            document(FrameView.of(frame))
         else:
             for each in plain(frame, access.where()):
                 line(each)

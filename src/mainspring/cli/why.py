@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from mainspring.admin.views import answer_view
+from mainspring.admin.why.answer import answer_view
 from mainspring.admin.why.asking import Why
 from mainspring.cli.options import JOB_ID, moment, store_options
 from mainspring.cli.output import document, printable

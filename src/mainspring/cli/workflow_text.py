@@ -59,8 +59,8 @@ def show_step(view: StepView) -> None:
         titles = ["RUN", "VERDICT", "STARTED AT", "FINISHED AT", "TOOK", "WORKER", "ERROR"]
         table(titles, map(_attempt, view.attempts), none="")
     for each in view.failures:
-        click.echo(f"\n{printable(each['type'])}: {printable(each['message'])}")
-        block(str(each["traceback"]))
+        click.echo(f"\n{printable(each.type)}: {printable(each.message)}")
+        block(each.traceback)
     if view.items:
         click.echo()
         titles = ["ITEM", "JOB", "STATE", "RUNS", "TOOK", "WORKER", "OUTPUT OR ERROR"]
@@ -93,7 +93,7 @@ def state_in_words(row: WorkflowRow) -> str:
 
 
 def _header(view: WorkflowView) -> None:
-    row = view.workflow
+    row = view
     end = row.ended_at or view.as_of
     counts = ", ".join(f"{count} {state}" for state, count in view.counts.items())
     fields(
@@ -116,7 +116,7 @@ def _graph(view: WorkflowView) -> None:
     shapes = signs()
     steps = [each for each in view.nodes if each.kind is not NodeKind.UNDO]
     undos = [each for each in view.nodes if each.kind is NodeKind.UNDO]
-    paused = view.workflow.paused_at is not None
+    paused = view.paused_at is not None
     facts = {each.name: _facts(each, view.as_of, paused=paused) for each in view.nodes}
     marks = {each.name: shapes.state(each.state) for each in view.nodes}
     titles = ["STATE", "RUNS", "TOOK", "WORKER", "NOTE"]
@@ -125,14 +125,14 @@ def _graph(view: WorkflowView) -> None:
         steps_are = (
             "step that would undo another is" if len(undos) == 1 else "steps that would undo others are"
         )
-        line(f"{len(undos)} {steps_are} not needed{'' if view.workflow.ended_at else ' so far'}")
+        line(f"{len(undos)} {steps_are} not needed{'' if view.ended_at else ' so far'}")
     else:
         draw_undos(undos, marks, facts, titles)
 
 
 def _is_needless(undo: NodeView, view: WorkflowView) -> bool:
     """Whether nothing is to be taken back, as far as can be told."""
-    bad = view.workflow.failed or view.workflow.stopping is not None
+    bad = view.failed or view.stopping is not None
     return undo.cause is Cause.CONDITION or (undo.state == "waiting" and not bad)
 
 
@@ -143,8 +143,8 @@ def _facts(node: NodeView, now: datetime, *, paused: bool) -> tuple[object, ...]
 
 def _timeline(view: WorkflowView) -> None:
     shapes = signs()
-    start = view.workflow.started_at
-    end = max(start, view.workflow.ended_at or view.as_of)
+    start = view.started_at
+    end = max(start, view.ended_at or view.as_of)
     form = "%H:%M:%S" if end - start < timedelta(days=1) else "%m-%d %H:%M"
     first, last = f"{start:{form}}", f"{end:{form}}"
     names = [each.name if each.item is None else f"{each.name}[{each.item}]" for each in view.timeline]

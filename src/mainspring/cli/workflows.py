@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import click
 
 from mainspring.admin.admin import Admin
+from mainspring.admin.order import plain
 from mainspring.admin.workflows.diagram import dot, mermaid
-from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.graph import GraphView, drawn
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
-from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
 from mainspring.cli.errors import FAILED
 from mainspring.cli.jobs import LARGEST_PAGE
 from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, author_option, one_line, store_options
@@ -53,7 +54,7 @@ def list_workflows(
         lambda admin: admin.workflows.afind(name=name, state=which, before=before, limit=limit)
     )
     if as_json:
-        document([plain(each) for each in found])
+        document(found)
         return
     titles = ["ID", "NAME", "VERSION", "STATE", "LEFT", "FAILED", "STARTED AT", "TOOK"]
     table(titles, map(_row, found), none=f"no {state or ''} workflows in {access.where()}".replace("  ", " "))
@@ -100,11 +101,11 @@ def show(
     found = access.ask(read)
     if isinstance(found, StepView):
         if as_json:
-            document(plain(found))
+            document(found)
         else:
             show_step(found)
     elif as_json:
-        document(workflow_json(found))
+        document(found)
     else:
         show_workflow(found)
 
@@ -242,8 +243,7 @@ def tell(definition: Definition, states: States, form: str, *, as_json: bool) ->
     """Write a graph; with states, those of the steps as they stand."""
     nodes = drawn(definition)
     if as_json:
-        made = [{**plain(each), **({} if states is None else {"state": states[each.name]})} for each in nodes]
-        document({"name": definition.name, "nodes": made, "edges": [plain(each) for each in edges(nodes)]})
+        document(GraphView.of(definition, states))
     elif form == "mermaid":
         click.echo(mermaid(nodes, states))
     elif form == "dot":

@@ -1,8 +1,9 @@
-"""Puts the doors together: one ASGI app, to be served alone or mounted into another under any prefix."""
+"""One ASGI app of the API and the dashboard, to be served alone or mounted into another under any prefix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike, stat_result
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -11,30 +12,26 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
-from starlette.types import ASGIApp
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Scope
 
 from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.version import __version__
-from mainspring.web import api, pages, probes
-from mainspring.web.access import doors
-from mainspring.web.access.identity import Identify
-from mainspring.web.desk import Desk, desk_of
-from mainspring.web.frame.assets import Assets
-from mainspring.web.guarded import identified
+from mainspring.web import api, auth, pages, probes
+from mainspring.web.auth.identity import Identify
+from mainspring.web.auth.policy import guard_of, identified
 from mainspring.web.live import Live
+from mainspring.web.middleware.stack import LARGEST_BODY, Bounds, LastResort, SecurityHeaders, told
 from mainspring.web.pages.route import is_for_people, trouble
 from mainspring.web.privacy import redaction_of
 from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
-from mainspring.web.routes import guard_of
-from mainspring.web.wire.bounds import LARGEST_BODY, Bounds
-from mainspring.web.wire.headers import SecurityHeaders
-from mainspring.web.wire.lastresort import LastResort, told
+from mainspring.web.services import Services, services_of
 
 STATIC = Path(__file__).parent / "static"
 
 
-class Door(FastAPI):
+class WebApp(FastAPI):
     """FastAPI, with what comes before and after it: even its last answer goes through our hands."""
 
     hosts: frozenset[str] = frozenset()
@@ -42,11 +39,24 @@ class Door(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Outermost first: headers, the last resort, bounds."""
-        desk: Desk = self.state.desk
+        services: Services = self.state.services
         inside = super().build_middleware_stack()
-        bounded = Bounds(inside, desk.app._clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts)
-        last = LastResort(bounded, desk.app._entropy)
-        return SecurityHeaders(last, public_url=lambda: desk.app.settings.server.public_url)
+        bounded = Bounds(
+            inside, services.app._clock, largest=self.largest, larger=api.LARGER, hosts=self.hosts
+        )
+        last = LastResort(bounded, services.app._entropy)
+        return SecurityHeaders(last, public_url=lambda: services.app.settings.server.public_url)
+
+
+class Assets(StaticFiles):
+    """Files that a browser keeps, and asks about each time: after an upgrade it must not use the old ones."""
+
+    def file_response(
+        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        answer = super().file_response(full_path, stat_result, scope, status_code)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 def create_app(
@@ -55,12 +65,12 @@ def create_app(
     identify: Sequence[Identify],
     hosts: Sequence[str] = (),
     largest: int = LARGEST_BODY,
-) -> Door:
+) -> WebApp:
     """The API and the dashboard of an app. `hosts`, where given, are the names it goes by; `largest` is what
     a body may have."""
     # Nor redirects to the same path with or without a slash: they answer before anybody has signed in, and
     # lead to whatever host the request named.
-    web = Door(
+    web = WebApp(
         title="Mainspring",
         version=__version__,
         openapi_url=None,
@@ -69,14 +79,14 @@ def create_app(
         redirect_slashes=False,
     )
     web.hosts, web.largest = frozenset(each.lower() for each in hosts), largest
-    web.state.desk = Desk(app)
+    web.state.services = Services(app)
     web.state.identify = tuple(identify)
-    web.state.live = Live(web.state.desk)
+    web.state.live = Live(web.state.services)
     for error in (Problem, MainspringError, RequestValidationError):
         web.add_exception_handler(error, on_problem)
     web.add_exception_handler(HTTPException, _on_unknown)
     web.add_exception_handler(Exception, _on_unexpected)
-    for routes in (*probes.all_routes(), *api.all_routes(), *doors.all_routes(), *pages.all_routes()):
+    for routes in (*probes.all_routes(), *api.all_routes(), *auth.all_routes(), *pages.all_routes()):
         # Not included but taken over: they stay the objects that have been guarded.
         web.router.routes.extend(routes.router.routes)
     web.mount("/static", Assets(directory=STATIC), name="static")
@@ -96,12 +106,12 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
         except (Problem, MainspringError) as refused:
             error = refused
         if is_for_people(request):
-            return trouble(request, as_problem(error, redaction_of(desk_of(request))))
+            return trouble(request, as_problem(error, redaction_of(services_of(request))))
     return await on_problem(request, error)
 
 
 async def _on_unexpected(request: Request, error: Exception) -> Response:
-    return problem_response(told(request.scope, request.app.state.desk.app._entropy))
+    return problem_response(told(request.scope, request.app.state.services.app._entropy))
 
 
 def _check(web: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""What changes, told to those who listen: one look for all who look at the same thing."""
+"""What changes, sent to browsers that listen: topics, one look for all who listen to a topic, `/stream`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,31 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from hashlib import blake2b
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import msgspec
+from fastapi import Query
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from mainspring.errors import MainspringError, NotFound, StoreError
-from mainspring.model.access import Actor
+from mainspring.admin.jobs import JobDetail
+from mainspring.admin.queues import QueueView
+from mainspring.admin.views import MemberView, ScheduleDetail, to_json
+from mainspring.errors import InvalidArgument, MainspringError, NotFound, StoreError
+from mainspring.model.access import AccessRole, Actor
+from mainspring.model.dead_letter import DeadFilter
+from mainspring.model.value import Value
+from mainspring.tasks.checks import valid_name
+from mainspring.triggers.misfire import LATE
 from mainspring.waiting import until
-from mainspring.web.desk import Desk
+from mainspring.web.auth.identity import actor_of
+from mainspring.web.auth.policy import Routes, identified
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.privacy import private
-from mainspring.web.problems import Problem
-from mainspring.web.topics import Topic
+from mainspring.web.problems import Forbidden, Problem, Unauthorized
+from mainspring.web.services import Services
 
 LOOK_EVERY = timedelta(seconds=1)
 KEEP_ALIVE = timedelta(seconds=10)
@@ -25,13 +40,32 @@ KEEP_ALIVE = timedelta(seconds=10)
 MOST_STREAMS, MOST_OF_ONE = 500, 20
 _log = logging.getLogger("mainspring.web")
 Recheck = Callable[[], Awaitable[bool]]
+Look = Callable[[Services], Awaitable[object]]
+LARGEST_ID = 2**63 - 1
+GROUPS = 50
+MOST_TOPICS = 20
+routes = Routes("stats", ApiRoute, prefix="/api/v1", tags=["stream"])
+_ANSWERS: dict[str, Any] = {
+    "response_model": None,
+    "responses": {
+        200: {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        "4XX": {
+            "description": "Refused",
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        },
+        "5XX": {
+            "description": "Not now",
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        },
+    },
+}
 
 
 class Live:
     """Listeners by topic. A topic is looked at while somebody listens, once for all of them."""
 
-    def __init__(self, desk: Desk, *, look_every: timedelta = LOOK_EVERY) -> None:
-        self._desk, self._look_every = desk, look_every
+    def __init__(self, services: Services, *, look_every: timedelta = LOOK_EVERY) -> None:
+        self._services, self._look_every = services, look_every
         self._channels: dict[str, _Channel] = {}
         self._by_name: Counter[str] = Counter()
         self._closed = asyncio.Event()
@@ -58,7 +92,7 @@ class Live:
             for topic in topics:
                 self._channel(topic).join(listener)
             yield b"retry: 2000\n\n"
-            now, longest = self._desk.clock.monotonic, keep_alive.total_seconds()
+            now, longest = self._services.clock.monotonic, keep_alive.total_seconds()
             asked = now()
             while not self._closed.is_set():
                 came = await until(listener.news, keep_alive)
@@ -91,7 +125,7 @@ class Live:
 
     def _channel(self, topic: Topic) -> _Channel:
         if topic.name not in self._channels:
-            self._channels[topic.name] = _Channel(self._desk, topic, self._look_every)
+            self._channels[topic.name] = _Channel(self._services, topic, self._look_every)
         return self._channels[topic.name]
 
     def _left(self, topic: Topic, listener: Listener) -> None:
@@ -135,11 +169,107 @@ class Listener:
         return events
 
 
+class Topic(Value, frozen=True, kw_only=True):
+    """Something that may change, the noun that one must be let in to, and how to look at it."""
+
+    name: str
+    noun: str
+    look: Look
+
+
+def topic_of(text: str) -> Topic:
+    """The topic of this name, or InvalidArgument."""
+    kind, slash, rest = text.partition("/")
+    if not slash and kind in _WHOLE:
+        noun, look = _WHOLE[kind]
+        return Topic(name=text, noun=noun, look=look)
+    if slash and kind in ("job", "workflow") and rest.isascii() and rest.isdigit() and len(rest) < 20:
+        number = int(rest)
+        if 1 <= number <= LARGEST_ID:
+            return _one(kind, number)
+    if slash and kind == "schedule":
+        return _schedule(valid_name(rest.replace("~", "/"), "topic"))
+    listed = ", ".join(sorted(_WHOLE))
+    raise InvalidArgument("topic", text, f"one of {listed}, job/ID, workflow/ID, schedule/NAME")
+
+
+async def _overview(services: Services) -> object:
+    queues = await services.questions.queues.aall(about=True)
+    members = [each for each in await services.questions.processes.aall() if each.alive]
+    roles = [each.role.value for each in members]
+    return {
+        "ready": sum(each.ready for each in queues),
+        "delayed": sum(each.delayed for each in queues),
+        "running": sum(each.running for each in queues),
+        "workers": roles.count("worker"),
+        "schedulers": roles.count("scheduler"),
+        "paused_queues": [each.name for each in queues if each.pause is not None],
+    }
+
+
+async def _queues(services: Services) -> object:
+    return {"items": [QueueView.of(each) for each in await services.questions.queues.aall(about=True)]}
+
+
+async def _workers(services: Services) -> object:
+    # A lease that is renewed is no news.
+    found = await services.questions.processes.aall()
+    views = [{**to_json(MemberView.of(each)), "lease_until": None} for each in found]
+    leases = await (await services.store()).leases.all(at=services.clock.stamp())
+    return {"items": views, "leases": [{**to_json(each), "expires_at": None} for each in leases]}
+
+
+async def _dead(services: Services) -> object:
+    found = await services.questions.dead_letters.agroups(DeadFilter(limit=GROUPS))
+    return {"items": found}
+
+
+async def _schedules(services: Services) -> object:
+    # Looked at every second while somebody listens: never all of them.
+    store = await services.store()
+    counts = await store.schedules.counts(late=LATE, at=services.clock.stamp())
+    coming = await store.slots.coming(limit=1)
+    return {
+        "count": counts.total,
+        "paused": counts.paused,
+        "overdue": counts.overdue,
+        "next_at": coming[0].slot_at.isoformat() if coming else None,
+    }
+
+
+_WHOLE: dict[str, tuple[str, Look]] = {
+    "overview": ("stats", _overview),
+    "queues": ("queues", _queues),
+    "workers": ("fleet", _workers),
+    "dead": ("dead", _dead),
+    "schedules": ("schedules", _schedules),
+}
+
+
+@routes.get("/stream", **_ANSWERS)
+async def stream(request: Request, topic: Annotated[list[str], Query(max_length=MOST_TOPICS)]) -> Response:
+    """Events named like their topic, with the JSON of what it is now, whenever that changes: overview,
+    queues, workers, dead, schedules, job/ID, workflow/ID, schedule/NAME. `unavailable` while the database is
+    away, `gone` for what is not there, `closed` when you may not listen any more."""
+    _refuse_others(request)
+    live: Live = request.app.state.live
+    actor = actor_of(request)
+    topics = [topic_of(each) for each in dict.fromkeys(topic)]
+    for each in topics:
+        if not actor.may(AccessRole.VIEWER, each.noun):
+            raise Forbidden(AccessRole.VIEWER)
+
+    async def still() -> bool:
+        return await _may_still(request, actor, topics)
+
+    return _Listening(live, live.seat(actor), topics, still)
+
+
 class _Channel:
     """One topic, and those who listen to it."""
 
-    def __init__(self, desk: Desk, topic: Topic, every: timedelta) -> None:
-        self._desk, self._topic, self._every = desk, topic, every
+    def __init__(self, services: Services, topic: Topic, every: timedelta) -> None:
+        self._services, self._topic, self._every = services, topic, every
         self._listeners: set[Listener] = set()
         self._last: bytes | None = None
         self._stop = asyncio.Event()
@@ -164,7 +294,7 @@ class _Channel:
 
     async def _looked(self) -> bytes:
         try:
-            view = msgspec.json.encode(private(self._desk, await self._topic.look(self._desk)))
+            view = msgspec.json.encode(private(self._services, await self._topic.look(self._services)))
         except NotFound as gone:
             return _event("gone", msgspec.json.encode({"topic": self._topic.name, "detail": str(gone)}))
         except StoreError:
@@ -184,7 +314,66 @@ class _Channel:
             each.tell(self._topic.name, event)
 
 
+class _Listening(StreamingResponse):
+    """Leaves its seat also when the browser has gone before the first event."""
+
+    def __init__(self, live: Live, seat: Seat, topics: list[Topic], still: Recheck) -> None:
+        self._seat = seat
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(live.stream(seat, topics, still), headers=headers, media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._seat.leave()
+
+
 def _event(name: str, data: bytes, event_id: str = "") -> bytes:
     # JSON has no line breaks: what is in a view cannot begin an event of its own.
     number = f"id: {event_id}\n" if event_id else ""
     return f"event: {name}\n{number}data: ".encode() + data + b"\n\n"
+
+
+def _one(kind: str, number: int) -> Topic:
+    async def job(services: Services) -> object:
+        return JobDetail.of_history(await services.questions.jobs.aget(number))
+
+    async def workflow(services: Services) -> object:
+        found = await services.questions.workflows.aget(number)
+        # The moment of the look is no news.
+        return {**to_json(found), "as_of": None}
+
+    look = job if kind == "job" else workflow
+    return Topic(name=f"{kind}/{number}", noun=f"{kind}s", look=look)
+
+
+def _schedule(name: str) -> Topic:
+    async def schedule(services: Services) -> object:
+        found = await services.questions.schedules.aget(name)
+        return ScheduleDetail.of(found.schedule, slots=found.slots, fires=found.fires)
+
+    return Topic(name=f"schedule/{name}", noun="schedules", look=schedule)
+
+
+async def _may_still(request: Request, before: Actor, topics: list[Topic]) -> bool:
+    """Who listens is asked for again: a token may have been revoked, a session closed, a role taken."""
+    try:
+        actor = await identified(request)
+    except Unauthorized:
+        return False
+    except StoreError:
+        return True  # nobody can tell now, and nothing is told either
+    return (
+        actor is not None
+        and actor.name == before.name
+        and all(actor.may(AccessRole.VIEWER, each.noun) for each in topics)
+    )
+
+
+def _refuse_others(request: Request) -> None:
+    """Pages of other sites, whose browser would send our cookie with what they ask for."""
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+    foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host", "")
+    if foreign or site in ("cross-site", "same-site"):
+        raise Problem(403, "forbidden", "origin: not a page of this server", field="origin")

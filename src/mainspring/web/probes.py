@@ -8,9 +8,8 @@ from starlette.responses import PlainTextResponse, Response
 from mainspring.errors import StoreError
 from mainspring.model.access import AccessRole
 from mainspring.monitor.survey import Survey
-from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.guarded import GuardedRoute
-from mainspring.web.routes import Routes
+from mainspring.web.auth.policy import GuardedRoute, Routes
+from mainspring.web.services import Services, TheServices
 
 _metrics = Routes("metrics", GuardedRoute)
 _health = Routes("health", GuardedRoute)
@@ -23,13 +22,13 @@ def all_routes() -> list[Routes]:
 
 
 @_metrics.get("/metrics", role=AccessRole.VIEWER, include_in_schema=False)
-async def metrics(request: Request, desk: AtDesk) -> Response:
+async def metrics(request: Request, services: TheServices) -> Response:
     """What Prometheus reads. The store is asked at most as often as the settings say."""
     from mainspring.monitor.home import metrics_of
     from mainspring.monitor.metrics import CONTENT_TYPE
 
-    found = metrics_of(desk.app)
-    survey = await _survey(request, desk)
+    found = metrics_of(services.app)
+    survey = await _survey(request, services)
     if survey is not None and found.tells(survey):
         await survey.refreshed()
     return Response(found.render(), media_type=CONTENT_TYPE, headers=_FRESH)
@@ -42,9 +41,9 @@ async def healthz() -> Response:
 
 
 @_health.get("/readyz", role=None, include_in_schema=False)
-async def readyz(request: Request, desk: AtDesk) -> Response:
+async def readyz(request: Request, services: TheServices) -> Response:
     """Up, if the store answers with the schema that this code needs."""
-    survey = await _survey(request, desk)
+    survey = await _survey(request, services)
     if survey is not None:
         await survey.refreshed()
     if survey is None or not survey.ready:
@@ -52,13 +51,13 @@ async def readyz(request: Request, desk: AtDesk) -> Response:
     return PlainTextResponse("up\n", headers=_FRESH)
 
 
-async def _survey(request: Request, desk: Desk) -> Survey | None:
+async def _survey(request: Request, services: Services) -> Survey | None:
     """One for all requests; None while the store cannot be opened."""
     known: Survey | None = getattr(request.app.state, "survey", None)
     if known is None:
         try:
-            store = await desk.store()
+            store = await services.store()
         except StoreError:
             return None
-        known = request.app.state.survey = Survey(store, desk.clock, desk.app.settings)
+        known = request.app.state.survey = Survey(store, services.clock, services.app.settings)
     return known

@@ -29,8 +29,8 @@ from mainspring.errors import (
     shown,
 )
 from mainspring.model.access import AccessRole
-from mainspring.web.desk import desk_of
 from mainspring.web.privacy import redaction_of
+from mainspring.web.services import services_of
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_TOLD = 20
@@ -200,5 +200,5 @@ def as_problem(error: Exception, hide: Redaction) -> Problem:
 
 async def on_problem(request: Request, error: Exception) -> Response:
     """Handler of all of them, for FastAPI."""
-    desk_of(request).noticed(error)
-    return problem_response(as_problem(error, redaction_of(desk_of(request))))
+    services_of(request).noticed(error)
+    return problem_response(as_problem(error, redaction_of(services_of(request))))

@@ -10,18 +10,20 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from mainspring.admin.order import local_actor
 from mainspring.app import Mainspring
 from mainspring.config import ServerConfig
 from mainspring.errors import InvalidConfig
-from mainspring.web.access.ways import usual_ways
-from mainspring.web.app import Door, create_app
-from mainspring.web.wire.bounds import LARGEST_HEADERS
-from mainspring.web.wire.protocol import CarefulProtocol
+from mainspring.web.app import WebApp, create_app
+from mainspring.web.auth.identity import by_token_or_session
+from mainspring.web.middleware.protocol import CarefulProtocol
+from mainspring.web.middleware.stack import LARGEST_HEADERS
 
 BACKLOG = 256
 MOST_CONNECTIONS = 2000
 KEPT_ALIVE = 10
 GRACE = 5
+FIRST = "first"
 
 
 class Server:
@@ -32,7 +34,7 @@ class Server:
         settings = app.settings.server
         self._socket = _bound(settings, settings.port if port is None else port)
         self.web = create_app(
-            app, identify=usual_ways(app), hosts=_hosts(settings), largest=settings.max_body
+            app, identify=by_token_or_session(app), hosts=_hosts(settings), largest=settings.max_body
         )
         self._uvicorn = _Uvicorn(_config(self.web, settings))
         self._settings = settings
@@ -71,7 +73,39 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _config(web: Door, settings: ServerConfig) -> uvicorn.Config:
+async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | None:
+    """An admin's token, shown once, where nobody could sign in otherwise; None where somebody can. At an
+    address that others can reach somebody must be able to before we listen."""
+    tokens = app.admin(local_actor(author, via="cli")).tokens
+    if app.settings.access.oidc_issuer or any(each.alive for each in await tokens.aall()):
+        return None
+    host = app.settings.server.host
+    if not is_loopback(host) and not insecure:
+        expected = (
+            "a loopback address, for nobody can sign in yet: "
+            "`mainspring tokens create` makes a token, --insecure goes on without"
+        )
+        raise InvalidConfig("server.host", host, expected)
+    made = await tokens.acreate(FIRST, role="admin")
+    return made.secret
+
+
+async def passing_token(app: Mainspring, *, author: str) -> str:
+    """An admin's token for one day at the machine where it is shown."""
+    tokens = app.admin(local_actor(author, via="cli")).tokens
+    made = await tokens.acreate("dev", role="admin", expires="1d")
+    return made.secret
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are for whoever runs us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _config(web: WebApp, settings: ServerConfig) -> uvicorn.Config:
     return uvicorn.Config(
         web,
         http=CarefulProtocol,
@@ -110,11 +144,3 @@ def _bound(settings: ServerConfig, port: int) -> socket.socket:
     except OSError as error:
         why = f"an address that is free here ({error.strerror or error})"
         raise InvalidConfig("server.port", f"{settings.host}:{port}", why) from None
-
-
-class _Uvicorn(uvicorn.Server):
-    """Signals are for whoever runs us."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any, Self
 
-from mainspring.admin.views import View, iso
+from msgspec import UNSET, UnsetType
+
 from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument
 from mainspring.model.stats import BUCKETS, PLACES, SPANS, By, Counted, Stat, StatFilter, quantile
@@ -149,42 +151,85 @@ def _filled(found: Sequence[Stat], which: StatFilter) -> tuple[Stat, ...]:
     return tuple(points)
 
 
-def stat_view(stat: Stat) -> View:
-    """One sum, for JSON."""
-    return {
-        "at": iso(stat.at),
-        **({"key": stat.key} if stat.key else {}),
-        "runs": stat.count(*RUNS),
-        "succeeded": stat.count(Counted.SUCCEEDED),
-        "failed": stat.count(*FAILURES),
-        "died": stat.count(Counted.DIED),
-        **{f"wait_{name}": quantile(stat.waits, part) for name, part in PARTS.items()},
-        **{f"took_{name}": quantile(stat.tooks, part) for name, part in PARTS.items()},
-    }
+class StatView(Value, frozen=True, kw_only=True):
+    """One sum; how long jobs waited and took is in seconds."""
+
+    at: datetime
+    key: str | UnsetType = UNSET
+    runs: int
+    succeeded: int
+    failed: int
+    died: int
+    wait_p50: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    took_p50: float | None
+    took_p95: float | None
+    took_p99: float | None
+
+    @classmethod
+    def of(cls, stat: Stat) -> Self:
+        """Of a sum; `key` is the task or the queue of which it is."""
+        return cls(
+            at=stat.at,
+            key=stat.key or UNSET,
+            runs=stat.count(*RUNS),
+            succeeded=stat.count(Counted.SUCCEEDED),
+            failed=stat.count(*FAILURES),
+            died=stat.count(Counted.DIED),
+            **{f"wait_{name}": quantile(stat.waits, part) for name, part in PARTS.items()},
+            **{f"took_{name}": quantile(stat.tooks, part) for name, part in PARTS.items()},
+        )
 
 
-def series_view(series: Series) -> View:
-    """In columns, as charts want them; lengths of time in seconds."""
-    points = [stat_view(each) for each in series.jobs]
-    names = [name for name in stat_view(_nothing(series.since)) if name != "at"]
-    view: View = {
-        "since": iso(series.since),
-        "until": iso(series.until),
-        "step_seconds": series.step.total_seconds(),
-        "at": [int(each.at.timestamp()) for each in series.jobs],
-        **{name: [point[name] for point in points] for name in names},
-    }
-    if series.fleet:
-        view["fired"] = [each.count(Counted.FIRED) for each in series.fleet]
-        view["skipped"] = [each.count(Counted.SKIPPED) for each in series.fleet]
-        view["late"] = [each.count(Counted.LATE) for each in series.fleet]
-        view["lateness_p95"] = [quantile(each.waits, 0.95) for each in series.fleet]
-        view["died"] = [
-            job.count(Counted.DIED) + own.count(Counted.DIED)
-            for job, own in zip(series.jobs, series.fleet, strict=True)
-        ]
-        view["log_bytes_per_run"] = _log_per_run(series)
-    return view
+class SeriesView(Value, frozen=True, kw_only=True):
+    """What happened over time in columns, as charts want it: one place for each step."""
+
+    since: datetime
+    until: datetime
+    step_seconds: float
+    at: list[int]
+    runs: list[int]
+    succeeded: list[int]
+    failed: list[int]
+    died: list[int]
+    wait_p50: list[float | None]
+    wait_p95: list[float | None]
+    wait_p99: list[float | None]
+    took_p50: list[float | None]
+    took_p95: list[float | None]
+    took_p99: list[float | None]
+    fired: list[int] | UnsetType = UNSET
+    skipped: list[int] | UnsetType = UNSET
+    late: list[int] | UnsetType = UNSET
+    lateness_p95: list[float | None] | UnsetType = UNSET
+    log_bytes_per_run: list[float | None] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, series: Series) -> Self:
+        """Of a series; without the columns of schedulers where one task or queue was asked for."""
+        points = [StatView.of(each) for each in series.jobs]
+        columns: dict[str, Any] = {name: [getattr(each, name) for each in points] for name in COLUMNS}
+        if fleet := series.fleet:
+            pairs = zip(series.jobs, fleet, strict=True)
+            columns |= {
+                "fired": [each.count(Counted.FIRED) for each in fleet],
+                "skipped": [each.count(Counted.SKIPPED) for each in fleet],
+                "late": [each.count(Counted.LATE) for each in fleet],
+                "lateness_p95": [quantile(each.waits, 0.95) for each in fleet],
+                "died": [job.count(Counted.DIED) + own.count(Counted.DIED) for job, own in pairs],
+                "log_bytes_per_run": _log_per_run(series),
+            }
+        return cls(
+            since=series.since,
+            until=series.until,
+            step_seconds=series.step.total_seconds(),
+            at=[int(each.at.timestamp()) for each in series.jobs],
+            **columns,
+        )
+
+
+COLUMNS = tuple(each for each in StatView.__struct_fields__ if each not in ("at", "key"))
 
 
 def _log_per_run(series: Series) -> list[float | None]:
@@ -197,7 +242,3 @@ def _log_per_run(series: Series) -> list[float | None]:
         found.append((own.mark - before) / runs if known and own.mark and before else None)
         before = own.mark or before
     return found
-
-
-def _nothing(at: datetime) -> Stat:
-    return Stat(at=at, counts=(0,) * PLACES, waits=(0,) * BUCKETS, tooks=(0,) * BUCKETS)

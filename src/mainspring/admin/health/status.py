@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Self
 
+from mainspring.admin.health.troubles import TroubleView
 from mainspring.admin.health.troubles import facts as looked_at
-from mainspring.admin.health.troubles import trouble_view
-from mainspring.admin.queues import QueueInfo, every_queue, queue_view
-from mainspring.admin.views import View, iso
+from mainspring.admin.queues import QueueInfo, QueueView, every_queue
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.duration import format_duration
@@ -71,20 +71,41 @@ def short(length: timedelta) -> str:
     return format_duration(timedelta(seconds=int(length.total_seconds())))
 
 
-def status_view(status: Status, found: Sequence[Trouble]) -> View:
-    """The whole, for JSON."""
-    return {
-        "at": iso(status.at),
-        "ok": not found,
-        "troubles": [trouble_view(each) for each in found],
-        "workers": status.alive(Role.WORKER),
-        "schedulers": status.alive(Role.SCHEDULER),
-        "lag_seconds": status.lag.total_seconds(),
-        "overdue": [each.schedule for each in status.facts.overdue],
-        "dead": status.dead,
-        "dead_lately": status.facts.grown,
-        "queues": [
-            {**queue_view(queue), "oldest_ready_seconds": age(queue, status.at).total_seconds()}
-            for queue in status.queues
-        ],
-    }
+class StatusQueue(QueueView, frozen=True, kw_only=True):
+    """A queue, and how long its oldest ready job has waited."""
+
+    oldest_ready_seconds: float
+
+
+class StatusView(Value, frozen=True, kw_only=True):
+    """How the whole stands."""
+
+    at: datetime
+    ok: bool
+    troubles: tuple[TroubleView, ...]
+    workers: int
+    schedulers: int
+    lag_seconds: float
+    overdue: tuple[str, ...]
+    dead: int
+    dead_lately: int
+    queues: tuple[StatusQueue, ...]
+
+    @classmethod
+    def of(cls, status: Status, found: Sequence[Trouble]) -> Self:
+        """Of one look, and what is wrong by it."""
+        return cls(
+            at=status.at,
+            ok=not found,
+            troubles=tuple(TroubleView.of(each) for each in found),
+            workers=status.alive(Role.WORKER),
+            schedulers=status.alive(Role.SCHEDULER),
+            lag_seconds=status.lag.total_seconds(),
+            overdue=tuple(each.schedule for each in status.facts.overdue),
+            dead=status.dead,
+            dead_lately=status.facts.grown,
+            queues=tuple(
+                StatusQueue.of(each, oldest_ready_seconds=age(each, status.at).total_seconds())
+                for each in status.queues
+            ),
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Self
 
 from mainspring.admin.health.finding import Check, ok, warn
-from mainspring.admin.views import View, iso
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
+from mainspring.model.value import Value
 
 MEBIBYTE = 2**20
 MANY_DEAD = 50_000
@@ -137,50 +139,70 @@ def _file(health: StoreHealth) -> list[Check]:
     return checks or [ok("file", f"{size / MEBIBYTE:,.1f} MiB")]
 
 
-def health_view(health: StoreHealth, checks: list[Check]) -> View:
-    """For JSON."""
-    return {
-        "engine": health.engine,
-        "bytes": health.bytes,
-        "log_bytes": health.log_bytes,
-        "free_bytes": health.free_bytes,
-        "journal": health.journal,
-        "sessions": health.sessions,
-        "most_sessions": health.most_sessions,
-        "longest_seconds": _seconds(health.longest),
-        "tables": [
-            {
-                "name": each.name,
-                "rows": each.rows,
-                "dead_rows": each.dead_rows,
-                "bytes": each.bytes,
-                "index_bytes": each.index_bytes,
-                "hot": each.hot,
-                "vacuumed_at": iso(each.vacuumed_at),
-                "analyzed_at": iso(each.analyzed_at),
-            }
-            for each in health.tables
-        ],
-        "partitions": [
-            {
-                "table": each.table,
-                "count": each.count,
-                "first": None if each.first is None else each.first.isoformat(),
-                "last": None if each.last is None else each.last.isoformat(),
-                "ahead": each.ahead,
-                "strays": each.strays,
-            }
-            for each in health.partitions
-        ],
-        "snapshots": [
-            {"what": each.what, "age_seconds": _seconds(each.age), "bytes": each.bytes}
-            for each in health.snapshots
-        ],
-        "findings": [
-            {"name": each.name, "level": each.level.value, "sentence": each.sentence} for each in checks
-        ],
-        "withheld": list(health.withheld),
-    }
+class TableView(Value, frozen=True, kw_only=True):
+    """One table of the store."""
+
+    name: str
+    rows: int
+    dead_rows: int
+    bytes: int
+    index_bytes: int
+    hot: float | None
+    vacuumed_at: datetime | None
+    analyzed_at: datetime | None
+
+    @classmethod
+    def of(cls, table: TableHealth) -> Self:
+        """Of a table."""
+        return cls(**{name: getattr(table, name) for name in cls.__struct_fields__})
+
+
+class SnapshotView(Value, frozen=True, kw_only=True):
+    """What keeps old rows from being removed."""
+
+    what: str
+    age_seconds: float | None
+    bytes: int | None
+
+
+class HealthView(Value, frozen=True, kw_only=True):
+    """The state of the store, and what is to be done about it."""
+
+    engine: str
+    bytes: int | None
+    log_bytes: int | None
+    free_bytes: int | None
+    journal: str | None
+    sessions: int | None
+    most_sessions: int | None
+    longest_seconds: float | None
+    tables: tuple[TableView, ...]
+    partitions: tuple[Partitions, ...]
+    snapshots: tuple[SnapshotView, ...]
+    findings: tuple[Check, ...]
+    withheld: tuple[str, ...]
+
+    @classmethod
+    def of(cls, health: StoreHealth, checks: Sequence[Check]) -> Self:
+        """Of what a store says of itself, and what was found in it."""
+        return cls(
+            engine=health.engine,
+            bytes=health.bytes,
+            log_bytes=health.log_bytes,
+            free_bytes=health.free_bytes,
+            journal=health.journal,
+            sessions=health.sessions,
+            most_sessions=health.most_sessions,
+            longest_seconds=_seconds(health.longest),
+            tables=tuple(TableView.of(each) for each in health.tables),
+            partitions=health.partitions,
+            snapshots=tuple(
+                SnapshotView(what=each.what, age_seconds=_seconds(each.age), bytes=each.bytes)
+                for each in health.snapshots
+            ),
+            findings=tuple(checks),
+            withheld=health.withheld,
+        )
 
 
 def _seconds(length: timedelta | None) -> float | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Self
 
-from mainspring.admin.health.troubles import facts, trouble_view
-from mainspring.admin.queues import QueueInfo, every_queue, queue_view
+from mainspring.admin.health.troubles import TroubleView, facts
+from mainspring.admin.queues import QueueInfo, QueueView, every_queue
 from mainspring.admin.redact import Redaction
-from mainspring.admin.views import View, iso, member_id
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.model.alert import Trouble
@@ -120,53 +120,93 @@ def worker_name(frame: Frame, job: RunningJob) -> str:
     return frame.names.get(job.worker_id) or f"{job.worker_id:x}"
 
 
-def frame_view(frame: Frame) -> View:
-    """One frame, for JSON."""
-    return {
-        "at": iso(frame.at),
-        "lag_seconds": frame.lag.total_seconds(),
-        "workers": frame.workers,
-        "schedulers": frame.schedulers,
-        "dead": frame.dead,
-        "wrong": [trouble_view(each) for each in frame.wrong],
-        "queues": [queue_view(each) for each in frame.queues],
-        "running": [
-            {
-                "id": each.id,
-                "task": each.task,
-                "queue": each.queue,
-                "attempt": each.attempt,
-                "max_attempts": each.max_attempts,
-                "worker_id": member_id(each.worker_id),
-                "worker": worker_name(frame, each),
-                "claimed_at": iso(each.claimed_at),
-                "fraction": each.fraction,
-                "note": each.note or None,
-            }
-            for each in frame.running
-        ],
-        "coming": [
-            {
-                "schedule": each.schedule,
-                "task": each.task,
-                "queue": each.queue,
-                "slot_at": iso(each.slot_at),
-                "paused": each.paused,
-            }
-            for each in frame.coming
-        ],
-        "failures": [
-            {
-                "job_id": each.run.job_id,
-                "task": each.run.task,
-                "queue": each.run.queue,
-                "attempt": each.run.attempt,
-                "verdict": each.run.verdict.value,
-                "finished_at": iso(each.run.finished_at),
-                "state": each.now,
-                "error": each.run.error or None,
-                "message": each.run.message,
-            }
-            for each in frame.failures
-        ],
-    }
+class RunningView(Value, frozen=True, kw_only=True):
+    """A job that runs, and the process that runs it."""
+
+    id: int
+    task: str
+    queue: str
+    attempt: int
+    max_attempts: int
+    worker_id: str
+    worker: str
+    claimed_at: datetime
+    fraction: float | None
+    note: str | None
+
+    @classmethod
+    def of(cls, frame: Frame, job: RunningJob) -> Self:
+        """Of a job of this frame."""
+        return cls(
+            id=job.id,
+            task=job.task,
+            queue=job.queue,
+            attempt=job.attempt,
+            max_attempts=job.max_attempts,
+            worker_id=f"{job.worker_id:x}",
+            worker=worker_name(frame, job),
+            claimed_at=job.claimed_at,
+            fraction=job.fraction,
+            note=job.note or None,
+        )
+
+
+class FailingView(Value, frozen=True, kw_only=True):
+    """A run that failed, and where its job stands by now."""
+
+    job_id: int
+    task: str
+    queue: str
+    attempt: int
+    verdict: Verdict
+    finished_at: datetime
+    state: JobState | None
+    error: str | None
+    message: str
+
+    @classmethod
+    def of(cls, failing: Failing) -> Self:
+        """Of a run that failed."""
+        run = failing.run
+        return cls(
+            job_id=run.job_id,
+            task=run.task,
+            queue=run.queue,
+            attempt=run.attempt,
+            verdict=run.verdict,
+            finished_at=run.finished_at,
+            state=failing.now,
+            error=run.error or None,
+            message=run.message,
+        )
+
+
+class FrameView(Value, frozen=True, kw_only=True):
+    """Everything that is seen at once, as programs read it."""
+
+    at: datetime
+    lag_seconds: float
+    workers: int
+    schedulers: int
+    dead: int
+    wrong: tuple[TroubleView, ...]
+    queues: tuple[QueueView, ...]
+    running: tuple[RunningView, ...]
+    coming: tuple[ComingFire, ...]
+    failures: tuple[FailingView, ...]
+
+    @classmethod
+    def of(cls, frame: Frame) -> Self:
+        """Of one frame."""
+        return cls(
+            at=frame.at,
+            lag_seconds=frame.lag.total_seconds(),
+            workers=frame.workers,
+            schedulers=frame.schedulers,
+            dead=frame.dead,
+            wrong=tuple(TroubleView.of(each) for each in frame.wrong),
+            queues=tuple(QueueView.of(each) for each in frame.queues),
+            running=tuple(RunningView.of(frame, each) for each in frame.running),
+            coming=frame.coming,
+            failures=tuple(FailingView.of(each) for each in frame.failures),
+        )

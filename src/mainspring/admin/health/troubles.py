@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Self
+
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
-from mainspring.model.alert import Facts, Trouble
+from mainspring.model.alert import Facts, Rule, Severity, Trouble
+from mainspring.model.value import Value
 from mainspring.rules.troubles import troubles as judged
 from mainspring.rules.troubles import watched
 from mainspring.store.store import Store
@@ -21,12 +25,22 @@ async def troubles(store: Store, config: AlertsConfig, clock: Clock) -> list[Tro
     return judged(await facts(store, config, clock), config)
 
 
-def trouble_view(trouble: Trouble) -> dict[str, object]:
-    """As JSON."""
-    return {
-        "rule": trouble.rule,
-        "subject": trouble.subject,
-        "severity": trouble.severity,
-        "since": trouble.since.isoformat(),
-        "sentence": trouble.sentence,
-    }
+class TroubleView(Value, frozen=True, kw_only=True):
+    """One thing that is wrong."""
+
+    rule: Rule
+    subject: str
+    severity: Severity
+    since: datetime
+    sentence: str
+
+    @classmethod
+    def of(cls, trouble: Trouble) -> Self:
+        """Of a trouble."""
+        return cls(
+            rule=trouble.rule,
+            subject=trouble.subject,
+            severity=trouble.severity,
+            since=trouble.since,
+            sentence=trouble.sentence,
+        )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Any
 
 from mainspring.admin.schedules.versions import Difference
-from mainspring.admin.views import View, call_view, iso
+from mainspring.admin.views import call_view, iso
 from mainspring.duration import format_duration
 from mainspring.model.schedule import NewSchedule, Overlap, Schedule
 from mainspring.tasks.schedule import beginning, options_of
@@ -92,7 +93,7 @@ class Draft:
         }
 
 
-def draft_view(draft: Draft) -> View:
+def draft_view(draft: Draft) -> dict[str, Any]:
     """Its facts, for JSON."""
     return {name: _plain(value) for name, value in draft.facts().items()}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Self
 
 from mainspring.admin.schedules.draft import Draft, draft_view
 from mainspring.admin.schedules.versions import Difference
-from mainspring.admin.views import View, iso
+from mainspring.admin.views import FireView
+from mainspring.model.value import Value
 from mainspring.triggers.rolled import is_skipped
 from mainspring.triggers.slots import UpcomingSlot, upcoming_slots
 
@@ -43,19 +45,29 @@ def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
     )
 
 
-def written_view(written: Written) -> View:
-    """All of it, for JSON."""
-    return {
-        "name": written.name,
-        "effect": written.effect,
-        "dry_run": written.dry_run,
-        "version": written.version,
-        "paused": written.paused,
-        "differences": [
-            {"field": each.field, "was": each.was, "now": each.now} for each in written.differences
-        ],
-        "schedule": draft_view(written.draft),
-        "fires": [
-            {"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in written.fires
-        ],
-    }
+class WrittenView(Value, frozen=True, kw_only=True):
+    """A schedule as it now stands, as programs read it."""
+
+    name: str
+    effect: str
+    dry_run: bool
+    version: int
+    paused: bool
+    differences: tuple[Difference, ...]
+    schedule: dict[str, Any]
+    """By the names of the options."""
+    fires: tuple[FireView, ...]
+
+    @classmethod
+    def of(cls, written: Written) -> Self:
+        """Of a schedule that was made or changed."""
+        return cls(
+            name=written.name,
+            effect=written.effect,
+            dry_run=written.dry_run,
+            version=written.version,
+            paused=written.paused,
+            differences=written.differences,
+            schedule=draft_view(written.draft),
+            fires=tuple(FireView.of(each) for each in written.fires),
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -22,7 +22,6 @@ from mainspring.admin.schedules.plan import Action, Planned, dropped_sentences, 
 from mainspring.admin.schedules.schedule_task import Callee
 from mainspring.admin.schedules.sheet import ScheduleSheet, sheet
 from mainspring.admin.schedules.triggers import calendars_of, readable
-from mainspring.admin.views import View
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import LastAndNext, Why
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UsageError
@@ -529,6 +528,14 @@ def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[da
     return tuple(found)
 
 
-def schedule_done_view(done: ScheduleDone) -> View:
-    """One schedule's answer to an order, for JSON."""
-    return {"name": done.name, "effect": done.effect.value, "why": done.why}
+class ScheduleDoneView(Value, frozen=True, kw_only=True):
+    """One schedule's answer to an order as programs read it."""
+
+    name: str
+    effect: ScheduleEffect
+    why: str
+
+    @classmethod
+    def of(cls, done: ScheduleDone) -> Self:
+        """Of an answer, without the schedule as it was before."""
+        return cls(name=done.name, effect=done.effect, why=done.why)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
 from mainspring.admin.schedules.versions import Difference, differences
-from mainspring.admin.views import View, iso
 from mainspring.model.schedule import NewSchedule, Schedule
 from mainspring.model.value import Value
 from mainspring.tasks.schedule import ScheduleDeclaration
@@ -59,17 +59,25 @@ def plan(
     return sorted(found, key=lambda each: each.name)
 
 
-def planned_view(planned: Planned) -> View:
-    """One line of a plan, for JSON."""
-    return {
-        "name": planned.name,
-        "action": planned.action.value,
-        "differences": [
-            {"field": each.field, "was": each.was, "now": each.now} for each in planned.differences
-        ],
-        "next_fires": [iso(each) for each in planned.next_fires],
-        "dropped_slots": planned.dropped,
-    }
+class PlannedView(Value, frozen=True, kw_only=True):
+    """One schedule of a plan as programs read it."""
+
+    name: str
+    action: Action
+    differences: tuple[Difference, ...]
+    next_fires: tuple[datetime, ...]
+    dropped_slots: int
+
+    @classmethod
+    def of(cls, planned: Planned) -> Self:
+        """Of one schedule of a plan."""
+        return cls(
+            name=planned.name,
+            action=planned.action,
+            differences=planned.differences,
+            next_fires=planned.next_fires,
+            dropped_slots=planned.dropped,
+        )
 
 
 def dropped_sentences(found: Iterable[Planned]) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
+from typing import Any, Self
 
-from mainspring.admin.views import View, iso, schedule_view
+from mainspring.admin.views import ScheduleView, to_json
 from mainspring.admin.words import in_words
 from mainspring.model.schedule import Change, Schedule, ScheduleVersion
 from mainspring.model.value import Value
@@ -36,8 +38,8 @@ class Difference(Value, frozen=True, kw_only=True):
     """One field that is not what it was."""
 
     field: str
-    was: object
-    now: object
+    was: Any
+    now: Any
 
 
 class Step(Value, frozen=True, kw_only=True):
@@ -64,7 +66,7 @@ def steps(versions: Sequence[ScheduleVersion]) -> list[Step]:
 
 def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
     """The fields that somebody sets and that are not the same."""
-    old, new = schedule_view(before), schedule_view(after)
+    old, new = to_json(ScheduleView.of(before)), to_json(ScheduleView.of(after))
     old["trigger"], new["trigger"] = in_words(before.trigger), in_words(after.trigger)
     if old["trigger"] == new["trigger"]:  # few words may hide what they do not say, such as a gap's policy
         old["trigger"], new["trigger"] = before.trigger, after.trigger
@@ -82,15 +84,27 @@ def step_in_words(step: Step) -> str:
     return f"{words}: {changed}" if changed else words
 
 
-def step_view(step: Step) -> View:
-    """One version, for JSON."""
-    version = step.version
-    return {
-        "version": version.version,
-        "changed_at": iso(version.changed_at),
-        "author": version.author,
-        "change": version.change.value,
-        "differences": [{"field": each.field, "was": each.was, "now": each.now} for each in step.differences],
-        "note": version.note,
-        "schedule": schedule_view(version.schedule),
-    }
+class VersionView(Value, frozen=True, kw_only=True):
+    """One version of a schedule as programs read it."""
+
+    version: int
+    changed_at: datetime
+    author: str | None
+    change: Change
+    differences: tuple[Difference, ...]
+    note: str | None
+    schedule: ScheduleView
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        """Of a version and its differences."""
+        version = step.version
+        return cls(
+            version=version.version,
+            changed_at=version.changed_at,
+            author=version.author,
+            change=version.change,
+            differences=step.differences,
+            note=version.note,
+            schedule=ScheduleView.of(version.schedule),
+        )

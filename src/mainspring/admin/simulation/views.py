@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Self
 
 from mainspring.admin.simulation.load import Load, Peak
 from mainspring.admin.simulation.simulate import Fate, Horizon, Outcome, Simulation
-from mainspring.admin.views import View, iso, period_view
 from mainspring.admin.words import length, moment
+from mainspring.model.schedule import Period, Skipped
+from mainspring.model.value import Value
 
 BAR = 40
 _NAMED = 5
@@ -52,29 +54,49 @@ def counted(outcomes: Sequence[Outcome]) -> str:
     return f"{len(outcomes):,} slots: {parts}" if parts else "no slots"
 
 
-def simulation_view(simulation: Simulation, told: Sequence[str]) -> View:
-    """For JSON."""
-    return {
-        "slots": [outcome_view(each) for each in simulation.outcomes],
-        "cut": simulation.cut,
-        "notes": list(told),
-    }
+class OutcomeView(Value, frozen=True, kw_only=True):
+    """One slot of a simulation."""
+
+    schedule: str
+    slot_at: datetime
+    fate: Fate
+    reason: Skipped | None
+    decided_at: datetime
+    late_seconds: float
+    into: datetime | None
+    runs_at: datetime | None
+    note: str | None
+    period: Period | None
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Of a slot."""
+        return cls(
+            schedule=outcome.schedule,
+            slot_at=outcome.slot_at,
+            fate=outcome.fate,
+            reason=outcome.reason,
+            decided_at=outcome.decided_at,
+            late_seconds=outcome.late.total_seconds(),
+            into=outcome.into,
+            runs_at=outcome.runs_at,
+            note=outcome.note,
+            period=outcome.period,
+        )
 
 
-def outcome_view(outcome: Outcome) -> View:
-    """One slot, for JSON."""
-    return {
-        "schedule": outcome.schedule,
-        "slot_at": iso(outcome.slot_at),
-        "fate": outcome.fate.value,
-        "reason": None if outcome.reason is None else outcome.reason.value,
-        "decided_at": iso(outcome.decided_at),
-        "late_seconds": outcome.late.total_seconds(),
-        "into": iso(outcome.into),
-        "runs_at": iso(outcome.runs_at),
-        "note": outcome.note,
-        "period": period_view(outcome.period),
-    }
+class SimulationView(Value, frozen=True, kw_only=True):
+    """Every slot of a simulation."""
+
+    slots: tuple[OutcomeView, ...]
+    cut: bool
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, simulation: Simulation, notes: Sequence[str]) -> Self:
+        """Of a simulation, with what the list does not show."""
+        slots = tuple(OutcomeView.of(each) for each in simulation.outcomes)
+        return cls(slots=slots, cut=simulation.cut, notes=tuple(notes))
 
 
 def load_lines(load: Load, spread: Load, window: timedelta) -> Iterator[str]:
@@ -103,25 +125,54 @@ def window_in_words(load: Load, spread: Load, window: timedelta) -> str:
     return f"{given}: at most {after:,} jobs in a minute instead of {before:,}"
 
 
-def load_view(load: Load, spread: Load, window: timedelta) -> View:
-    """For JSON."""
-    return {
-        "total": load.total,
-        "busy_minutes": load.busy_minutes,
-        "peaks": [
-            {
-                "minute": iso(peak.minute),
-                "jobs": peak.jobs,
-                "schedules": [{"name": name, "jobs": jobs} for name, jobs in peak.schedules],
-            }
-            for peak in load.peaks
-        ],
-        "by_hour": list(load.by_hour),
-        "window": {
-            "seconds": window.total_seconds(),
-            "peak": spread.peaks[0].jobs if spread.peaks else 0,
-        },
-    }
+class ShareView(Value, frozen=True, kw_only=True):
+    """The jobs of one schedule in one minute."""
+
+    name: str
+    jobs: int
+
+
+class PeakView(Value, frozen=True, kw_only=True):
+    """A busy minute."""
+
+    minute: datetime
+    jobs: int
+    schedules: tuple[ShareView, ...]
+
+    @classmethod
+    def of(cls, peak: Peak) -> Self:
+        """Of a minute, with the schedules whose jobs those are."""
+        shares = tuple(ShareView(name=name, jobs=jobs) for name, jobs in peak.schedules)
+        return cls(minute=peak.minute, jobs=peak.jobs, schedules=shares)
+
+
+class WindowView(Value, frozen=True, kw_only=True):
+    """The highest peak if every schedule had a place of its own in this window."""
+
+    seconds: float
+    peak: int
+
+
+class LoadView(Value, frozen=True, kw_only=True):
+    """Jobs by minute, summed up."""
+
+    total: int
+    busy_minutes: int
+    peaks: tuple[PeakView, ...]
+    by_hour: tuple[int, ...]
+    window: WindowView
+
+    @classmethod
+    def of(cls, load: Load, spread: Load, window: timedelta) -> Self:
+        """Of the load as it is, and as it would be spread over a window."""
+        peak = spread.peaks[0].jobs if spread.peaks else 0
+        return cls(
+            total=load.total,
+            busy_minutes=load.busy_minutes,
+            peaks=tuple(PeakView.of(each) for each in load.peaks),
+            by_hour=tuple(load.by_hour),
+            window=WindowView(seconds=window.total_seconds(), peak=peak),
+        )
 
 
 def _bar(jobs: int, most: int) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Self
+
+import msgspec
 
 from mainspring.admin.slot_verification.audit import (
     Audit,
@@ -17,7 +20,6 @@ from mainspring.admin.slot_verification.audit import (
     audit,
 )
 from mainspring.admin.slot_verification.ledger import ledger
-from mainspring.admin.views import View, iso
 from mainspring.admin.words import moment
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
@@ -68,28 +70,31 @@ class Report(Value, frozen=True, kw_only=True):
         return f"{what}, all accounted for" + (f"; {late} decided late" if late else "")
 
 
-def report_view(report: Report, *, strict: bool) -> View:
-    """All of it, for JSON."""
-    return {
-        "from": iso(report.start),
-        "to": iso(report.end),
-        "schedules": len(report.audits),
-        "slots": report.slots,
-        "ok": not report.wrong(strict=strict),
-        "sentence": report.sentence(strict=strict),
-        "notes": list(report.notes),
-        "findings": [
-            {
-                "kind": each.kind.value,
-                "schedule": each.schedule,
-                "slot_at": iso(each.slot_at),
-                "until": iso(each.until),
-                "count": each.count,
-                "detail": each.detail,
-            }
-            for each in report.findings
-        ],
-    }
+class ReportView(Value, frozen=True, kw_only=True):
+    """What an audit of several schedules found, as programs read it."""
+
+    start: datetime = msgspec.field(name="from")
+    end: datetime = msgspec.field(name="to")
+    schedules: int
+    slots: int
+    ok: bool
+    sentence: str
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, report: Report, *, strict: bool) -> Self:
+        """Of a report; what is only late is wrong if `strict`."""
+        return cls(
+            start=report.start,
+            end=report.end,
+            schedules=len(report.audits),
+            slots=report.slots,
+            ok=not report.wrong(strict=strict),
+            sentence=report.sentence(strict=strict),
+            notes=report.notes,
+            findings=tuple(report.findings),
+        )
 
 
 def _from_to(passed: Passed) -> str:

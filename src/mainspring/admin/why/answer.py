@@ -61,3 +61,8 @@ def answer(because: Because, sentence: str, **facts: object) -> Answer:
     """Build one; facts that are not known are left out."""
     known = {name: value for name, value in facts.items() if value is not None}
     return Answer(because=because, sentence=sentence, facts=known)
+
+
+def answer_view(answer: Answer) -> dict[str, object]:
+    """An answer as programs read it: which facts stand beside its sentence depends on the answer."""
+    return {"because": answer.because, "sentence": answer.sentence, **answer.facts}

@@ -7,7 +7,7 @@ from datetime import datetime
 from mainspring.admin.records import Records, row_of
 from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.admin.slot_verification.ledger import ledger
-from mainspring.admin.views import period_view
+from mainspring.admin.views import to_json
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.job import JobFacts, goes_before, is_held, why_job
 from mainspring.admin.why.slot import no_slot_yet, why_next, why_slot
@@ -99,7 +99,7 @@ class Why:
         if period is None:
             return found
         sentence = f"{found.sentence} {combined(period)}".rstrip()
-        facts = {**found.facts, "period": period_view(period)}
+        facts = {**found.facts, "period": to_json(period)}
         return Answer(because=found.because, sentence=sentence, facts=facts)
 
     async def _workflow(self, workflow_id: int) -> WorkflowView:

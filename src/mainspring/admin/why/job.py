@@ -8,8 +8,8 @@ from typing import assert_never
 
 import msgspec
 
-from mainspring.admin.limits import gate_view, in_the_way
-from mainspring.admin.views import iso, member_id
+from mainspring.admin.limits import LimitView, in_the_way
+from mainspring.admin.views import iso, member_id, to_json
 from mainspring.admin.why.answer import Answer, Because, answer
 from mainspring.admin.why.obstacle import obstacle
 from mainspring.admin.words import error, length, moment
@@ -93,7 +93,9 @@ def _delayed(facts: JobFacts) -> Answer:
         return _answer(Because.HELD, facts, sentence, blocker=facts.blocker)
     if job.waits_for_limit and job.run_at <= facts.now:
         sentence = f"Job {job.id} waits for its limits: {in_the_way(list(facts.gates))}."
-        return _answer(Because.LIMITED, facts, sentence, limits=[gate_view(each) for each in facts.gates])
+        return _answer(
+            Because.LIMITED, facts, sentence, limits=to_json([LimitView.of(each) for each in facts.gates])
+        )
     wait = f"{moment(job.run_at)}, in {length(job.run_at - facts.now)}"
     due = {"run_at": iso(job.run_at), "seconds": (job.run_at - facts.now).total_seconds()}
     last = facts.runs[-1].verdict if facts.runs else None

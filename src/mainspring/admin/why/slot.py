@@ -15,7 +15,7 @@ from mainspring.admin.records import (
     unrecorded,
     when_decided,
 )
-from mainspring.admin.views import iso, moments_view
+from mainspring.admin.views import iso, to_json
 from mainspring.admin.why.answer import Answer, Because, answer
 from mainspring.admin.why.row import decided
 from mainspring.admin.words import in_words, length, moment
@@ -112,7 +112,7 @@ def _not_a_slot(trigger: Trigger, schedule: Schedule, at: datetime) -> Answer:
         f"{moment(at)} is not a slot of this schedule ({in_words(schedule.trigger)}): {near}.",
         at=iso(at),
         trigger=in_words(schedule.trigger),
-        nearest=moments_view(nearest),
+        nearest=to_json(nearest),
     )
 
 

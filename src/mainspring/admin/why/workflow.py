@@ -21,7 +21,7 @@ _WHY_SKIPPED = {
 
 def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> Answer:
     """What the job of a workflow waits for that has been started: its steps."""
-    row = view.workflow
+    row = view
     live = [
         each for each in view.nodes if each.state not in ("waiting", "skipped") and each.finished_at is None
     ]
@@ -61,7 +61,7 @@ def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
     elif step.cause is not None:
         because, said = Because.SKIPPED, f"{name} was never made: it was skipped, {_WHY_SKIPPED[step.cause]}."
     elif node is not None and node.kept:
-        said = f"{name} was never made: its result was taken over from workflow {view.workflow.forked_from}."
+        said = f"{name} was never made: its result was taken over from workflow {view.forked_from}."
     else:
         error = "" if node is None or node.error is None else f": {node.error}"
         said = f"{name} was never made, or is not on record any more; the step {step.state}{error}."
@@ -78,7 +78,7 @@ def _standing(node: NodeView) -> str:
 
 
 def _held(view: WorkflowView) -> str:
-    row = view.workflow
+    row = view
     if row.paused_at is not None:
         return f" It is paused since {moment(row.paused_at)}: `mainspring workflows resume {row.id}` goes on."
     match row.stopping:

@@ -54,9 +54,9 @@ class Gantt(Value, frozen=True, kw_only=True):
 
 def gantt(view: WorkflowView) -> Gantt:
     """Where everything lies."""
-    start = view.workflow.started_at
+    start = view.started_at
     ended = [each.finished_at for each in view.timeline if each.finished_at is not None]
-    end = max(view.workflow.ended_at or view.as_of, *ended, start + timedelta(milliseconds=1))
+    end = max(view.ended_at or view.as_of, *ended, start + timedelta(milliseconds=1))
     scale = _Scale(start, end)
     return Gantt(
         start=start,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
+from typing import Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.value import Value
@@ -24,6 +28,8 @@ class DrawnNode(Value, frozen=True, kw_only=True):
     layer: int
     """How many steps come before it on the longest way from a beginning."""
     undoes: str | None = None
+    state: str | UnsetType = UNSET
+    """How it stands; absent in a graph as it is declared."""
 
 
 class Edge(Value, frozen=True, kw_only=True):
@@ -31,6 +37,22 @@ class Edge(Value, frozen=True, kw_only=True):
 
     source: str
     target: str
+
+
+class GraphView(Value, frozen=True, kw_only=True):
+    """A graph as programs read it."""
+
+    name: str
+    nodes: tuple[DrawnNode, ...]
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, definition: Definition, states: Mapping[str, str] | None) -> Self:
+        """Of a definition; with the states of its steps, where they are given."""
+        nodes = drawn(definition)
+        if states is not None:
+            nodes = tuple(msgspec.structs.replace(each, state=states[each.name]) for each in nodes)
+        return cls(name=definition.name, nodes=nodes, edges=edges(nodes))
 
 
 def drawn(definition: Definition) -> tuple[DrawnNode, ...]:

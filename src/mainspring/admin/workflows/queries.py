@@ -8,15 +8,14 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.admin.views import call_view, failure_view
+from mainspring.admin.views import FailureView, call_view
 from mainspring.admin.workflows.graph import drawn, edges, named
 from mainspring.admin.workflows.steps import StepFacts, counted
 from mainspring.admin.workflows.views import (
-    ActView,
     Bar,
     ItemView,
     StepView,
-    WorkflowRow,
+    WorkflowOrderView,
     WorkflowView,
 )
 from mainspring.errors import InvalidArgument, NotFound
@@ -40,8 +39,8 @@ async def view_of(store: Store, workflow_id: int, *, items: int = ITEMS, at: Sta
     nodes = drawn(definition)
     whole = {step.place: step for step in steps if step.item is None}
     views = tuple(facts.node(each, whole[each.place]) for each in nodes)
-    return WorkflowView(
-        workflow=WorkflowRow.of(workflow),
+    return WorkflowView.of(
+        workflow,
         as_of=await store.now(at=at),
         params=msgspec.json.decode(workflow.params, type=dict[str, object]),
         counts=counted(views),
@@ -49,7 +48,7 @@ async def view_of(store: Store, workflow_id: int, *, items: int = ITEMS, at: Sta
         edges=edges(nodes),
         timeline=_timeline(facts, steps),
         acts=tuple(
-            ActView(at=each.at, act=each.act, author=each.author, note=each.note)
+            WorkflowOrderView(at=each.at, act=each.act, author=each.author, note=each.note)
             for each in await store.workflows.orders(workflow_id)
         ),
     )
@@ -97,7 +96,7 @@ async def step_of(
         inputs=None if job is None else call_view(job.payload),
         output=_decoded(shown.result),
         attempts=facts.attempts(shown),
-        failures=tuple(failure_view(each) for each in failures),
+        failures=tuple(FailureView.of(each) for each in failures),
         items=tuple(_item(facts, each) for each in items) if item is None else (),
         first=first,
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any, Self
 
-import msgspec
-
-from mainspring.admin.views import View, iso
+from mainspring.admin.views import FailureView
 from mainspring.admin.workflows.graph import Edge
 from mainspring.model.value import Value
 from mainspring.model.workflow import (
@@ -42,9 +41,9 @@ class WorkflowRow(Value, frozen=True, kw_only=True):
     failed: int
 
     @classmethod
-    def of(cls, workflow: WorkflowRecord) -> WorkflowRow:
-        """The row of a workflow as it stands."""
-        return cls(**{name: getattr(workflow, name) for name in cls.__struct_fields__})
+    def of(cls, workflow: WorkflowRecord, **more: Any) -> Self:
+        """Of a workflow as it stands; `more` are the fields that a larger answer adds."""
+        return cls(**{name: getattr(workflow, name) for name in WorkflowRow.__struct_fields__}, **more)
 
 
 class Attempt(Value, frozen=True, kw_only=True):
@@ -121,7 +120,7 @@ class Bar(Value, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...]
 
 
-class ActView(Value, frozen=True, kw_only=True):
+class WorkflowOrderView(Value, frozen=True, kw_only=True):
     """What somebody did to it."""
 
     at: datetime
@@ -130,19 +129,18 @@ class ActView(Value, frozen=True, kw_only=True):
     note: str | None
 
 
-class WorkflowView(Value, frozen=True, kw_only=True):
+class WorkflowView(WorkflowRow, frozen=True, kw_only=True):
     """One workflow with its steps. What steps were given and made is told of one step at a time."""
 
-    workflow: WorkflowRow
     as_of: datetime
-    params: dict[str, object]
+    params: dict[str, Any]
     counts: dict[str, int]
     """Steps by state."""
     nodes: tuple[NodeView, ...]
     edges: tuple[Edge, ...]
     timeline: tuple[Bar, ...]
     """What was released, in the order of its start; of maps, the first items."""
-    acts: tuple[ActView, ...]
+    acts: tuple[WorkflowOrderView, ...]
 
 
 class ItemView(Value, frozen=True, kw_only=True):
@@ -157,7 +155,7 @@ class ItemView(Value, frozen=True, kw_only=True):
     started_at: datetime | None
     finished_at: datetime | None
     error: str | None
-    output: object
+    output: Any
 
 
 class StepView(Value, frozen=True, kw_only=True):
@@ -172,37 +170,12 @@ class StepView(Value, frozen=True, kw_only=True):
     error: str | None
     released_at: datetime | None
     finished_at: datetime | None
-    inputs: dict[str, object] | None
+    inputs: dict[str, Any] | None
     """The call; None when its job has not been made, or is not on record."""
-    output: object
+    output: Any
     attempts: tuple[Attempt, ...]
-    failures: tuple[View, ...]
+    failures: tuple[FailureView, ...]
     """Every error its runs reported, with its traceback."""
     items: tuple[ItemView, ...]
     """One page of a map's."""
     first: int
-
-
-def plain(value: Value) -> View:
-    """For JSON: moments in UTC with their offset, as everywhere."""
-    made: View = msgspec.to_builtins(value, builtin_types=(datetime,))
-    return {name: _plain(each) for name, each in made.items()}
-
-
-def workflow_json(view: WorkflowView) -> View:
-    """One workflow, its own facts first."""
-    whole = plain(view)
-    del whole["workflow"]
-    return {**plain(view.workflow), **whole}
-
-
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return iso(value)
-        case dict():
-            return {name: _plain(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_plain(each) for each in value]
-        case _:
-            return value

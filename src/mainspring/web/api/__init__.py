@@ -1,25 +1,23 @@
-"""The HTTP API `/api/v1`: one module per noun, over the same commands and queries as the command line."""
+"""The HTTP API `/api/v1`: one module per noun, over the same questions and orders as the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mainspring.web import live
 from mainspring.web.api import (
     access,
     alerts,
+    answers,
     backfills,
-    dead,
-    document,
+    dead_letters,
     fleet,
     health,
     jobs,
-    schedule_edits,
     schedules,
-    stats,
-    stream,
     workflows,
 )
-from mainspring.web.routes import Routes
+from mainspring.web.auth.policy import Routes
 
 LARGER: Mapping[str, int] = {"/api/v1/jobs/bulk": jobs.LARGEST_BULK}
 """Paths whose bodies may be larger than others, and how large."""
@@ -29,10 +27,9 @@ def all_routes() -> list[Routes]:
     """Every route of the API."""
     return [
         jobs.routes,
-        dead.routes,
+        dead_letters.routes,
         schedules.routes,
-        schedule_edits.routes,
-        schedule_edits.plan_routes,
+        schedules.plan_routes,
         backfills.routes,
         workflows.routes,
         fleet.queues,
@@ -46,7 +43,7 @@ def all_routes() -> list[Routes]:
         health.ledger,
         access.routes,
         access.acts,
-        stats.routes,
-        stream.routes,
-        document.routes,
+        health.stats,
+        live.routes,
+        answers.routes,
     ]

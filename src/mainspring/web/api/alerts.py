@@ -8,18 +8,17 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from mainspring.admin.alerts import Alerts, alert_view, rule_view, shown_view, testable, tried_view
-from mainspring.admin.health.status import look, status_view, troubles
+from mainspring.admin.alerts import AlertDetail, Alerts, AlertView, RuleInfo, TriedView, testable
+from mainspring.admin.health.status import StatusView, look, troubles
 from mainspring.engine.alertlog import into_log
 from mainspring.model.access import AccessRole
 from mainspring.model.alert import AlertFilter, Rule
-from mainspring.web.api import alert_shapes as shapes
-from mainspring.web.api.answers import answers, answers_page, json, page
-from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.model.value import Value
+from mainspring.web.api.answers import answers, answers_items, answers_page, items, json, page
+from mainspring.web.api.values import Body, Cursor, Id, Limit, Line, Params, Text, cursor, position
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.services import AnAdmin, TheServices
 
 routes = Routes("alerts", ApiRoute, prefix="/api/v1/alerts", tags=["alerts"])
 status = Routes("health", ApiRoute, prefix="/api/v1", tags=["health"])
@@ -41,7 +40,14 @@ class Targets(Body):
     to: list[Line] = Field(default_factory=list, max_length=50)
 
 
-@routes.get("", **answers_page(shapes.Alert))
+class Acknowledged(Value, frozen=True, kw_only=True):
+    """An alert, and whether it had not been acknowledged before."""
+
+    id: int
+    changed: bool
+
+
+@routes.get("", **answers_page(AlertView))
 async def list_alerts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """What was wrong and is, newest first."""
     question = ("alerts", which.state, which.rule, which.subject)
@@ -56,41 +62,41 @@ async def list_alerts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Respo
         )
     )
     following = cursor(found[-1].id, *question) if len(found) == which.limit else None
-    return page([alert_view(each) for each in found], following)
+    return page([AlertView.of(each) for each in found], following)
 
 
-@routes.get("/rules", **answers(shapes.AlertRules))
+@routes.get("/rules", **answers_items(RuleInfo))
 async def list_rules(admin: AnAdmin) -> Response:
     """Every rule, whether it is on, and its thresholds."""
-    return json({"items": [rule_view(each) for each in admin.alerts.rules()]})
+    return items(admin.alerts.rules())
 
 
-@routes.post("/test", role=AccessRole.OPERATOR, order=Alerts.atest, **answers(shapes.AlertTest))
-async def try_targets(desk: AtDesk, admin: AnAdmin, body: Targets | None = None) -> Response:
+@routes.post("/test", role=AccessRole.OPERATOR, order=Alerts.atest, **answers_items(TriedView))
+async def try_targets(services: TheServices, admin: AnAdmin, body: Targets | None = None) -> Response:
     """Send a test alert and its recovery to targets that are set, and tell what came of each."""
-    app = desk.app
+    app = services.app
     targets = testable(
         app.settings.alerts, app._clock, into_log(app._telemetry), [] if body is None else body.to
     )
     tried = await admin.alerts.atest(targets)
-    return json({"items": [tried_view(each) for each in tried]})
+    return items([TriedView.of(each) for each in tried])
 
 
-@routes.get("/{alert_id}", **answers(shapes.AlertShown))
+@routes.get("/{alert_id}", **answers(AlertDetail))
 async def show(admin: AnAdmin, alert_id: Id) -> Response:
     """One alert, and what was said of it to whom."""
-    return json(shown_view(await admin.alerts.aget(alert_id)))
+    return json(AlertDetail.of_shown(await admin.alerts.aget(alert_id)))
 
 
-@routes.post("/{alert_id}/ack", role=AccessRole.OPERATOR, order=Alerts.aack, **answers(shapes.Acknowledged))
+@routes.post("/{alert_id}/ack", role=AccessRole.OPERATOR, order=Alerts.aack, **answers(Acknowledged))
 async def ack(admin: AnAdmin, alert_id: Id) -> Response:
     """Say that somebody knows: it is not repeated."""
-    return json({"id": alert_id, "changed": await admin.alerts.aack(alert_id)})
+    return json(Acknowledged(id=alert_id, changed=await admin.alerts.aack(alert_id)))
 
 
-@status.get("/status", **answers(shapes.Status))
-async def show_status(desk: AtDesk) -> Response:
+@status.get("/status", **answers(StatusView))
+async def show_status(services: TheServices) -> Response:
     """How the whole stands, and what is wrong with it."""
-    config = desk.app.settings.alerts
-    found = await look(await desk.store(), desk.clock, config)
-    return json(status_view(found, troubles(found, config)))
+    config = services.app.settings.alerts
+    found = await look(await services.store(), services.clock, config)
+    return json(StatusView.of(found, troubles(found, config)))

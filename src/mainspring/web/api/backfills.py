@@ -15,20 +15,20 @@ from mainspring.admin.backfills import (
     MOST_AT_ONCE,
     BackfillPlan,
     Backfills,
-    backfill_view,
-    planned_slot_view,
+    BackfillView,
+    PlannedSlotView,
 )
 from mainspring.admin.simulation.load import load, spread_in
 from mainspring.admin.simulation.simulate import Horizon, Planned, simulate
-from mainspring.admin.simulation.views import load_view, notes, simulation_view
+from mainspring.admin.simulation.views import LoadView, SimulationView, notes
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.schedule import Backfill, Reprocess
+from mainspring.model.value import Value
 from mainspring.triggers.calendars import decode_calendar
 from mainspring.triggers.codec import Calendars
 from mainspring.triggers.zones import read_instant
-from mainspring.web.api import schedule_shapes as shapes
-from mainspring.web.api.answers import answers, json
+from mainspring.web.api.answers import answers, answers_items, items, json
 from mainspring.web.api.values import (
     Body,
     Id,
@@ -41,9 +41,9 @@ from mainspring.web.api.values import (
     length,
     name_of,
 )
-from mainspring.web.desk import AnAdmin, AtDesk, Desk
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
+from mainspring.web.services import AnAdmin, Services, TheServices
 
 MOST_TOLD = 1000
 LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)
@@ -89,11 +89,27 @@ class Loaded(Span):
     window: LengthText = "15m"
 
 
+class Backfilling(Value, frozen=True, kw_only=True):
+    """A backfill that was begun, or that would be, and its first slots; `cut` where there are more."""
+
+    backfill: BackfillView | None
+    to_run: int
+    slots: tuple[PlannedSlotView, ...]
+    cut: bool
+
+
+class Cancelled(Value, frozen=True, kw_only=True):
+    """Whether a backfill was cancelled; it was not where it had ended before."""
+
+    id: int
+    cancelled: bool
+
+
 @routes.post(
     "/schedules/{name}/backfill",
     role=AccessRole.OPERATOR,
     order=Backfills.astart,
-    **answers(shapes.Backfilling, status=201, also=200),
+    **answers(Backfilling, status=201, also=200),
 )
 async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
     """Run slots of a schedule that are past. Schedulers make the jobs, so this answers at once; 200 when
@@ -113,7 +129,7 @@ async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
     "/schedules/{name}/go-on",
     role=AccessRole.OPERATOR,
     order=Backfills.ago_on,
-    **answers(shapes.Backfilling, status=201, also=200),
+    **answers(Backfilling, status=201, also=200),
 )
 async def go_on(admin: AnAdmin, name: InPath, body: GoOn | None = None) -> Response:
     """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first, as a
@@ -123,58 +139,58 @@ async def go_on(admin: AnAdmin, name: InPath, body: GoOn | None = None) -> Respo
     return await _begun(admin.backfills.ago_on, plan, dry_run=asked.dry_run)
 
 
-@routes.get("/backfills", **answers(shapes.Backfills))
+@routes.get("/backfills", **answers_items(BackfillView))
 async def list_backfills(admin: AnAdmin, limit: Limit = 50) -> Response:
     """Newest first."""
     found = await admin.backfills.anewest(limit=limit)
-    return json({"items": [backfill_view(each) for each in found]})
+    return items([BackfillView.of(each) for each in found])
 
 
-@routes.get("/backfills/{backfill_id}", **answers(shapes.Backfill))
+@routes.get("/backfills/{backfill_id}", **answers(BackfillView))
 async def show(admin: AnAdmin, backfill_id: Id) -> Response:
     """How far one is."""
-    return json(backfill_view(await admin.backfills.aget(backfill_id)))
+    return json(BackfillView.of(await admin.backfills.aget(backfill_id)))
 
 
 @routes.post(
     "/backfills/{backfill_id}/cancel",
     role=AccessRole.OPERATOR,
     order=Backfills.acancel,
-    **answers(shapes.Cancelled),
+    **answers(Cancelled),
 )
 async def cancel(admin: AnAdmin, backfill_id: Id) -> Response:
     """Make no more jobs of one; those there are go on."""
-    return json({"id": backfill_id, "cancelled": await admin.backfills.acancel(backfill_id)})
+    return json(Cancelled(id=backfill_id, cancelled=await admin.backfills.acancel(backfill_id)))
 
 
-@routes.get("/simulation", **answers(shapes.Simulation))
-async def simulation(desk: AtDesk, which: Annotated[Simulated, Query()]) -> Response:
+@routes.get("/simulation", **answers(SimulationView))
+async def simulation(services: TheServices, which: Annotated[Simulated, Query()]) -> Response:
     """Every slot of a time to come, or gone, and what would become of it."""
     start, end = _span(which, LONGEST_SIMULATION)
     horizon = Horizon(
         start=start,
         end=end,
-        breaker=desk.app.settings.scheduler.breaker,
+        breaker=services.app.settings.scheduler.breaker,
         duration=length(which.assume_duration, "assume_duration"),
     )
-    chosen, calendars = await _stored(desk, which.schedule)
+    chosen, calendars = await _stored(services, which.schedule)
     # Not here: it may take a while, and others want to be answered.
     done = await asyncio.to_thread(simulate, chosen, horizon, calendars, limit=which.limit)
-    return json(simulation_view(done, notes(done, horizon, jitter=any(each.jitter for each in chosen))))
+    return json(SimulationView.of(done, notes(done, horizon, jitter=any(each.jitter for each in chosen))))
 
 
-@routes.get("/load", **answers(shapes.Load))
-async def jobs_by_minute(desk: AtDesk, which: Annotated[Loaded, Query()]) -> Response:
+@routes.get("/load", **answers(LoadView))
+async def jobs_by_minute(services: TheServices, which: Annotated[Loaded, Query()]) -> Response:
     """Jobs by minute of a time to come, summed up; and what a window would do to the peaks."""
     start, end = _span(which, LONGEST_LOAD)
-    horizon = Horizon(start=start, end=end, breaker=desk.app.settings.scheduler.breaker)
+    horizon = Horizon(start=start, end=end, breaker=services.app.settings.scheduler.breaker)
     window = length(which.window, "window") or timedelta()
-    chosen, calendars = await _stored(desk, which.schedule)
+    chosen, calendars = await _stored(services, which.schedule)
     busy = await asyncio.to_thread(load, chosen, horizon, calendars)
     spread = await asyncio.to_thread(
         load, chosen, horizon, calendars, offset=lambda each: spread_in(each, window), peaks=1
     )
-    return json(load_view(busy, spread, window))
+    return json(LoadView.of(busy, spread, window))
 
 
 async def _begun(
@@ -182,12 +198,12 @@ async def _begun(
 ) -> Response:
     begin = not dry_run and bool(plan.to_run)
     begun = await start(plan) if begin else None
-    view = {
-        "backfill": None if begun is None else backfill_view(begun),
-        "to_run": len(plan.to_run),
-        "slots": [planned_slot_view(each) for each in plan.slots[:MOST_TOLD]],
-        "cut": len(plan.slots) > MOST_TOLD,
-    }
+    view = Backfilling(
+        backfill=None if begun is None else BackfillView.of(begun),
+        to_run=len(plan.to_run),
+        slots=tuple(PlannedSlotView.of(each) for each in plan.slots[:MOST_TOLD]),
+        cut=len(plan.slots) > MOST_TOLD,
+    )
     return json(view, 200 if begun is None else 201)
 
 
@@ -198,8 +214,8 @@ def _span(which: Span, longest: timedelta) -> tuple[datetime, datetime]:
     return start, end
 
 
-async def _stored(desk: Desk, name: str | None) -> tuple[list[Planned], Calendars]:
-    store = await desk.store()
+async def _stored(services: Services, name: str | None) -> tuple[list[Planned], Calendars]:
+    store = await services.store()
     calendars = {(c.name, c.version): decode_calendar(c.definition) for c in await store.calendars.all()}
     if name is None:
         return list(await store.schedules.all()), calendars

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Header, Query
 from pydantic import Field, StringConstraints
@@ -14,19 +14,17 @@ from mainspring.admin.jobs import (
     Done,
     Effect,
     EnqueueRequest,
-    JobHistory,
+    JobDetail,
     Jobs,
-    done_view,
-    job_detail,
-    log_view,
+    RunLogView,
 )
-from mainspring.admin.views import View, answer_view, failure_view, handle_view, job_view, run_view
+from mainspring.admin.views import FailureView, HandleView, JobView, ListedJob, RunView
+from mainspring.admin.why.answer import answer_view
 from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
 from mainspring.model.access import AccessRole
-from mainspring.model.job import LIVE_STATES, JobFilter, JobState
-from mainspring.web.api import job_shapes as shapes
-from mainspring.web.api.answers import answers, answers_page, json, page
-from mainspring.web.api.requests import request_key
+from mainspring.model.job import LIVE_STATES, Job, JobFilter, JobState
+from mainspring.model.value import Value
+from mainspring.web.api.answers import Why, answers, answers_items, answers_page, items, json, page
 from mainspring.web.api.values import (
     LARGEST_ID,
     AnId,
@@ -41,13 +39,15 @@ from mainspring.web.api.values import (
     Params,
     Text,
     at,
+    cursor,
     length,
+    position,
+    request_key,
 )
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk, Desk
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin, Services, TheServices
 
 MOST_AT_ONCE = 10_000
 LARGEST_BULK = 8 * 1024 * 1024
@@ -113,6 +113,30 @@ class Which(Params):
     cursor: Cursor = None
 
 
+class JobResult(Value, frozen=True, kw_only=True):
+    """What a job came to."""
+
+    id: int
+    state: JobState
+    ended: bool
+    result: Any
+    result_gone: bool
+    error: FailureView | None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Of a job; the error is the last one of a dead letter."""
+        view = JobView.of(job)
+        return cls(
+            id=job.id,
+            state=job.state,
+            ended=job.state not in LIVE_STATES,
+            result=view.result,
+            result_gone=view.result_gone is True,
+            error=view.errors[-1] if job.state is JobState.DEAD and view.errors else None,
+        )
+
+
 Once = Annotated[
     str | None,
     Header(
@@ -124,27 +148,25 @@ Once = Annotated[
 ]
 
 
-@routes.post(
-    "", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers(shapes.JobHandle, status=201, also=200)
-)
+@routes.post("", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers(HandleView, status=201, also=200))
 async def enqueue(request: Request, admin: AnAdmin, body: NewJob, once: Once = None) -> Response:
     """Put one job into its queue; it is stored when this answers. 200 when another stands for it."""
     key = await request_key(request, once)
     [handle], again = await admin.jobs.aenqueue([body.request()], request=key)
-    return json(handle_view(handle), 201 if handle.created else 200, **_told(again))
+    return json(HandleView.of(handle), 201 if handle.created else 200, **_told(again))
 
 
-@routes.post("/bulk", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers(shapes.JobHandles, status=201))
+@routes.post("/bulk", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers_items(HandleView, status=201))
 async def enqueue_many(request: Request, admin: AnAdmin, body: NewJobs, once: Once = None) -> Response:
     """Put many jobs into their queues, all or none, at most 10000 at once."""
     if len(body.jobs) > MOST_AT_ONCE:
         raise Problem(413, "too_many", f"jobs: expected at most {MOST_AT_ONCE}", field="jobs")
     key = await request_key(request, once)
     handles, again = await admin.jobs.aenqueue([each.request() for each in body.jobs], request=key)
-    return json({"items": [handle_view(each) for each in handles]}, 201, **_told(again))
+    return items([HandleView.of(each) for each in handles], 201, **_told(again))
 
 
-@routes.get("", **answers_page(shapes.ListedJob))
+@routes.get("", **answers_page(ListedJob))
 async def list_jobs(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """Newest first. A page may have fewer than asked for and still name a next one."""
     question = ("jobs", *which.model_dump(exclude={"limit", "cursor"}).values())
@@ -163,53 +185,53 @@ async def list_jobs(admin: AnAdmin, which: Annotated[Which, Query()]) -> Respons
         )
     )
     hints = await admin.jobs.ahints(found.jobs)
-    views = [{**job_view(each), "hint": hints.get(each.id)} for each in found.jobs]
+    views = [ListedJob.of(each, hint=hints.get(each.id)) for each in found.jobs]
     return page(views, None if found.next is None else cursor(found.next, *question))
 
 
-@routes.post("/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(shapes.Dones))
+@routes.post("/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers_items(Done))
 async def cancel_many(admin: AnAdmin, body: Ids) -> Response:
     """Take jobs out of their queues for good; those that run are told to stop."""
     return _many(await admin.jobs.acancel(body.ids))
 
 
-@routes.post("/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers(shapes.Dones))
+@routes.post("/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers_items(Done))
 async def retry_many(admin: AnAdmin, body: Ids) -> Response:
     """Make delayed jobs due now, and put dead ones back into their queues."""
     return _many(await admin.jobs.aretry(body.ids))
 
 
-@routes.get("/{job_id}", **answers(shapes.JobDetail))
+@routes.get("/{job_id}", **answers(JobDetail))
 async def show(admin: AnAdmin, job_id: Id) -> Response:
     """One job, with every run of it."""
-    return json(job_detail(await admin.jobs.aget(job_id)))
+    return json(JobDetail.of_history(await admin.jobs.aget(job_id)))
 
 
-@routes.get("/{job_id}/runs", **answers(shapes.Runs))
+@routes.get("/{job_id}/runs", **answers_items(RunView))
 async def runs(admin: AnAdmin, job_id: Id) -> Response:
     """Every run of a job, oldest first."""
     found = await admin.jobs.aget(job_id)
-    return json({"items": [run_view(each) for each in found.runs]})
+    return items([RunView.of(each) for each in found.runs])
 
 
-@routes.get("/{job_id}/logs", **answers(shapes.RunLogs))
+@routes.get("/{job_id}/logs", **answers_items(RunLogView))
 async def logs(
     admin: AnAdmin, job_id: Id, run: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None
 ) -> Response:
     """The log lines that were captured of a job's runs, or of one of them."""
     found = await admin.jobs.alogs(job_id, number=run)
-    return json({"items": [log_view(each) for each in found]})
+    return items([RunLogView.of(each) for each in found])
 
 
-@routes.get("/{job_id}/why", **answers(shapes.Answer))
+@routes.get("/{job_id}/why", **answers(Why))
 async def why(admin: AnAdmin, job_id: Id) -> Response:
     """What a job waits for, or how it ended."""
     return json(answer_view(await admin.jobs.awhy(job_id)))
 
 
-@routes.get("/{job_id}/result", **answers(shapes.JobResult))
+@routes.get("/{job_id}/result", **answers(JobResult))
 async def result(
-    desk: AtDesk, admin: AnAdmin, job_id: Id, wait: Annotated[LengthText | None, Query()] = None
+    services: TheServices, admin: AnAdmin, job_id: Id, wait: Annotated[LengthText | None, Query()] = None
 ) -> Response:
     """What a job came to; with `wait`, once it has ended or that time is over, at most 60 s."""
     most = length(wait, "wait")
@@ -217,39 +239,27 @@ async def result(
         raise Problem(422, "range", f"wait: expected at most {LONGEST_WAIT} s", field="wait")
     found = await admin.jobs.aget(job_id)
     if most and found.job.state in LIVE_STATES:
-        await _ended(desk, job_id, most.total_seconds())
+        await _ended(services, job_id, most.total_seconds())
         found = await admin.jobs.aget(job_id)
-    return json(_result(found))
+    return json(JobResult.of(found.job))
 
 
-@routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(shapes.Done))
+@routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(Done))
 async def cancel(admin: AnAdmin, job_id: Id) -> Response:
     """Take a job out of its queue for good; one that runs is told to stop."""
     return one(await admin.jobs.acancel([job_id]))
 
 
-@routes.post("/{job_id}/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers(shapes.Done))
+@routes.post("/{job_id}/retry", role=AccessRole.OPERATOR, order=Jobs.aretry, **answers(Done))
 async def retry(admin: AnAdmin, job_id: Id) -> Response:
     """Make a delayed job due now, or put a dead one back into its queue."""
     return one(await admin.jobs.aretry([job_id]))
 
 
-async def _ended(desk: Desk, job_id: int, seconds: float) -> None:
+async def _ended(services: Services, job_id: int, seconds: float) -> None:
     # What became of it is read anew.
     with suppress(JobFailed, JobCancelled, ResultGone, WaitTimeout):
-        await desk.app.aresult(job_id, timeout=seconds)
-
-
-def _result(found: JobHistory) -> View:
-    job, view = found.job, job_view(found.job)
-    return {
-        "id": job.id,
-        "state": job.state.value,
-        "ended": job.state not in LIVE_STATES,
-        "result": view["result"],
-        "result_gone": "result_gone" in view,
-        "error": failure_view(job.errors[-1]) if job.state is JobState.DEAD and job.errors else None,
-    }
+        await services.app.aresult(job_id, timeout=seconds)
 
 
 def _told(again: bool) -> dict[str, str]:
@@ -257,7 +267,7 @@ def _told(again: bool) -> dict[str, str]:
 
 
 def _many(done: list[Done]) -> Response:
-    return json({"items": [done_view(each) for each in done]})
+    return items(done)
 
 
 def one(done: list[Done]) -> Response:
@@ -265,4 +275,4 @@ def one(done: list[Done]) -> Response:
     [only] = done
     if only.effect is Effect.NONE:
         raise Problem(409, "refused", f"job {only.job_id} {only.why}", was=only.was)
-    return json(done_view(only))
+    return json(only)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.jobs import EnqueueRequest
-from mainspring.admin.views import handle_view
-from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.views import HandleView
+from mainspring.admin.workflows.graph import GraphView
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
-from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView, plain, workflow_json
+from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole
-from mainspring.model.workflow import Definition, WorkflowState
+from mainspring.model.workflow import WorkflowState
 from mainspring.tasks.workflow_task import PREFIX, WorkflowTask
-from mainspring.web.api import job_shapes as shapes
 from mainspring.web.api.answers import answers, answers_page, json, page
 from mainspring.web.api.jobs import Key, Once
-from mainspring.web.api.requests import request_key
 from mainspring.web.api.values import (
     Body,
     Cursor,
@@ -36,27 +33,17 @@ from mainspring.web.api.values import (
     Name,
     Params,
     at,
+    cursor,
     name_of,
+    position,
+    request_key,
 )
-from mainspring.web.cursor import cursor, position
-from mainspring.web.desk import AnAdmin, AtDesk
+from mainspring.web.auth.policy import Routes
+from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.problems import Problem
-from mainspring.web.routes import Routes
-from mainspring.web.wire.strict import ApiRoute
+from mainspring.web.services import AnAdmin, TheServices
 
 routes = Routes("workflows", ApiRoute, prefix="/api/v1", tags=["workflows"])
-
-
-def _joined() -> Any:
-    """A workflow's own facts and its steps, in one object, as `workflow_json` writes them."""
-    own = [(each.name, each.type) for each in msgspec.structs.fields(WorkflowRow)]
-    rest = [
-        (each.name, each.type) for each in msgspec.structs.fields(WorkflowView) if each.name != "workflow"
-    ]
-    return msgspec.defstruct("Workflow", [*own, *rest], kw_only=True)
-
-
-Workflow = _joined()
 
 
 class Which(Params):
@@ -117,14 +104,14 @@ async def list_workflows(admin: AnAdmin, which: Annotated[Which, Query()]) -> Re
         limit=which.limit,
     )
     following = cursor(found[-1].id, *question) if len(found) == which.limit else None
-    return page([plain(each) for each in found], following)
+    return page(found, following)
 
 
 @routes.post(
     "/workflows",
     role=AccessRole.OPERATOR,
     order=Workflows.astart,
-    **answers(shapes.JobHandle, status=201, also=200),
+    **answers(HandleView, status=201, also=200),
 )
 async def start(request: Request, admin: AnAdmin, body: Start, once: Once = None) -> Response:
     """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
@@ -133,15 +120,15 @@ async def start(request: Request, admin: AnAdmin, body: Start, once: Once = None
         task=f"{PREFIX}{body.name}", kwargs=body.params, run_at=at(body.run_at, "run_at"), **given
     )
     handle, _ = await admin.workflows.astart(wanted, request=await request_key(request, once))
-    return json(handle_view(handle), 201 if handle.created else 200)
+    return json(HandleView.of(handle), 201 if handle.created else 200)
 
 
-@routes.get("/workflows/{workflow_id}", **answers(Workflow))
+@routes.get("/workflows/{workflow_id}", **answers(WorkflowView))
 async def show(
     admin: AnAdmin, workflow_id: Id, items: Annotated[int, Query(ge=0, le=500)] = ITEMS
 ) -> Response:
     """One workflow: its graph, its timeline, and what was done to it."""
-    return json(workflow_json(await admin.workflows.aget(workflow_id, items=items)))
+    return json(await admin.workflows.aget(workflow_id, items=items))
 
 
 @routes.get("/workflows/{workflow_id}/steps/{step}", **answers(StepView))
@@ -155,27 +142,27 @@ async def show_step(
 ) -> Response:
     """One step, or one item of a map: its runs, errors, inputs and output."""
     found = await admin.workflows.astep(workflow_id, name_of(step), item=item, first=first, most=limit)
-    return json(plain(found))
+    return json(found)
 
 
-@routes.get("/workflows/{workflow_id}/graph", **answers(shapes.Graph))
+@routes.get("/workflows/{workflow_id}/graph", **answers(GraphView))
 async def graph(admin: AnAdmin, workflow_id: Id) -> Response:
     """Its graph, with the states of its steps."""
     view = await admin.workflows.aget(workflow_id, items=0)
     states = {each.name: each.state for each in view.nodes}
-    return json(_graph(await admin.workflows.adefinition(workflow_id), states))
+    return json(GraphView.of(await admin.workflows.adefinition(workflow_id), states))
 
 
-@routes.get("/workflow-graphs/{name}", **answers(shapes.Graph))
-async def declared_graph(desk: AtDesk, admin: AnAdmin, name: InPath) -> Response:
+@routes.get("/workflow-graphs/{name}", **answers(GraphView))
+async def declared_graph(services: TheServices, admin: AnAdmin, name: InPath) -> Response:
     """The graph of a workflow as the app declares it, or as the newest one of that name follows it."""
-    task = desk.app._registry.tasks.get(f"{PREFIX}{name_of(name)}")
+    task = services.app._registry.tasks.get(f"{PREFIX}{name_of(name)}")
     if isinstance(task, WorkflowTask):
-        return json(_graph(task.definition, None))
+        return json(GraphView.of(task.definition, None))
     found = await admin.workflows.anewest(name_of(name))
     if found is None:
         raise NotFound("workflow", name_of(name))
-    return json(_graph(found, None))
+    return json(GraphView.of(found, None))
 
 
 @routes.post(
@@ -232,7 +219,7 @@ async def retry(admin: AnAdmin, workflow_id: Id, body: Retry | None = None) -> R
 )
 async def fork(admin: AnAdmin, workflow_id: Id, body: Fork) -> Response:
     """Start a new workflow that has the results of the steps before one, and runs the rest again."""
-    return json(plain(await admin.workflows.afork(workflow_id, body.step, note=body.note)), 201)
+    return json(await admin.workflows.afork(workflow_id, body.step, note=body.note), 201)
 
 
 def _note(body: Note | None) -> str | None:
@@ -242,10 +229,4 @@ def _note(body: Note | None) -> str | None:
 def _told(done: WorkflowDone) -> Response:
     if done.effect is WorkflowEffect.NONE and not done.already:
         raise Problem(409, "refused", f"workflow {done.workflow_id} {done.why}")
-    return json(plain(done))
-
-
-def _graph(definition: Definition, states: dict[str, str] | None) -> dict[str, object]:
-    nodes = drawn(definition)
-    made = [{**plain(each), **({} if states is None else {"state": states[each.name]})} for each in nodes]
-    return {"name": definition.name, "nodes": made, "edges": [plain(each) for each in edges(nodes)]}
+    return json(done)

@@ -1,47 +1,34 @@
-"""The dashboard's pages."""
+"""The dashboard's pages: one module for each subject."""
 
 from __future__ import annotations
 
+from mainspring.web.auth.policy import Routes
 from mainspring.web.pages import (
     audit,
-    backfill,
-    dead,
-    edit,
+    backfills,
+    dead_letters,
+    fleet,
     health,
-    job,
     jobs,
     overview,
-    queues,
     schedule,
-    schedule_acts,
-    schedule_edit,
     schedules,
-    workers,
-    workflow,
-    workflow_acts,
     workflows,
 )
-from mainspring.web.routes import Routes
 
 
 def all_routes() -> list[Routes]:
-    """Every route of the dashboard."""
+    """Every route of the dashboard. The path of a schedule takes any text: its routes come last of theirs."""
     return [
         overview.routes,
         jobs.routes,
-        job.routes,
-        dead.routes,
-        edit.routes,
-        queues.routes,
-        workers.routes,
+        dead_letters.routes,
+        fleet.queues_routes,
+        fleet.workers_routes,
         schedules.routes,
-        schedule_acts.routes,
-        schedule_edit.routes,
-        backfill.routes,
+        backfills.routes,
         schedule.routes,
         workflows.routes,
-        workflow.routes,
-        workflow_acts.routes,
         audit.routes,
         audit.ledger,
         health.routes,

@@ -8,19 +8,16 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.audit_log import Act, act_view
+from mainspring.admin.audit_log import Act, AuditEntryView
 from mainspring.admin.slot_verification.auditing import Auditor, Report
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
-from mainspring.web.desk import AnAdmin, AtDesk, Desk
-from mainspring.web.frame.errands import Errand, errands_of
-from mainspring.web.frame.flash import done
-from mainspring.web.frame.forms import asked, text, whole
-from mainspring.web.frame.kept import Stage
-from mainspring.web.frame.rendering import page
-from mainspring.web.pages.queries import LARGEST_ID, address
+from mainspring.web.auth.policy import Routes
+from mainspring.web.pages.background import BackgroundTask, Stage, background_of
+from mainspring.web.pages.forms import LARGEST_ID, address, asked, text, whole
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.routes import Routes
+from mainspring.web.rendering import done, page
+from mainspring.web.services import AnAdmin, Services, TheServices
 
 routes = Routes("acts", PageRoute, include_in_schema=False)
 ledger = Routes("ledger", PageRoute, include_in_schema=False)
@@ -38,13 +35,13 @@ class Filter(TypedDict):
 
 
 @routes.get("/audit", role=AccessRole.ADMIN)
-async def audit(request: Request, desk: AtDesk) -> Response:
-    return page(request, "audit.html", **await _values(request, desk), **_proofs(request))
+async def audit(request: Request, services: TheServices) -> Response:
+    return page(request, "audit.html", **await _values(request, services), **_proofs(request))
 
 
 @routes.get("/audit/-/acts", role=AccessRole.ADMIN)
-async def acts_part(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/acts.html", **await _values(request, desk))
+async def acts_part(request: Request, services: TheServices) -> Response:
+    return page(request, "parts/acts.html", **await _values(request, services))
 
 
 @routes.get("/audit/-/proofs", role=AccessRole.ADMIN)
@@ -56,39 +53,39 @@ async def proofs_part(request: Request) -> Response:
 async def verify(request: Request, admin: AnAdmin) -> Response:
     """Walk the whole chain."""
 
-    async def work(errand: Errand) -> object:
+    async def work(task: BackgroundTask) -> object:
         return await admin.audit_log.averify()
 
     async with admin.context.recorded("acts.verify"):
         now, author = admin.context.clock.now(), admin.context.actor.name
-        errands_of(request).start(CHAIN, work, author=author, now=now)
+        background_of(request).start(CHAIN, work, author=author, now=now)
     return done(request, "/audit", "The chain of acts is being checked.", kind="info")
 
 
 @ledger.post("/audit/-/prove", role=AccessRole.ADMIN, order="ledger.prove")
-async def prove(request: Request, desk: AtDesk, admin: AnAdmin) -> Response:
+async def prove(request: Request, services: TheServices, admin: AnAdmin) -> Response:
     """Compute anew every slot that should have happened, and compare."""
-    store, clock, keep = await desk.store(), desk.clock, desk.app.settings.retention.history
+    store, clock, keep = await services.store(), services.clock, services.app.settings.retention.history
 
-    async def work(errand: Errand) -> object:
-        return await Auditor(store, clock, keep=keep).audit(told=errand.told)
+    async def work(task: BackgroundTask) -> object:
+        return await Auditor(store, clock, keep=keep).audit(told=task.told)
 
     async with admin.context.recorded("ledger.prove"):
-        errands_of(request).start(LEDGER, work, author=admin.context.actor.name, now=clock.now())
+        background_of(request).start(LEDGER, work, author=admin.context.actor.name, now=clock.now())
     return done(request, "/audit", "Every slot is being computed anew.", kind="info")
 
 
-@ledger.post("/audit/-/proofs/{errand_id:int}/cancel", role=AccessRole.ADMIN, order="ledger.cancel")
-async def cancel(request: Request, admin: AnAdmin, errand_id: int) -> Response:
-    async with admin.context.recorded("ledger.cancel", object=errand_id):
-        stopped = errands_of(request).cancel(errand_id)
+@ledger.post("/audit/-/proofs/{task_id:int}/cancel", role=AccessRole.ADMIN, order="ledger.cancel")
+async def cancel(request: Request, admin: AnAdmin, task_id: int) -> Response:
+    async with admin.context.recorded("ledger.cancel", object=task_id):
+        stopped = background_of(request).cancel(task_id)
     if stopped:
         return done(request, "/audit", "Stopped.")
     return done(request, "/audit", "It had ended already.", kind="warn")
 
 
 def _proofs(request: Request) -> dict[str, Any]:
-    found = {each.title: each for each in errands_of(request).newest()}
+    found = {each.title: each for each in background_of(request).newest()}
     proven = found.get(LEDGER)
     report = proven.answer if proven is not None and isinstance(proven.answer, Report) else None
     findings = [] if report is None else report.findings
@@ -104,11 +101,11 @@ def _proofs(request: Request) -> dict[str, Any]:
     }
 
 
-async def _values(request: Request, desk: Desk) -> dict[str, Any]:
+async def _values(request: Request, services: Services) -> dict[str, Any]:
     said = asked(request)
     which: Filter = {"act": text(said, "act"), "actor": text(said, "actor"), "target": text(said, "target")}
     before = whole(said, "before", least=1, most=LARGEST_ID)
-    found = await desk.questions.audit_log.afind(AuditFilter(**which, before=before, limit=PAGE + 1))
+    found = await services.questions.audit_log.afind(AuditFilter(**which, before=before, limit=PAGE + 1))
     shown = found[:PAGE]
     older = address("/audit", **which, before=shown[-1].entry.id) if len(found) > PAGE else None
     return {
@@ -123,6 +120,6 @@ async def _values(request: Request, desk: Desk) -> dict[str, Any]:
 
 def _details(act: Act) -> str:
     """What was asked for and what came of it, on one line; nothing where nothing was said."""
-    view = act_view(act)
-    said = {name: view[name] for name in ("details", "result") if view[name]}
+    view = AuditEntryView.of(act)
+    said = {name: value for name in ("details", "result") if (value := getattr(view, name))}
     return msgspec.json.encode(said).decode() if said else ""

@@ -2,49 +2,132 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.health.stats import LAST, Stats, series_view
+from mainspring.admin.health.stats import LAST, SeriesView, Stats
 from mainspring.admin.health.troubles import troubles
 from mainspring.model.alert import Rule, Trouble
 from mainspring.rules.troubles import OTHERS
 from mainspring.tasks.checks import is_name
-from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.frame.charts import charts
-from mainspring.web.frame.rendering import page
-from mainspring.web.frame.shapes import took
+from mainspring.web.auth.policy import Routes
 from mainspring.web.pages.route import PageRoute
 from mainspring.web.privacy import Plain
-from mainspring.web.routes import Routes
+from mainspring.web.rendering import count, page, took
+from mainspring.web.services import Services, TheServices
 
 TROUBLES, SHOWN = 20, 6
 routes = Routes("stats", PageRoute, include_in_schema=False)
+Column = Sequence[float | None]
+
+
+class Line(NamedTuple):
+    """One line of a chart."""
+
+    name: str
+    tone: str
+    """The variable of the style sheet that it is drawn in."""
+    values: Column
+
+
+class Chart(NamedTuple):
+    """One chart, with the same moments for all of its lines."""
+
+    id: str
+    title: str
+    summary: str
+    unit: str
+    at: Sequence[int]
+    lines: tuple[Line, ...]
+    shown: Callable[[Any], str]
+
+    def data(self) -> dict[str, object]:
+        """For the script that draws it."""
+        lines = [{"name": each.name, "tone": each.tone, "values": list(each.values)} for each in self.lines]
+        return {"unit": self.unit, "at": list(self.at), "lines": lines}
+
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """The table: moments in which something happened, newest first."""
+        found = []
+        for place in range(len(self.at) - 1, -1, -1):
+            values = [each.values[place] for each in self.lines]
+            if any(values):
+                moment = datetime.fromtimestamp(self.at[place], UTC)
+                found.append(
+                    (f"{moment:%H:%M}", ["–" if each is None else self.shown(each) for each in values])
+                )
+        return found
 
 
 @routes.get("/")
-async def overview(request: Request, desk: AtDesk) -> Response:
-    return page(request, "overview.html", **await _now(desk))
+async def overview(request: Request, services: TheServices) -> Response:
+    return page(request, "overview.html", **await _now(services))
 
 
 @routes.get("/part")
-async def overview_part(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/overview.html", **await _now(desk))
+async def overview_part(request: Request, services: TheServices) -> Response:
+    return page(request, "parts/overview.html", **await _now(services))
 
 
-async def _now(desk: Desk) -> dict[str, Any]:
-    store = await desk.store()
-    found = await troubles(store, desk.app.settings.alerts, desk.clock)
-    queues = await desk.questions.queues.aall(about=True)
-    members = await desk.questions.processes.aall()
-    series = await Stats(store, desk.clock).series()
+def mended_at(trouble: Trouble) -> str:
+    """The page on which something can be done about it: its subject is a name."""
+    made = _mended_at(trouble)
+    return Plain(made) if is_name(trouble.subject) else made
+
+
+def charts(series: SeriesView, step: str) -> list[Chart]:
+    """Those of the overview, from columns of statistics. The last step is not over, and is left out."""
+    names = ("at", "succeeded", "failed", "died", "wait_p50", "wait_p95")
+    at, done, failed, died, p50, p95 = (getattr(series, name)[:-1] for name in names)
+    slowest = max((each for each in p95 if each is not None), default=None)
+    return [
+        Chart(
+            "throughput",
+            "Throughput",
+            f"{count(sum(done))} jobs succeeded, at most {count(max(done, default=0))} in {step}",
+            "jobs",
+            at,
+            (Line("succeeded", "--accent", done),),
+            count,
+        ),
+        Chart(
+            "latency",
+            "Start latency",
+            "no job was started"
+            if slowest is None
+            else f"95 of 100 jobs started within {took(slowest)} at worst",
+            "seconds",
+            at,
+            (Line("median", "--info", p50), Line("95 of 100", "--warn", p95)),
+            took,
+        ),
+        Chart(
+            "failures",
+            "Failures",
+            f"{count(sum(failed))} runs failed, {count(sum(died))} jobs became dead letters",
+            "runs",
+            at,
+            (Line("failed runs", "--warn", failed), Line("dead letters", "--bad", died)),
+            count,
+        ),
+    ]
+
+
+async def _now(services: Services) -> dict[str, Any]:
+    store = await services.store()
+    found = await troubles(store, services.app.settings.alerts, services.clock)
+    queues = await services.questions.queues.aall(about=True)
+    members = await services.questions.processes.aall()
+    series = await Stats(store, services.clock).series()
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
         "more_troubles": max(0, len(found) - TROUBLES),
-        "charts": charts(series_view(series), took(series.step)),
+        "charts": charts(SeriesView.of(series), took(series.step)),
         "span": took(LAST),
         "ready": sum(each.ready for each in queues),
         "delayed": sum(each.delayed for each in queues),
@@ -57,12 +140,6 @@ async def _now(desk: Desk) -> dict[str, Any]:
         "coming": await store.slots.coming(limit=SHOWN),
         "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],
     }
-
-
-def mended_at(trouble: Trouble) -> str:
-    """The page on which something can be done about it: its subject is a name."""
-    made = _mended_at(trouble)
-    return Plain(made) if is_name(trouble.subject) else made
 
 
 def _mended_at(trouble: Trouble) -> str:

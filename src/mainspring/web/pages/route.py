@@ -11,14 +11,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from mainspring.errors import MainspringError
-from mainspring.web.desk import desk_of
-from mainspring.web.frame.nav import here
-from mainspring.web.frame.rendering import page
-from mainspring.web.guarded import GuardedRoute
+from mainspring.web.auth.policy import READING, GuardedRoute
+from mainspring.web.middleware.routes import ExactRoute
 from mainspring.web.privacy import Plain, redaction_of
 from mainspring.web.problems import Problem, as_problem, problem_response
-from mainspring.web.routes import READING
-from mainspring.web.wire.strict import ExactRoute
+from mainspring.web.rendering import here, page
+from mainspring.web.services import services_of
 
 _HEADINGS = {
     401: "Sign in first",
@@ -43,8 +41,8 @@ class PageRoute(GuardedRoute, ExactRoute):
             try:
                 return await handle(request)
             except (Problem, MainspringError, RequestValidationError) as error:
-                desk_of(request).noticed(error)
-                return trouble(request, as_problem(error, redaction_of(desk_of(request))))
+                services_of(request).noticed(error)
+                return trouble(request, as_problem(error, redaction_of(services_of(request))))
 
         return shown
 

@@ -10,45 +10,47 @@ from starlette.responses import Response
 
 from mainspring.errors import InvalidArgument
 from mainspring.model.schedule import Only, ScheduleFilter
-from mainspring.web.desk import AtDesk, Desk
-from mainspring.web.frame.forms import asked, text
-from mainspring.web.frame.kept_map import kept_map
-from mainspring.web.frame.rendering import page
+from mainspring.web.auth.policy import Routes
+from mainspring.web.pages.forms import asked, text
+from mainspring.web.pages.heat_map_cache import heat_map_cache_of
 from mainspring.web.pages.route import PageRoute
-from mainspring.web.routes import Routes
+from mainspring.web.rendering import page
+from mainspring.web.services import Services, TheServices
 
 routes = Routes("schedules", PageRoute, include_in_schema=False)
 PAGE = 50
 
 
 @routes.get("/schedules")
-async def schedules(request: Request, desk: AtDesk) -> Response:
-    values = await _list(request, desk)
+async def schedules(request: Request, services: TheServices) -> Response:
+    values = await _list(request, services)
     if values["filtered"] or values["which"].after:
         return page(request, "schedules.html", summary=None, map=None, **values)
-    summary = await desk.questions.schedules.asummary()
-    return page(request, "schedules.html", summary=summary, map=kept_map(request).look(), **values)
+    summary = await services.questions.schedules.asummary()
+    return page(request, "schedules.html", summary=summary, map=heat_map_cache_of(request).look(), **values)
 
 
 @routes.get("/schedules/-/summary")
-async def summary(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/schedules_summary.html", summary=await desk.questions.schedules.asummary())
+async def summary(request: Request, services: TheServices) -> Response:
+    return page(
+        request, "parts/schedules_summary.html", summary=await services.questions.schedules.asummary()
+    )
 
 
 @routes.get("/schedules/-/list")
-async def listed(request: Request, desk: AtDesk) -> Response:
-    return page(request, "parts/schedules.html", **await _list(request, desk))
+async def listed(request: Request, services: TheServices) -> Response:
+    return page(request, "parts/schedules.html", **await _list(request, services))
 
 
 @routes.get("/schedules/-/heat")
 async def heat(request: Request) -> Response:
-    return page(request, "parts/heat.html", map=kept_map(request).look())
+    return page(request, "parts/heat.html", map=heat_map_cache_of(request).look())
 
 
-async def _list(request: Request, desk: Desk) -> dict[str, Any]:
+async def _list(request: Request, services: Services) -> dict[str, Any]:
     said = asked(request)
     which = ScheduleFilter(text=text(said, "q"), only=_only(said), after=text(said, "after"), limit=PAGE)
-    found = await desk.questions.schedules.alisted(which)
+    found = await services.questions.schedules.alisted(which)
     kept = {name: value for name, value in (("q", which.text), ("only", which.only)) if value}
     query = urlencode({**kept, **({"after": which.after} if which.after else {})})
     return {

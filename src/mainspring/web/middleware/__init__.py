@@ -1,0 +1,3 @@
+"""What every request and every answer goes through."""
+
+from __future__ import annotations
