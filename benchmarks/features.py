@@ -14,7 +14,7 @@ from benchmarks.bench import Bench
 from benchmarks.measures import Figures
 from mainspring import Context, Limit, Mainspring, Unique
 from mainspring.model.job import NewJob
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 
 CHUNK = 1000
 ROUNDS = 3

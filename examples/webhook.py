@@ -15,7 +15,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from mainspring import Mainspring, Retry
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 
 SECRET = "whsec_" + base64.b64encode(b"thirty-two bytes, kept secret...").decode()
 

@@ -36,8 +36,8 @@ from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.store import Store
 from mainspring.sync import Portal
 from mainspring.targets.declaring import Targets
-from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
-from mainspring.tracing import Tracer, the_tracer, traced
+from mainspring.telemetry.events import SchedulesUndeclared, SchedulesWritten, Telemetry
+from mainspring.telemetry.traces import Tracer, the_tracer, traced
 
 if TYPE_CHECKING:
     from mainspring.admin.admin import Admin
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from mainspring.admin.queues import Limits, Queues
     from mainspring.admin.schedules.orders import Schedules
     from mainspring.admin.workflows.orders import Workflows
-    from mainspring.engine.lease import Leasing
-    from mainspring.engine.waiter import Waiter
+    from mainspring.client.lease import Leasing
+    from mainspring.client.results import Waiter
 
 
 MOST_TOLD = 20
@@ -224,7 +224,7 @@ class Mainspring:
         `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
         for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
         with forks.rest.awaited():
-            from mainspring.engine.lease import leasing  # not before it is needed: commands start without it
+            from mainspring.client.lease import leasing  # not before it is needed: commands start without it
 
         return leasing(self, name, ttl=ttl, wait=wait, portal=self._portal)
 
@@ -375,7 +375,7 @@ class Mainspring:
         waiter = self._waiters.get(loop)
         if waiter is None:
             with forks.rest.awaited():
-                from mainspring.engine.waiter import Waiter  # not before it is needed
+                from mainspring.client.results import Waiter  # not before it is needed
 
             waiter = self._waiters[loop] = Waiter(store, self.clock)
         return await waiter.result(job_id, limit)

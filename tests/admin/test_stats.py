@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from mainspring.admin.health.stats import Stats, series_view, stat_view
-from mainspring.engine.tally import MOST_KEYS, Tallier
 from mainspring.errors import InvalidArgument, StoreUnavailable
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OTHER, By, Counted, bucket, quantile
-from mainspring.telemetry import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
+from mainspring.process.statistics import MOST_KEYS, StatisticsCollector
+from mainspring.telemetry.events import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 
@@ -36,7 +36,7 @@ def tallier(desk):
         def fraction(self):
             return 0.5
 
-    return Tallier(desk.store.stats, desk.clock, Half())
+    return StatisticsCollector(desk.store.stats, desk.clock, Half())
 
 
 def test_a_quantile_is_within_its_bucket():

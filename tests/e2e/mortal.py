@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 
 from mainspring import Context, Mainspring
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 from mainspring.store.sqlite import connection as sqlite
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}

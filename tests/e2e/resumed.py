@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring import Context, Mainspring
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 from mainspring.store.effects import Effects
 
 LEASE = {"worker.lease": "3s", "worker.heartbeat": "1s"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring.declare.context import Context
-from mainspring.engine.isolate.line import current
+from mainspring.worker.children.child_channel import current
 
 NUMBER = {"calls": 0}
 ORPHAN = """

@@ -16,7 +16,7 @@ from mainspring.model.event import EVERYBODY, Event
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.store.codes import AWAITING
-from mainspring.telemetry import RunEnded
+from mainspring.telemetry.events import RunEnded
 from tests.engine.kit import HOUR, LEASE, Floor, until
 
 DAY = timedelta(days=1)
@@ -475,7 +475,7 @@ def test_a_sleep_ends_the_run_and_the_next_goes_on_after_it(
     declare(colour, story, retry=Retry(attempts=1))
     began, job_id = floor.clock.now(), put(floor, run)
     run(floor.work())
-    asleep, running = run(floor.job(job_id)), floor.crew.running
+    asleep, running = run(floor.job(job_id)), floor.active_runs.running
     floor.clock.advance(3 * DAY - HOUR)
     run(floor.work())
     still = list(done)

@@ -11,14 +11,13 @@ from typing import Any
 from mainspring.declare.context import Context
 from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.retry import On, Retry
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.sweeper import PASSES_BETWEEN_COUNTS, Sweeper
 from mainspring.entropy import SeededEntropy
 from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.outcome import Crashed
 from mainspring.model.settlement import Reason, Verdict
-from mainspring.telemetry import DeadLettersCounted, JobsExpired, JobsQuarantined, RunEnded, RunStarted
+from mainspring.scheduler.housekeeping import PASSES_BETWEEN_COUNTS, Reaper, Sweeper
+from mainspring.telemetry.events import DeadLettersCounted, JobsExpired, JobsQuarantined, RunEnded, RunStarted
 from tests.engine.kit import HOUR, MINUTE, SECOND, Floor, until
 
 PLAIN = Retry(attempts=3, base="10s", jitter=False)
@@ -223,8 +222,8 @@ def test_the_reaper_tells_of_jobs_it_quarantines(
             for _ in range(17):
                 floor.clock.advance(SECOND)
                 await reaper.tick()
-            doomed.crew.drop_all()
-            await until(lambda doomed=doomed: not doomed.crew.running)
+            doomed.active_runs.drop_all()
+            await until(lambda doomed=doomed: not doomed.active_runs.running)
 
         [dead] = await floor.dead()
         assert (dead.id, dead.reason) == (job_id, "crashed")
@@ -310,7 +309,7 @@ def test_a_job_that_waits_for_a_thread_beyond_its_deadline_does_not_begin(
         await floor.claimer.tick()
         job_id = await floor.put("second", expires=timedelta(milliseconds=50))
         await floor.claimer.tick()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
         go.set()
         await floor.finish()
 

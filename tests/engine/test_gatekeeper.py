@@ -11,20 +11,20 @@ import pytest
 
 from mainspring import Limit, Mainspring
 from mainspring.clock import SystemClock
-from mainspring.engine.gatekeeper import ASLEEP, WAITING, Gatekeeper
 from mainspring.entropy import SeededEntropy
 from mainspring.model.job import NewJob
 from mainspring.model.limit import Gate
-from mainspring.serve import serve
+from mainspring.process.serve import serve
+from mainspring.scheduler.limit_admission import ASLEEP, WAITING, LimitAdmission
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import SECOND
 
 ONE = (Gate(name="one", concurrency=1),)
 
 
-def gatekeeper(store: Any, clock: Any, **options: Any) -> Gatekeeper:
+def limit_admission(store: Any, clock: Any, **options: Any) -> LimitAdmission:
     given = {"poll": SECOND, "declared": True, **options}
-    return Gatekeeper(store.limits, clock, SeededEntropy(1), **given)
+    return LimitAdmission(store.limits, clock, SeededEntropy(1), **given)
 
 
 def put(store: Any, clock: ManualClock, run: Any, *jobs: NewJob) -> None:
@@ -36,15 +36,15 @@ def job(gates: tuple[Gate, ...]) -> NewJob:
 
 
 def test_it_rests_when_nobody_waits(store: Any, clock: ManualClock, run: Any) -> None:
-    assert run(gatekeeper(store, clock).tick()) == SECOND
-    assert run(gatekeeper(store, clock, declared=False).tick()) == ASLEEP
+    assert run(limit_admission(store, clock).tick()) == SECOND
+    assert run(limit_admission(store, clock, declared=False).tick()) == ASLEEP
 
 
 def test_it_goes_on_while_somebody_passes_and_looks_again_soon_while_somebody_waits(
     store: Any, clock: ManualClock, run: Any
 ) -> None:
     put(store, clock, run, job(ONE), job(ONE))
-    keeper = gatekeeper(store, clock)
+    keeper = limit_admission(store, clock)
 
     assert run(keeper.tick()) == timedelta()
     assert run(keeper.tick()) == WAITING
@@ -53,7 +53,7 @@ def test_it_goes_on_while_somebody_passes_and_looks_again_soon_while_somebody_wa
 def test_it_comes_back_when_the_rate_allows(store: Any, clock: ManualClock, run: Any) -> None:
     rate = (Gate(name="r", rate=100, period=SECOND * 10),)
     put(store, clock, run, job(rate), job(rate))
-    keeper = gatekeeper(store, clock)
+    keeper = limit_admission(store, clock)
     run(keeper.tick())
 
     assert run(keeper.tick()) == timedelta(milliseconds=100)
@@ -169,7 +169,7 @@ def test_a_failed_job_frees_its_place_while_it_waits(burst: Any) -> None:
 def test_clocks_of_hosts_that_are_wrong_do_not_make_it_spin(store: Any, clock: ManualClock, run: Any) -> None:
     rate = (Gate(name="r", rate=1, period=SECOND * 3600),)
     put(store, clock, run, job(rate), job(rate))
-    keeper = gatekeeper(store, SystemClock())  # years away from the store's
+    keeper = limit_admission(store, SystemClock())  # years away from the store's
     run(keeper.tick())
 
     assert timedelta() < run(keeper.tick()) <= WAITING

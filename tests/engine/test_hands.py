@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine import hands as module
-from mainspring.engine.hands import Hands
+from mainspring.worker import coroutine_pool as module
+from mainspring.worker.coroutine_pool import CoroutinePool
 from tests.engine.kit import until
 
 Work = Callable[[asyncio.Task[None]], Coroutine[Any, Any, None]]
 mood: ContextVar[str] = ContextVar("mood", default="calm")
 
 
-def new_hands() -> Hands[Work]:
-    return Hands(lambda work, me: work(me), time.monotonic)
+def new_hands() -> CoroutinePool[Work]:
+    return CoroutinePool(lambda work, me: work(me), time.monotonic)
 
 
 def test_runs_that_never_wait_are_done_in_order_by_one_task(run: Any) -> None:

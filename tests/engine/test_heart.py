@@ -13,7 +13,7 @@ import pytest
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
-from mainspring.telemetry import (
+from mainspring.telemetry.events import (
     ClaimsLost,
     LeaseEnded,
     LeaseOutlasted,
@@ -45,7 +45,7 @@ async def _running(floor: Floor, count: int = 1) -> list[int]:
     if floor.worker.membership.id is None:
         await floor.join()
     await floor.claimer.tick()
-    await until(lambda: floor.crew.running == count and len(floor.heard.of(RunStarted)) >= count)
+    await until(lambda: floor.active_runs.running == count and len(floor.heard.of(RunStarted)) >= count)
     await asyncio.sleep(0)
     return ids
 
@@ -93,13 +93,13 @@ def test_a_lost_claim_stops_its_handler_and_no_other(floor: Floor, run: Any) -> 
         lost, kept = await _running(floor, 2)
         await floor.store.jobs.cancel([lost], at=floor.clock.stamp())
         await floor.heart.tick()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
 
         assert ended == ["cancelled"]
         await until(lambda: floor.heard.of(ClaimsLost))
         assert [event.job_ids for event in floor.heard.of(ClaimsLost)] == [(lost,)]
         assert (await floor.job(kept)).state is JobState.RUNNING
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
     run(story())
@@ -113,23 +113,23 @@ def test_a_job_that_came_back_under_a_new_claim_is_not_dropped_for_the_old_one(
 
     async def story() -> None:
         [job_id] = await _running(floor)
-        old = floor.crew.holding()
-        floor.crew.release_all()
+        old = floor.active_runs.holding()
+        floor.active_runs.release_all()
         await floor.finish()
         await floor.claimer.tick()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
         await asyncio.sleep(0)
-        assert floor.crew.holding() != old
+        assert floor.active_runs.holding() != old
         real = floor.worker.holding
         floor.worker.holding = lambda: old  # type: ignore[method-assign]
         await floor.heart.tick()
         floor.worker.holding = real  # type: ignore[method-assign]
         await asyncio.sleep(0)
 
-        assert floor.crew.running == 1
+        assert floor.active_runs.running == 1
         assert ended == ["cancelled"]
         assert (await floor.job(job_id)).state is JobState.RUNNING
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
     run(story())
@@ -144,12 +144,12 @@ def test_an_ended_lease_stops_every_handler_and_a_new_one_is_taken(floor: Floor,
         floor.clock.advance(LEASE)
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()
-        await until(lambda: not floor.crew.running)
+        await until(lambda: not floor.active_runs.running)
 
         assert ended == ["cancelled"] * 3
         assert floor.id != old
         assert [(event.running, event.expired) for event in floor.heard.of(LeaseEnded)] == [(3, True)]
-        assert floor.settler.pending == 0
+        assert floor.result_writer.pending == 0
         while (await floor.store.processes.reap(limit=10, at=floor.clock.stamp())).jobs:
             pass
         for job_id in ids:
@@ -270,7 +270,7 @@ def test_handlers_go_on_through_an_outage_of_the_store_itself(floor: Floor, run:
         assert floor.worker.membership.active
         for job_id in ids:
             assert (await floor.job(job_id)).state is JobState.RUNNING
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
     run(story())
@@ -339,7 +339,7 @@ def test_the_last_beat_before_the_end_is_tried_twice_where_the_store_takes_calls
         with contextlib.nullcontext() if lost == 1 else pytest.raises(StoreUnavailable):
             await floor.heart.tick()
         assert floor.worker.membership.active is (lost == 1)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
         assert [event.expired for event in floor.heard.of(LeaseEnded)] == [False] * (lost - 1)
@@ -360,8 +360,8 @@ def test_one_lost_beat_stops_nothing(floor: Floor, run: Any) -> None:
         assert floor.worker.membership.active
         await floor.heart.tick()
 
-        assert floor.crew.running == 1
-        floor.crew.release_all()
+        assert floor.active_runs.running == 1
+        floor.active_runs.release_all()
         await floor.finish()
 
     run(story())
@@ -386,10 +386,10 @@ def test_it_resumes_under_the_same_lease_when_the_store_answers_in_time(floor: F
 
         assert (floor.worker.membership.active, floor.id, woken) == (True, same, [None])
         await floor.claimer.tick()
-        assert floor.crew.running == 1
+        assert floor.active_runs.running == 1
         await until(lambda: len(floor.heard.of(RunStarted)) == 2)
         await asyncio.sleep(0)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
     run(story())
@@ -459,7 +459,7 @@ def test_leaving_clean_forgets_the_member_and_otherwise_leaves_it_to_the_reaper(
         assert (await tidy.job(job_id)).state is JobState.READY
         await tidy.store.processes.reap(limit=10, at=tidy.clock.stamp())
         assert await tidy.store.processes.all(at=tidy.clock.stamp()) == []
-        untidy.crew.drop_all()
+        untidy.active_runs.drop_all()
         await untidy.finish()
 
     run(story())

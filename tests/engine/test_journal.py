@@ -13,10 +13,10 @@ import pytest
 
 from mainspring.declare.context import Context
 from mainspring.declare.retry import Retry
-from mainspring.engine.journal import EVERY, IDLE
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
+from mainspring.worker.run_reports import EVERY, IDLE
 from tests.engine.kit import SECOND, Floor, until
 
 ONCE = Retry(attempts=1)
@@ -59,13 +59,13 @@ def test_progress_is_written_while_the_handler_runs_and_gone_when_it_has_ended(
 
     async def story() -> None:
         woken = asyncio.Event()
-        floor.worker.journal.on_arrival = woken.set
+        floor.worker.reports.on_arrival = woken.set
         job_id = await floor.put("slow")
-        assert await floor.worker.journal.tick() == IDLE
+        assert await floor.worker.reports.tick() == IDLE
         await floor.join()
         await floor.claimer.tick()
         await asyncio.wait_for(woken.wait(), 40)
-        assert await floor.worker.journal.tick() == EVERY
+        assert await floor.worker.reports.tick() == EVERY
 
         found = await floor.store.runs.progress(job_id)
         assert (found.fraction, found.note, found.at) == (0.4, "3 of 7 files", floor.clock.now())
@@ -88,15 +88,15 @@ def test_many_words_of_many_jobs_are_one_write_of_the_newest(
     async def story() -> None:
         ids = [await floor.put("slow") for _ in range(5)]
         woken: list[None] = []
-        floor.worker.journal.on_arrival = lambda: woken.append(None)
+        floor.worker.reports.on_arrival = lambda: woken.append(None)
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: len(floor.worker.journal._news) == 5)
-        await floor.worker.journal.tick()
+        await until(lambda: len(floor.worker.reports._news) == 5)
+        await floor.worker.reports.tick()
 
         [written] = writes(floor)
         assert sorted((note.job_id, note.note) for note in written) == [(job_id, "100") for job_id in ids]
-        assert await floor.worker.journal.tick() == IDLE
+        assert await floor.worker.reports.tick() == IDLE
         assert len(writes(floor)) == 1
         await until(lambda: woken)
         assert len(woken) == 1, "only the first word after a rest wakes the loop"
@@ -125,9 +125,9 @@ def test_progress_that_could_not_be_written_is_written_later_unless_there_is_new
         floor.store.before("runs.note_progress", times=2)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
-                await floor.worker.journal.tick()
+                await floor.worker.reports.tick()
             contexts[0].progress(0.2)
-        await floor.worker.journal.tick()
+        await floor.worker.reports.tick()
 
         assert (await floor.store.runs.progress(job_id)).fraction == 0.2
         gate.set()
@@ -150,11 +150,11 @@ def test_a_run_that_has_ended_is_not_heard(floor: Floor, run: Any) -> None:
         await floor.work()
         contexts[0].progress(0.9)
         contexts[0].log.info("outside")
-        await floor.worker.journal.tick()
+        await floor.worker.reports.tick()
 
         assert writes(floor) == []
         assert await log_of(floor, job_id) == ["info    inside"]
-        assert not floor.worker.journal.reports
+        assert not floor.worker.reports.by_claim
 
     run(story())
 
@@ -300,8 +300,8 @@ def test_a_job_that_is_released_keeps_what_it_logged(floor: Floor, run: Any) -> 
         job_id = await floor.put("slow")
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: floor.worker.journal.reports)
-        floor.crew.release_all()
+        await until(lambda: floor.worker.reports.by_claim)
+        floor.active_runs.release_all()
         await floor.finish()
 
         [ended] = await floor.runs(job_id)
@@ -321,13 +321,13 @@ def test_a_claim_that_was_lost_leaves_no_log(floor: Floor, run: Any) -> None:
         job_id = await floor.put("slow")
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: floor.worker.journal.reports)
+        await until(lambda: floor.worker.reports.by_claim)
         await floor.store.jobs.cancel([job_id], at=floor.clock.stamp())
         await floor.heart.tick()
         await floor.finish()
 
         assert await floor.store.runs.logs(job_id) == []
-        assert not floor.worker.journal.reports
+        assert not floor.worker.reports.by_claim
 
     run(story())
 
@@ -447,7 +447,7 @@ def test_a_result_above_the_setting_fails_the_attempt_and_says_so(floor: Floor, 
 def test_heavy_settlements_are_written_in_several_batches(
     floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mainspring.engine.settler.HEAVY", 1000)
+    monkeypatch.setattr("mainspring.worker.result_writer.HEAVY", 1000)
 
     @floor.task
     async def heavy(ctx: Context, size: int) -> str:
@@ -459,15 +459,15 @@ def test_heavy_settlements_are_written_in_several_batches(
         ids = [await floor.put("heavy", payload=b'{"args":[%d]}' % size) for size in sizes]
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: not floor.crew.running)
+        await until(lambda: not floor.active_runs.running)
         rests = []
-        while floor.settler.pending:
-            rests.append(await floor.settler.tick())
+        while floor.result_writer.pending:
+            rests.append(await floor.result_writer.tick())
 
         batches = [len(args[0]) for name, args, _ in floor.store.calls if name == "queue.settle"]
         assert batches == [1, 1, 1, 1, 2]
         assert rests == [timedelta()] * 4 + [timedelta(seconds=60)]
-        assert floor.settler._weight == 0
+        assert floor.result_writer._weight == 0
         assert [len((await floor.job(job_id)).result or b"") - 2 for job_id in ids] == sizes
 
     run(story())

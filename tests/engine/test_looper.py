@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mainspring.engine.isolate.looper import Looper
+from mainspring.worker.children.runner import Looper
 
 told = contextvars.ContextVar("told", default="")
 

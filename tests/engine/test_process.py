@@ -15,16 +15,16 @@ import pytest
 from mainspring.app import Mainspring
 from mainspring.declare.context import Context
 from mainspring.declare.handle import JobHandle
-from mainspring.engine.process import Process
 from mainspring.errors import UsageError
 from mainspring.model.fleet import Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
-from mainspring.serve import serve
+from mainspring.process.process import Process
+from mainspring.process.serve import serve
 from mainspring.store.postgres import sweep
 from mainspring.sync import Portal
-from mainspring.telemetry import ProcessStopped, RunStarted, Telemetry
+from mainspring.telemetry.events import ProcessStopped, RunStarted, Telemetry
 from tests.engine.kit import Heard, until, until_async
 
 
@@ -189,7 +189,7 @@ def test_cancelling_a_process_leaves_no_heart_beating_and_no_claim_held(shop: Sh
         async with asyncio.timeout(20):
             await asyncio.gather(serving, return_exceptions=True)
 
-        assert not [t for t in threading.enumerate() if t.name == "mainspring-heart"]
+        assert not [t for t in threading.enumerate() if t.name == "mainspring-heartbeat"]
         assert (await shop.job(handle.id)).state is JobState.READY
 
     run(story())

@@ -11,13 +11,13 @@ from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.calendars import Calendar
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.telemetry import Event, SlotsDropped, Telemetry
+from mainspring.scheduler.scheduler import Scheduler
+from mainspring.telemetry.events import Event, SlotsDropped, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.interval import Every
 

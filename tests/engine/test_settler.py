@@ -12,7 +12,7 @@ from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim, JobState, NewJob
 from mainspring.model.settlement import Settlement, Verdict
-from mainspring.telemetry import RunEnded, SettlementRefused
+from mainspring.telemetry.events import RunEnded, SettlementRefused
 from tests.engine.kit import LEASE, Floor
 
 
@@ -32,7 +32,7 @@ def _put(floor: Floor, claims: Sequence[Claim], verdict: Verdict = Verdict.SUCCE
     if verdict in (Verdict.FAILED, Verdict.DEAD):
         fields.setdefault("failure", Failure(type="ValueError", message="boom"))
     for claim in claims:
-        floor.settler.put(
+        floor.result_writer.put(
             claim,
             Settlement(
                 job_id=claim.job_id, worker_id=claim.worker_id, fence=claim.fence, verdict=verdict, **fields
@@ -53,11 +53,11 @@ def test_a_store_that_is_away_loses_no_settlement(floor: Floor, run: Any) -> Non
         floor.store.before("queue.settle", times=2)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
-                await floor.settler.tick()
-        assert (floor.settler.pending, _told(floor)) == (3, ([], []))
+                await floor.result_writer.tick()
+        assert (floor.result_writer.pending, _told(floor)) == (3, ([], []))
 
-        await floor.settler.tick()
-        assert (floor.settler.pending, _told(floor)) == (0, (ids, []))
+        await floor.result_writer.tick()
+        assert (floor.result_writer.pending, _told(floor)) == (0, (ids, []))
         assert [(await floor.job(job_id)).state for job_id in ids] == [JobState.SUCCEEDED] * 3
 
     run(story())
@@ -74,11 +74,11 @@ def test_a_lost_answer_is_told_as_written_whether_it_arrived_or_not(
         _put(floor, claims, verdict)
         (floor.store.after if arrived else floor.store.before)("queue.settle", AnswerLost("settle"))
         with pytest.raises(AnswerLost):
-            await floor.settler.tick()
-        assert floor.settler.pending == 2
+            await floor.result_writer.tick()
+        assert floor.result_writer.pending == 2
 
-        await floor.settler.tick()
-        assert (floor.settler.pending, _told(floor)) == (0, (ids, []))
+        await floor.result_writer.tick()
+        assert (floor.result_writer.pending, _told(floor)) == (0, (ids, []))
         for job_id in ids:
             assert [each.verdict for each in await floor.runs(job_id)] == [verdict]
 
@@ -91,8 +91,8 @@ def test_a_lost_answer_to_the_release_of_what_never_ran_is_no_refusal(floor: Flo
         _put(floor, [claim], Verdict.RELEASED, ran=False)
         floor.store.after("queue.settle")
         with pytest.raises(AnswerLost):
-            await floor.settler.tick()
-        await floor.settler.tick()
+            await floor.result_writer.tick()
+        await floor.result_writer.tick()
 
         assert _told(floor) == ([claim.job_id], [])
         assert await floor.runs(claim.job_id) == []
@@ -107,11 +107,11 @@ def test_what_arrived_meanwhile_is_written_with_the_batch_in_doubt(floor: Floor,
         floor.store.after("queue.settle", times=3)
         for _ in range(3):
             with pytest.raises(AnswerLost):
-                await floor.settler.tick()
+                await floor.result_writer.tick()
         _put(floor, [second])
-        await floor.settler.tick()
-        if floor.settler.pending:
-            await floor.settler.tick()
+        await floor.result_writer.tick()
+        if floor.result_writer.pending:
+            await floor.result_writer.tick()
 
         assert _told(floor) == (sorted([first.job_id, second.job_id]), [])
 
@@ -123,7 +123,7 @@ def test_the_settlement_of_a_lost_claim_is_refused_and_told(floor: Floor, run: A
         lost, kept = await _claims(floor, 2)
         await floor.store.jobs.cancel([lost.job_id], at=floor.clock.stamp())
         _put(floor, [lost, kept])
-        await floor.settler.tick()
+        await floor.result_writer.tick()
 
         assert _told(floor) == ([kept.job_id], [lost.job_id])
         [refused] = floor.heard.of(SettlementRefused)
@@ -143,7 +143,7 @@ def test_an_old_settlement_of_a_job_that_ran_again_here_is_refused_and_the_new_o
         _put(floor, [old], late, result=b'"old"' if late is Verdict.SUCCEEDED else None)
         floor.store.before("queue.settle")
         with pytest.raises(StoreUnavailable):
-            await floor.settler.tick()
+            await floor.result_writer.tick()
         floor.clock.advance(LEASE)
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.heart.tick()  # it has lost its lease, and joins again
@@ -152,8 +152,8 @@ def test_an_old_settlement_of_a_job_that_ran_again_here_is_refused_and_the_new_o
         )
         assert (new.job_id, new.fence) == (old.job_id, 2)
         _put(floor, [new], result=b'"new"')
-        while floor.settler.pending:
-            await floor.settler.tick()
+        while floor.result_writer.pending:
+            await floor.result_writer.tick()
 
         job = await floor.job(new.job_id)
         assert (job.state, job.result) == (JobState.SUCCEEDED, b'"new"')
@@ -173,10 +173,10 @@ def test_a_settlement_that_never_arrived_and_was_then_taken_away_is_told_as_refu
         _put(floor, [claim])
         floor.store.before("queue.settle", AnswerLost("settle"))
         with pytest.raises(AnswerLost):
-            await floor.settler.tick()
+            await floor.result_writer.tick()
         floor.clock.advance(LEASE)
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
-        await floor.settler.tick()
+        await floor.result_writer.tick()
 
         assert _told(floor) == ([], [claim.job_id])
 
@@ -206,7 +206,7 @@ def test_a_result_the_store_cannot_take_fails_its_own_job_only(
         bad = claims[place]
         monkeypatch.setattr(floor.store._store.queue, "settle", Picky(floor, bad.job_id, wholly=False).settle)
         _put(floor, claims, result=b"1", took=timedelta(seconds=1))
-        await floor.settler.tick()
+        await floor.result_writer.tick()
 
         assert _told(floor) == (sorted(claim.job_id for claim in claims), [])
         job = await floor.job(bad.job_id)
@@ -230,16 +230,16 @@ def test_a_settlement_the_store_cannot_take_at_all_does_not_hold_up_the_others(
             patch.setattr(floor.store._store.queue, "settle", picky.settle)
             _put(floor, claims[:3])
             with pytest.raises(StoreError):
-                await floor.settler.tick()
+                await floor.result_writer.tick()
             _put(floor, claims[3:])
             with pytest.raises(StoreError):
-                await floor.settler.tick()
+                await floor.result_writer.tick()
         good = sorted(claim.job_id for claim in claims[1:])
         assert _told(floor) == (good, [])
-        assert floor.settler.pending == 1
+        assert floor.result_writer.pending == 1
 
-        await floor.settler.tick()
-        assert floor.settler.pending == 0
+        await floor.result_writer.tick()
+        assert floor.result_writer.pending == 0
         assert [each.verdict for each in await floor.runs(bad.job_id)] == [Verdict.SUCCEEDED]
 
     run(story())
@@ -254,14 +254,14 @@ def test_a_store_that_stumbles_over_everything_does_not_make_failures_of_success
         _put(floor, claims, result=result)
         floor.store.before("queue.settle", StoreError("an odd day"), times=10)
         with pytest.raises(StoreError, match="an odd day"):
-            await floor.settler.tick()
+            await floor.result_writer.tick()
         floor.store.heal()
-        await floor.settler.tick()
+        await floor.result_writer.tick()
 
         for claim in claims:
             job = await floor.job(claim.job_id)
             assert (job.state, job.result) == (JobState.SUCCEEDED, result)
-        assert floor.settler.pending == 0
+        assert floor.result_writer.pending == 0
 
     run(story())
 
@@ -283,8 +283,8 @@ def test_an_outage_halfway_through_single_writes_tells_nothing_wrong(
         floor.store.during("queue.settle", note)  # the first alone is written,
         floor.store.before("queue.settle")  # and then the store goes away
         with pytest.raises(StoreUnavailable):
-            await floor.settler.tick()
-        await floor.settler.tick()
+            await floor.result_writer.tick()
+        await floor.result_writer.tick()
 
         assert passed == [None]
         assert _told(floor) == (sorted(claim.job_id for claim in claims), [])
@@ -298,8 +298,8 @@ def test_a_release_the_store_stumbles_over_never_costs_an_attempt(floor: Floor, 
         _put(floor, [claim], Verdict.RELEASED)
         floor.store.before("queue.settle", StoreError("an odd day"), times=3)
         with pytest.raises(StoreError):
-            await floor.settler.tick()
-        await floor.settler.tick()
+            await floor.result_writer.tick()
+        await floor.result_writer.tick()
 
         assert (await floor.job(claim.job_id)).failures == 0
 
@@ -317,7 +317,7 @@ def test_a_result_that_cannot_be_stored_on_the_last_attempt_kills_the_job(
         )
         monkeypatch.setattr(floor.store._store.queue, "settle", Picky(floor, job_id, wholly=False).settle)
         _put(floor, [claim], result=b"1")
-        await floor.settler.tick()
+        await floor.result_writer.tick()
 
         assert (await floor.job(job_id)).state is JobState.DEAD
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
+from mainspring.client import results as waiting
+from mainspring.client.results import Waiter
 from mainspring.declare.retry import Retry
-from mainspring.engine import waiter as waiting
-from mainspring.engine.waiter import Waiter
 from mainspring.errors import (
     InvalidArgument,
     JobCancelled,
@@ -244,7 +244,7 @@ def app(database_url: str) -> Iterator[Mainspring]:
 
 def serve_in_a_thread(app: Mainspring) -> threading.Thread:
     """A worker that runs what is there and ends."""
-    from mainspring.serve import serve
+    from mainspring.process.serve import serve
 
     async def burst() -> None:
         await serve(app, scheduler=False, burst=True)

@@ -14,7 +14,6 @@ from typing import Any
 import asyncpg
 
 from mainspring.clock import SystemClock
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
 from mainspring.model.fleet import Member, Reaped, Role
 from mainspring.model.history import JobFilter
@@ -22,10 +21,11 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.limit import Gate
 from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.model.settlement import Settlement, Verdict
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import SQL
 from mainspring.store.store import Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.trigger.interval import Every
 from mainspring.waiting import pause
 

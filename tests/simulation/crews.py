@@ -8,15 +8,14 @@ from typing import Any
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
-from mainspring.engine.heart import Heart
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.resolver import Resolver
-from mainspring.engine.sweeper import Sweeper
-from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
 from mainspring.model.fleet import Member, Role
-from mainspring.telemetry import Telemetry
+from mainspring.process.heartbeat import Heartbeat
+from mainspring.scheduler.housekeeping import Reaper, Sweeper
+from mainspring.scheduler.workflow_resolver import WorkflowResolver
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
+from mainspring.worker.worker import Worker
 from tests.simulation.hosts import Wire
 
 LOOPS = ("heart", "claimer", "settler", "resolver", "reaper", "sweeper")
@@ -33,7 +32,7 @@ class WorkHost:
         entropy, config = SeededEntropy(seed), WorkerConfig(concurrency=8, threads=1)
         self.worker = Worker(wired, app.registry, config, clock=clock, entropy=entropy, telemetry=telemetry)
         self._loops: dict[str, Any] = {
-            "heart": Heart(
+            "heart": Heartbeat(
                 lambda: wired,
                 Member(id=0, role=Role.WORKER, name=f"w{seed}"),
                 self.worker.membership,
@@ -45,8 +44,8 @@ class WorkHost:
                 telemetry=telemetry,
             ),
             "claimer": self.worker.claimer,
-            "settler": self.worker.settler,
-            "resolver": Resolver(wired.workflows, clock, entropy, telemetry, poll=config.poll),
+            "settler": self.worker.result_writer,
+            "resolver": WorkflowResolver(wired.workflows, clock, entropy, telemetry, poll=config.poll),
             "reaper": Reaper(wired, clock, entropy, telemetry),
             "sweeper": Sweeper(wired, clock, entropy, telemetry),
         }
@@ -60,8 +59,8 @@ class WorkHost:
 
     async def _let_handlers_end(self) -> None:
         freed = asyncio.Event()
-        self.worker.crew.on_freed = freed.set
-        while self.worker.crew.running:
+        self.worker.active_runs.on_freed = freed.set
+        while self.worker.active_runs.running:
             freed.clear()
             await freed.wait()
 

@@ -20,7 +20,7 @@ from mainspring.lifecycle.burial import CRASHES_ALLOWED
 from mainspring.model.history import JobFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Stopping, WorkflowState
-from mainspring.telemetry import Event, RunEnded, SettlementRefused, Telemetry, WorkflowEnded
+from mainspring.telemetry.events import Event, RunEnded, SettlementRefused, Telemetry, WorkflowEnded
 from mainspring.testing.clock import ManualClock
 from tests.simulation.crews import LOOPS, WorkHost
 from tests.simulation.hosts import Died, Host

@@ -18,13 +18,13 @@ from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor, Report
 from mainspring.calendars import from_dates
 from mainspring.declare.payload import decode
-from mainspring.engine.scheduler import CATCH_UP_PAUSE
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.fleet import Member, Role
 from mainspring.model.history import JobFilter
 from mainspring.model.job import Claim, JobState
 from mainspring.model.schedule import Disposition, Skipped, Slot
 from mainspring.model.settlement import Settlement, Verdict
+from mainspring.scheduler.scheduler import CATCH_UP_PAUSE
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.base import Trigger
 from tests.simulation.hosts import Died, Host

@@ -12,13 +12,13 @@ import pytest
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.calendars import from_dates
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.calendar import StoredCalendar
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.model.settlement import Verdict
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store import declaring
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.cron import Cron
 from mainspring.trigger.interval import Every

@@ -13,7 +13,6 @@ from typing import Any
 
 from mainspring.admin.order import Recorder
 from mainspring.declare.payload import encode
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import AnswerLost, NotFound
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.backfill import Reprocess
@@ -22,8 +21,9 @@ from mainspring.model.fleet import Role
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.model.settlement import Reason, Verdict
 from mainspring.model.workflow import Constant, Kind, When
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.store import Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.trigger.base import Trigger
 from mainspring.trigger.cron import Cron

@@ -15,7 +15,7 @@ from mainspring.config import load
 from mainspring.declare.payload import decode
 from mainspring.errors import InvalidArgument, InvalidConfig
 from mainspring.model.job import Job, JobState
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 from mainspring.targets import RedisStream
 from mainspring.targets.extras import needs
 from tests.support.http_server import answers, serving

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from mainspring import Context, Mainspring, Retry
 from mainspring.model.history import DeadFilter
 from mainspring.model.trace import read_trace, trace_id, written_trace
-from mainspring.serve import serve
+from mainspring.process.serve import serve
 from tests.telemetry import traced
 
 EXPORTER = InMemorySpanExporter()

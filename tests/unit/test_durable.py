@@ -14,12 +14,12 @@ from mainspring.declare.endings import Suspended
 from mainspring.declare.events import new_event
 from mainspring.declare.handle import JobHandle
 from mainspring.declare.retry import Retry
-from mainspring.engine.outcomes import outcome_of
 from mainspring.errors import InvalidArgument, UsageError
 from mainspring.model.checkpoint import Kind
 from mainspring.model.event import EVERYBODY
 from mainspring.model.outcome import Failed, Snoozed
 from mainspring.model.settlement import FOREVER
+from mainspring.worker.outcomes import outcome_of
 
 HOUR = timedelta(hours=1)
 BAD_NAMES = ["", " ", "a b", "-a", "a-", "__a", "a..b", "ä", "a" * 201, "a\n", None, 5, b"a"]

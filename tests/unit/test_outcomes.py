@@ -10,9 +10,9 @@ import pytest
 
 from mainspring.declare.endings import Discard, Snooze
 from mainspring.declare.retry import On, Retry
-from mainspring.engine.outcomes import outcome_of
 from mainspring.errors import InvalidArgument
 from mainspring.model.outcome import Discarded, Failed, Snoozed
+from mainspring.worker.outcomes import outcome_of
 
 RETRY = Retry(rules=[On(KeyError, give_up=True), On(OSError, attempts=9)])
 SENT = "Sun, 15 Nov 2026 12:00:00 GMT"

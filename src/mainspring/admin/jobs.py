@@ -32,7 +32,7 @@ from mainspring.model.workflow import Workflow
 from mainspring.store.database import Stamp
 from mainspring.store.periods import slot_period
 from mainspring.store.store import Store
-from mainspring.tracing import traced
+from mainspring.telemetry.traces import traced
 
 LIVE = JobFilter()
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
 from mainspring.cli.watchdog import ORPHANED, STOPPING, Watchdog, leave_at_once
-from mainspring.engine.failures import failure_of
-from mainspring.serve import serve
-from mainspring.telemetry import ProcessOverdue, StrayRaised
+from mainspring.process.serve import serve
+from mainspring.telemetry.events import ProcessOverdue, StrayRaised
+from mainspring.worker.outcomes import failure_of
 
 if TYPE_CHECKING:
-    from mainspring.engine.process import Process
+    from mainspring.process.process import Process
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def run_service(
     """Serve until stopped; answer the exit code. If user code will not let go, end the process here.
     With a `supervisor`, which is its process id, we drain when it is gone. What is `beside` lives as long."""
     if supervisor is not None:
-        from mainspring.engine.isolate.family import die_with
+        from mainspring.worker.children.child_reaper import die_with
 
         die_with(supervisor, ORPHANED)
     helpers = ThreadPoolExecutor(thread_name_prefix=_HELPER)

@@ -16,7 +16,7 @@ from mainspring.errors import TargetRefused, TargetUnavailable, shown
 from mainspring.targets.networks import IPAddress, Network, address_of, is_reachable
 from mainspring.targets.url import Address
 
-Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+WorkflowResolver = Callable[[str, int], Awaitable[Sequence[str]]]
 _TRIED = 4
 """Addresses of one host that are tried, at most."""
 
@@ -31,7 +31,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 class Guard(httpcore2.AsyncNetworkBackend):
     """The network as one call sees it."""
 
-    def __init__(self, address: Address, allowed: Sequence[Network], resolve: Resolver) -> None:
+    def __init__(self, address: Address, allowed: Sequence[Network], resolve: WorkflowResolver) -> None:
         self._address = address
         self._allowed = allowed
         self._resolve = resolve

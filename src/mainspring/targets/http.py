@@ -25,7 +25,7 @@ from mainspring.version import __version__
 
 if TYPE_CHECKING:
     from mainspring.targets.call import Outgoing
-    from mainspring.targets.guard import Resolver
+    from mainspring.targets.guard import WorkflowResolver
 
 METHODS = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "POST", "PATCH")
 _WITH_BODY = ("POST", "PUT", "PATCH")
@@ -55,7 +55,7 @@ class HttpTarget:
         allow_private: Sequence[str] = (),
         keep: int = 4096,
         clock: Clock | None = None,
-        resolve: Resolver | None = None,
+        resolve: WorkflowResolver | None = None,
     ) -> None:
         self._name = name
         self._method = _valid_method(method, f"{name}.method")

@@ -14,21 +14,21 @@ from mainspring.config import CAPTURE_NONE
 from mainspring.declare.batch import batch
 from mainspring.declare.events import new_event
 from mainspring.declare.handle import JobHandle
-from mainspring.engine.effects import RunEffects
-from mainspring.engine.executor import Executor, Stop
-from mainspring.engine.journal import Journal
-from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
 from mainspring.model.schedule import Period
 from mainspring.store.runs import Runs
 from mainspring.store.store import Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.eager_steps import EagerEvents, EagerSteps
 from mainspring.testing.switch import TESTING_ID, valid_id
 from mainspring.testing.watch import Watch
+from mainspring.worker.effects import RunEffects
+from mainspring.worker.executor import Executor, Stop
+from mainspring.worker.run_reports import RunReports
+from mainspring.worker.threads import FunctionPool
 
 __tracebackhide__ = True  # see harness.py
 
@@ -144,18 +144,18 @@ class _Eager:
     ) -> list[JobHandle[Any]]:
         return await self._run(batch(jobs), None)
 
-    async def _run(self, jobs: Sequence[NewJob], places: Places | None) -> list[JobHandle[Any]]:
+    async def _run(self, jobs: Sequence[NewJob], places: FunctionPool | None) -> list[JobHandle[Any]]:
         return [await self._run_one(job, places) for job in jobs]
 
-    async def _run_one(self, job: NewJob, places: Places | None) -> JobHandle[Any]:
+    async def _run_one(self, job: NewJob, places: FunctionPool | None) -> JobHandle[Any]:
         job_id = next(self._ids)
         watch = Watch(self._app.registry, Telemetry())
-        # Nobody asks this journal to write: what is reported here is kept nowhere.
-        journal = Journal(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        # Nobody asks this reports to write: what is reported here is kept nowhere.
+        reports = RunReports(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
         executor = Executor(
             1,
-            journal,
+            reports,
             self._effects,
             result_bytes=largest,
             begin=_never,

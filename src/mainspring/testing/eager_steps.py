@@ -10,7 +10,6 @@ from mainspring.clock import Clock
 from mainspring.declare.endings import Suspended
 from mainspring.declare.events import new_event
 from mainspring.declare.payload import LARGEST_RESULT
-from mainspring.engine.durable import Run, RunSteps
 from mainspring.errors import UsageError
 from mainspring.model.checkpoint import Kind, Recorded
 from mainspring.model.event import EVERYBODY, Event
@@ -18,6 +17,7 @@ from mainspring.model.job import Claim
 from mainspring.store.database import Stamp
 from mainspring.store.effects import Effects
 from mainspring.store.events import Events
+from mainspring.worker.steps import RunSteps, StepRun
 
 
 class EagerEvents:
@@ -41,7 +41,7 @@ class EagerEvents:
 class EagerSteps(RunSteps):
     """A sleep is over as soon as it begins, and so is a wait with a timeout whose event was not sent."""
 
-    def __init__(self, run: Run, clock: Clock, events: EagerEvents) -> None:
+    def __init__(self, run: StepRun, clock: Clock, events: EagerEvents) -> None:
         effects, sent = cast("Effects", _Forgetful(clock)), cast("Events", _Sent(events))
         super().__init__(run, effects, sent, clock, result_bytes=LARGEST_RESULT)
 

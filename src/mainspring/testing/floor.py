@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
-from mainspring.engine.heart import Heart
-from mainspring.engine.resolver import Resolver
-from mainspring.engine.scheduler import BATCH, Scheduler
-from mainspring.engine.threads import Places
-from mainspring.engine.worker import Worker
 from mainspring.model.fleet import Member, Role
+from mainspring.process.heartbeat import Heartbeat
+from mainspring.scheduler.scheduler import BATCH, Scheduler
+from mainspring.scheduler.workflow_resolver import WorkflowResolver
 from mainspring.store.store import Store
 from mainspring.testing.watch import Ran, Watch
+from mainspring.worker.threads import FunctionPool
+from mainspring.worker.worker import Worker
 
 NAME = "mainspring.testing"
 
@@ -23,7 +23,13 @@ class Floor:
     """One job at a time, best first, so that the same test gives the same order every time."""
 
     def __init__(
-        self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], places: Places | None
+        self,
+        app: Mainspring,
+        store: Store,
+        watch: Watch,
+        *,
+        queues: Sequence[str],
+        places: FunctionPool | None,
     ) -> None:
         self.queues = tuple(queues)
         self._store, self._clock, self._watch = store, app.clock, watch
@@ -40,7 +46,7 @@ class Floor:
             telemetry=watch.telemetry,
             places=places,
         )
-        self._heart = Heart(
+        self._heart = Heartbeat(
             lambda: store,
             Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app.registry.tasks)),
             self._worker.membership,
@@ -59,9 +65,11 @@ class Floor:
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll)
+        self._resolver = WorkflowResolver(
+            store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll
+        )
         self._freed = asyncio.Event()
-        self._worker.crew.on_freed = self._freed.set
+        self._worker.active_runs.on_freed = self._freed.set
 
     async def fire(self) -> bool:
         """One pass of the scheduler; answer whether another has more to open at this moment."""
@@ -81,11 +89,11 @@ class Floor:
             pass
         self._freed.clear()
         await self._worker.claimer.tick()
-        if not self._worker.crew.running:
+        if not self._worker.active_runs.running:
             return None
         await self._freed.wait()
-        while self._worker.settler.pending:
-            await self._worker.settler.tick()
+        while self._worker.result_writer.pending:
+            await self._worker.result_writer.tick()
         return self._watch.ran[-1]
 
     def close(self) -> None:

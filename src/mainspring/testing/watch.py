@@ -12,7 +12,7 @@ from mainspring.declare.registry import Registry
 from mainspring.declare.task import Task
 from mainspring.model.failure import Failure
 from mainspring.model.value import Value
-from mainspring.telemetry import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
+from mainspring.telemetry.events import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
 
 REFUSED = "refused"
 """The job was taken away, as by a cancel, while its handler ran."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from mainspring.admin.alerts import Alerts, alert_view, rule_view, shown_view, testable, tried_view
 from mainspring.admin.health.status import look, status_view, troubles
-from mainspring.engine.alertlog import into_log
+from mainspring.alerts.notification_sender import into_log
 from mainspring.model.access import AccessRole
 from mainspring.model.alert import AlertFilter
 from mainspring.model.trouble import Rule
