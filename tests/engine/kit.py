@@ -203,4 +203,4 @@ class Floor:
         return Pool(self.config.children, launch, journal, self.answers)
 
     def close(self) -> None:
-        self.worker.executor.close()
+        self.worker.close()

@@ -396,7 +396,7 @@ def test_a_worker_that_lost_the_job_records_nothing(
         floor.clock.advance(LEASE)
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
         await floor.store.processes.reap(limit=10, at=floor.clock.stamp())
-        other.worker.executor._make_children = None  # type: ignore[assignment]
+        other.worker.children._make = None  # type: ignore[assignment]
         await other.work()
         go_on.set()
         await floor.finish()

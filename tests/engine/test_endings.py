@@ -170,10 +170,10 @@ def test_a_rule_for_timeouts_holds_for_our_own(floor: Floor, run: Any) -> None:
 def crashing(floor: Floor) -> None:
     """Have every run end as the executor of child processes would say it."""
 
-    async def crash(*_: Any, **__: Any) -> Crashed:
+    async def crash(_: Any) -> Crashed:
         return Crashed(failure=Failure(type="Crashed", message="signal 11"))
 
-    floor.worker.executor.run = crash  # type: ignore[method-assign, assignment]
+    floor.worker.executors[-1]._call = crash  # type: ignore[attr-defined]
 
 
 def test_a_crashed_run_goes_back_after_a_wait_and_is_quarantined_at_the_third(floor: Floor, run: Any) -> None:

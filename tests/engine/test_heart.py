@@ -370,7 +370,7 @@ def test_one_lost_beat_stops_nothing(floor: Floor, run: Any) -> None:
 def test_it_resumes_under_the_same_lease_when_the_store_answers_in_time(floor: Floor, run: Any) -> None:
     _patient(floor)
     woken: list[None] = []
-    floor.worker.on_joined = lambda: woken.append(None)
+    floor.worker.signals.lease_held.connect(lambda: woken.append(None))
 
     async def story() -> None:
         await _running(floor)

@@ -47,7 +47,7 @@ def story(run: Any, floor: Floor) -> Callable[[Coroutine[Any, Any, None]], None]
         try:
             await story
         finally:
-            await floor.worker.executor.end_children()
+            await floor.worker.children.close()
 
     return lambda story: run(told(story))
 
@@ -430,7 +430,7 @@ def test_suspects_are_claimed_only_for_free_children(
         floor.active_runs.release_all()
         await until(lambda: not floor.active_runs.running, PATIENCE)
         await floor.finish()
-        await floor.worker.executor.end_children()
+        await floor.worker.children.close()
 
     run(tell())
 
@@ -449,13 +449,13 @@ def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
 
     async def tell() -> None:
         suspect = await _lose_the_worker(floor, "look", b'{"args":["x"]}')
-        slots = floor.worker.executor._pool().slots
+        slots = floor.worker.children.pool.slots
         await slots.take(suspect=False)
         waiting = asyncio.create_task(other(slots))
         await floor.claimer.tick()
         assert floor.active_runs.running == 0, "there is no child for it"
         called: list[bool] = []
-        floor.worker.executor.on_slot = lambda: called.append(True)
+        floor.worker.signals.child_free.connect(lambda: called.append(True))
         slots.leave()
         assert called == [True]
         await floor.claimer.tick()
@@ -466,7 +466,7 @@ def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
 
         assert (await floor.job(suspect)).state is JobState.SUCCEEDED
         assert slots.free == 1
-        await floor.worker.executor.end_children()
+        await floor.worker.children.close()
 
     run(tell())
 
@@ -479,7 +479,7 @@ def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
 
     async def tell() -> None:
         await floor.join()
-        slots = floor.worker.executor._pool().slots
+        slots = floor.worker.children.pool.slots
         await slots.take(suspect=False)
         waiting = asyncio.create_task(slots.take(suspect=False))
         await floor.claimer.tick()
@@ -602,7 +602,7 @@ def test_a_child_killed_while_it_is_idle_is_not_used(floor: Floor, story: Any) -
     async def tell() -> None:
         first = await result(floor, "look", b'{"args":["x"]}')
         os.kill(first["pid"], signal.SIGKILL)
-        pool: Any = floor.worker.executor._children
+        pool: Any = floor.worker.children._made
         await until(lambda: all(each.gone.is_set() for each in pool._idle), PATIENCE)
         second = await result(floor, "look", b'{"args":["x"]}')
 

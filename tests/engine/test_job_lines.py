@@ -241,7 +241,7 @@ def test_what_a_child_process_raised_is_logged_with_its_traceback_as_text(
         await floor.claimer.tick()
         await until(lambda: not floor.active_runs.running, 60)
         await floor.finish()
-        await floor.worker.executor.end_children()
+        await floor.worker.children.close()
 
     run(story())
     logged(floor)

@@ -59,7 +59,7 @@ def test_progress_is_written_while_the_handler_runs_and_gone_when_it_has_ended(
 
     async def story() -> None:
         woken = asyncio.Event()
-        floor.worker.reports.on_arrival = woken.set
+        floor.worker.signals.progress_waits.connect(woken.set)
         job_id = await floor.put("slow")
         assert await floor.worker.reports.tick() == IDLE
         await floor.join()
@@ -88,7 +88,7 @@ def test_many_words_of_many_jobs_are_one_write_of_the_newest(
     async def story() -> None:
         ids = [await floor.put("slow") for _ in range(5)]
         woken: list[None] = []
-        floor.worker.reports.on_arrival = lambda: woken.append(None)
+        floor.worker.signals.progress_waits.connect(lambda: woken.append(None))
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: len(floor.worker.reports._news) == 5)
@@ -424,7 +424,7 @@ def test_other_loggers_are_not_captured_otherwise_and_no_handler_is_added(
 
 
 def test_a_result_above_the_setting_fails_the_attempt_and_says_so(floor: Floor, run: Any) -> None:
-    floor.worker.executor._result_bytes = 10
+    floor.worker.children._handlers.result_bytes = 10
 
     @floor.task(retry=ONCE)
     async def big(size: int) -> str:

@@ -17,7 +17,7 @@ from mainspring.declare.retry import Retry
 from mainspring.model.job import JobState
 from mainspring.model.settlement import Verdict
 from mainspring.telemetry.events import HandlerLeaked, LoopBlocked
-from mainspring.worker import active_runs, executor
+from mainspring.worker import active_runs, threads
 from mainspring.worker.worker import Bridge
 from tests.engine.kit import MINUTE, Floor, until
 
@@ -27,7 +27,7 @@ TWICE = Retry(attempts=2, base=0)
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(active_runs, "WRITE_OFF_AFTER", timedelta(milliseconds=50))
-    monkeypatch.setattr(executor, "LINGER", timedelta(milliseconds=50))
+    monkeypatch.setattr(threads, "LINGER", timedelta(milliseconds=50))
     yield
 
 
@@ -63,7 +63,7 @@ def test_a_coroutine_that_swallows_its_timeout_has_failed_and_its_hand_is_given_
     leaks: list[int] = []
 
     async def story() -> None:
-        floor.active_runs.on_leak = lambda: leaks.append(floor.active_runs.size)
+        floor.worker.signals.handler_lost.connect(lambda: leaks.append(floor.active_runs.size))
         job_id = await floor.put("deaf", max_attempts=2)
         await floor.work()
 
@@ -153,11 +153,11 @@ def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run:
 
         assert (await floor.job(job_id)).errors[0].type == "TimeoutError"
         [leaked] = floor.heard.of(HandlerLeaked)
-        assert (leaked.what, leaked.left, floor.worker.executor.threads_left) == ("thread", 3, 3)
-        assert not floor.active_runs.worn_out
+        assert (leaked.what, leaked.left, floor.worker.threads.left) == ("thread", 3, 3)
+        assert not floor.worker.worn_out
 
         gate.set()
-        await until(lambda: floor.worker.executor.threads_left == 4)
+        await until(lambda: floor.worker.threads.left == 4)
         assert seen == [True], "its context told it that its time was over"
 
     run(story())
@@ -168,7 +168,7 @@ def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run:
 def test_a_function_that_ends_soon_after_its_time_was_too_late(
     floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch, asks: bool, raises: bool
 ) -> None:
-    monkeypatch.setattr(executor, "LINGER", timedelta(seconds=20))
+    monkeypatch.setattr(threads, "LINGER", timedelta(seconds=20))
     gate = threading.Event()
 
     def late() -> str:
@@ -211,13 +211,13 @@ def test_a_function_that_is_told_to_end_twice_is_given_up_once(floor: Floor, run
         await until(lambda: going.late)
         floor.active_runs.release_all()
         await floor.finish()
-        await asyncio.sleep(2 * executor.LINGER.total_seconds())  # the second look has been, too
+        await asyncio.sleep(2 * threads.LINGER.total_seconds())  # the second look has been, too
 
         assert len(floor.heard.of(HandlerLeaked)) == 1
-        assert floor.worker.executor.threads_left == 3
+        assert floor.worker.threads.left == 3
         assert (await floor.job(job_id)).failures == 0, "we ended it, so it costs no attempt"
         gate.set()
-        await until(lambda: floor.worker.executor.threads_left == 4)
+        await until(lambda: floor.worker.threads.left == 4)
 
     run(story())
 
@@ -258,10 +258,10 @@ def test_a_worker_without_threads_is_worn_out(new_floor: Any, run: Any) -> None:
     async def story() -> None:
         await floor.put("stuck", max_attempts=2)
         await floor.work()
-        assert floor.active_runs.worn_out
+        assert floor.worker.worn_out
 
         gate.set()
-        await until(lambda: not floor.active_runs.worn_out)
+        await until(lambda: not floor.worker.worn_out)
 
     run(story())
 
@@ -291,7 +291,7 @@ def test_the_heart_notices_a_blocked_event_loop_and_only_then(floor: Floor, run:
     @floor.task(timeout="1m")
     async def blocks() -> None:
         bridge = Bridge(floor.worker, asyncio.get_running_loop())
-        bridge.on_blocked = lambda: told.append("blocked")
+        floor.worker.signals.loop_blocked.connect(lambda: told.append("blocked"))
 
         def heart() -> None:
             bridge.holding()

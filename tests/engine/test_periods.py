@@ -224,7 +224,7 @@ def test_a_job_in_a_child_is_told_as_well(office: Office, run: Any) -> None:
             await until(lambda: not floor.active_runs.running, 60)
             await floor.finish()
         finally:
-            await floor.worker.executor.end_children()
+            await floor.worker.children.close()
         [row] = await floor.store.slots.of("c", limit=1)
         return await floor.job(row.job_id)
 

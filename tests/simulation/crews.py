@@ -31,6 +31,8 @@ class WorkHost:
         wired: Any = self.wire
         entropy, config = SeededEntropy(seed), WorkerConfig(concurrency=8, threads=1)
         self.worker = Worker(wired, app.registry, config, clock=clock, entropy=entropy, telemetry=telemetry)
+        self._freed = asyncio.Event()
+        self.worker.signals.run_ended.connect(self._freed.set)
         self._loops: dict[str, Any] = {
             "heart": Heartbeat(
                 lambda: wired,
@@ -58,12 +60,10 @@ class WorkHost:
             await self._let_handlers_end()
 
     async def _let_handlers_end(self) -> None:
-        freed = asyncio.Event()
-        self.worker.active_runs.on_freed = freed.set
         while self.worker.active_runs.running:
-            freed.clear()
-            await freed.wait()
+            self._freed.clear()
+            await self._freed.wait()
 
     async def close(self) -> None:
         """The machine is gone, and everything that was on it."""
-        self.worker.executor.close()
+        self.worker.close()

@@ -15,7 +15,7 @@ from mainspring.model.fleet import Member, Role
 from mainspring.model.job import NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.store.opener import open_store
-from mainspring.worker.executor import context_of
+from mainspring.worker.handlers import context_of
 from tests.support.desk import settlement
 
 ANOTHER = "12345678-9abc-4def-8123-456789abcdef"

@@ -11,6 +11,7 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Claim
 from mainspring.model.workflow import Definition, Kind, Step, StepState, WorkflowState
+from mainspring.signals import Signals
 from mainspring.store.around import around
 from mainspring.store.store import Store
 from mainspring.telemetry.events import Event, SettlementRefused, Telemetry
@@ -62,7 +63,7 @@ class Side:
         self.store, self.clock = store, clock
         self.flaky: Any = Flaky(store, dice, often)
         self.refused: list[SettlementRefused] = []
-        self.result_writer = ResultWriter(self.flaky.queue, clock, Telemetry(self._hear))
+        self.result_writer = ResultWriter(self.flaky.queue, clock, Telemetry(self._hear), Signals())
         self.flows: dict[Key, int] = {}
         self.jobs: dict[JobKey, int] = {}
         self.claims: dict[JobKey, Claim] = {}

@@ -61,8 +61,8 @@ class Stopper:
         """From now on the process itself can be stopped."""
         self._process = process
         process.supervised = self._supervised
-        process.on_blocked = lambda: leave_at_once(WORN_OUT)
-        process.on_end = self._watchdog.drain
+        process.signals.loop_blocked.connect(lambda: leave_at_once(WORN_OUT))
+        process.signals.ending.connect(self._watchdog.drain)
         self._pass_on(process)
 
     def code(self, *, aborted: bool) -> int:

@@ -12,6 +12,7 @@ from mainspring.process.loop import Cycle, Loop
 from mainspring.scheduler.housekeeping import Reaper
 from mainspring.scheduler.limit_admission import LimitAdmission
 from mainspring.scheduler.workflow_resolver import WorkflowResolver
+from mainspring.signals import Signals
 from mainspring.store.store import Store, Waker
 from mainspring.telemetry.events import (
     HandlersLeft,
@@ -50,9 +51,11 @@ class Process:
         telemetry: Telemetry,
         progress: Progress | None = None,
         mend: Callable[[Exception], Awaitable[object]] | None = None,
+        signals: Signals | None = None,
     ) -> None:
         self._heartbeats = heartbeats
         self._worker = worker
+        self.signals = signals or (Signals() if worker is None else worker.signals)
         self._waker: Waker | None = None
         self._grace = grace
         self._entropy = entropy
@@ -66,10 +69,6 @@ class Process:
         end is reason enough."""
         self.worn_out = False
         """Whether we stopped because handlers would not end."""
-        self.on_blocked: Callable[[], None] = lambda: None
-        """Called on the heartbeat's thread while a handler holds up the event loop beyond its timeout."""
-        self.on_end: Callable[[], None] = lambda: None
-        """Called when we begin to end, for whatever reason."""
         self._progress = progress
         self._mend = mend
         self._others = [self._cycle(loop) for loop in loops]
@@ -121,7 +120,7 @@ class Process:
         """Start everything, wait for the end, and see to it that nothing is lost on the way out."""
         self._burst = burst
         if burst and self._worker is not None:
-            self._worker.claimer.relieve = self._relieve
+            self.signals.let_in.connect(self._let_in)
         others = [asyncio.create_task(cycle.run()) for cycle in self._others]
         settling = [asyncio.create_task(cycle.run()) for cycle in self._settling]
         self._heartbeats.start()
@@ -136,7 +135,7 @@ class Process:
             await self._shut_down(others, settling)
 
     async def _shut_down(self, others: list[asyncio.Task[None]], settling: list[asyncio.Task[None]]) -> None:
-        self.on_end()
+        self.signals.ending.send()
         # A claim may be under way: it must be answered before it can be said that none is left, and what
         # it brings is given back.
         if self._worker is not None:
@@ -152,32 +151,33 @@ class Process:
         return Cycle(loop, self._telemetry, self._entropy, progress=self._progress, mend=self._mend)
 
     def _wire(self, worker: Worker) -> None:
+        signals = self.signals
         self._claiming = self._cycle(worker.claimer)
         settling = self._cycle(worker.result_writer)
         noting = self._cycle(worker.reports)
         self._settling = [settling, noting]
-        worker.reports.on_arrival = noting.wake
+        signals.progress_waits.connect(noting.wake)
         self._others.append(self._claiming)
-        worker.result_writer.on_arrival = settling.wake
-        worker.result_writer.on_written = self._moved
-        worker.active_runs.on_freed = self._moved
-        worker.active_runs.on_leak = self._leaked
-        worker.on_joined = worker.executor.on_slot = self._claiming.wake
-        worker.claimer.on_idle = self._idle
-        if self._reaper is not None:
-            self._reaper.on_settled = self._settled
+        signals.result_waits.connect(settling.wake)
+        signals.results_written.connect(self._moved)
+        signals.run_ended.connect(self._moved)
+        signals.handler_lost.connect(self._leaked)
+        signals.lease_held.connect(self._claiming.wake)
+        signals.child_free.connect(self._claiming.wake)
+        signals.idle.connect(self._idle)
+        signals.none_expected.connect(self._settled)
 
         if self._limit_admission is not None:
             self._gating = self._cycle(self._limit_admission)
             self._others.append(self._gating)
-            worker.result_writer.on_limited = worker.claimer.on_limited = self._gating.wake
+            signals.limit_freed.connect(self._gating.wake)
 
         if self._resolver is not None:
             resolving = self._cycle(self._resolver)
             self._others.append(resolving)
-            worker.result_writer.on_step = resolving.wake
+            signals.step_ended.connect(resolving.wake)
 
-    async def _relieve(self) -> bool:
+    async def _let_in(self) -> bool:
         """Whether a job has just passed its limits, or a step was released."""
         passed = self._limit_admission is not None and await self._limit_admission.relieve()
         released = self._resolver is not None and await self._resolver.relieve()
@@ -202,7 +202,7 @@ class Process:
     def _leaked(self) -> None:
         """A handler would not end. Alone we go on with what is left, as long as anything is."""
         worker = self._worker
-        if worker is None or self._stopping.is_set() or not (self.supervised or worker.active_runs.worn_out):
+        if worker is None or self._stopping.is_set() or not (self.supervised or worker.worn_out):
             return
         self.worn_out = True
         self._telemetry.emit(ProcessWornOut(supervised=self.supervised))
@@ -230,8 +230,7 @@ class Process:
             await self._until_quiet(worker, ABORT_WITHIN if self.aborted else CANCEL_WITHIN)
             worker.active_runs.abandon()
         await self._until_quiet(worker, ABORT_WITHIN if self.aborted else WRITE_WITHIN)
-        await worker.executor.end_children()
-        worker.executor.close()
+        await worker.end_handlers()
         if left := self.left():
             self._telemetry.emit(HandlersLeft(jobs=left))
         stopped = ProcessStopped(

@@ -24,6 +24,7 @@ from mainspring.scheduler.housekeeping import Pruner, Reaper, Sweeper
 from mainspring.scheduler.limit_admission import LimitAdmission
 from mainspring.scheduler.scheduler import Scheduler
 from mainspring.scheduler.workflow_resolver import WorkflowResolver
+from mainspring.signals import Signals
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from mainspring.targets.notify import notifiers
@@ -114,6 +115,7 @@ def _assemble(
 ) -> Process:
     if monitor is not None:
         store = monitor.timed(store)
+    signals = Signals()
     settings, clock, entropy = app.settings, app.clock, app.entropy
     telemetry = app.telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
@@ -144,6 +146,7 @@ def _assemble(
             results=settings.results,
             children=lambda reports: _children(app, reports),
             tracer=app.tracer,
+            signals=signals,
         )
         bridge = Bridge(worker_part, asyncio.get_running_loop())
         members.append((_member(app, Role.WORKER), worker_part.membership, bridge))
@@ -163,18 +166,17 @@ def _assemble(
         worker=worker_part,
         limit_admission=limit_admission,
         resolver=resolver,
-        reaper=Reaper(store, clock, entropy, telemetry),
+        reaper=Reaper(store, clock, entropy, telemetry, signals),
         loops=loops,
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,
         telemetry=telemetry,
         progress=None if monitor is None else monitor.progress,
         mend=store.health.left_out,
+        signals=signals,
     )
     if worker_part is not None:
         process.listen(store)
-    if bridge is not None:
-        bridge.on_blocked = lambda: process.on_blocked()
     return process
 
 

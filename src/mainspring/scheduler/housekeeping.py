@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from mainspring.clock import Clock
@@ -11,6 +11,7 @@ from mainspring.errors import StoreError
 from mainspring.model.fleet import UNWATCHED
 from mainspring.model.history import DeadFilter
 from mainspring.model.job import JobName
+from mainspring.signals import Signals
 from mainspring.store.store import Store
 from mainspring.telemetry.events import (
     DeadLettersCounted,
@@ -33,16 +34,22 @@ class Reaper:
 
     name = "reaper"
 
-    def __init__(self, store: Store, clock: Clock, entropy: Entropy, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        entropy: Entropy,
+        telemetry: Telemetry,
+        signals: Signals | None = None,
+    ) -> None:
         self._store = store
+        self._signals = signals or Signals()
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
         self._passes = 0
         self._watch = UNWATCHED
         self._late: bool | None = None
-        self.on_settled: Callable[[], None] = lambda: None
-        """Called when nobody is left whose lease has ended and who may still renew it."""
 
     @property
     def expects(self) -> bool:
@@ -59,7 +66,7 @@ class Reaper:
             self._watch = watch.seen(reaped.at)
         expected, self._late = self.expects, reaped.late
         if expected and not reaped.late:
-            self.on_settled()
+            self._signals.none_expected.send()
         if reaped.members or reaped.jobs:
             self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
         if reaped.buried:

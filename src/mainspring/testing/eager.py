@@ -18,6 +18,7 @@ from mainspring.errors import UsageError
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.outcome import Failed, Started
 from mainspring.model.schedule import Period
+from mainspring.signals import Signals
 from mainspring.store.runs import Runs
 from mainspring.store.store import Store
 from mainspring.telemetry.events import Telemetry
@@ -26,9 +27,10 @@ from mainspring.testing.eager_steps import EagerEvents, EagerSteps
 from mainspring.testing.switch import TESTING_ID, valid_id
 from mainspring.testing.watch import Watch
 from mainspring.worker.effects import RunEffects
-from mainspring.worker.executor import Executor, Stop
+from mainspring.worker.handlers import HandlerRun, Handlers
+from mainspring.worker.run import AnyTask
 from mainspring.worker.run_reports import RunReports
-from mainspring.worker.threads import FunctionPool
+from mainspring.worker.threads import FunctionPool, HandlerThreads
 
 __tracebackhide__ = True  # see harness.py
 
@@ -70,7 +72,7 @@ async def _never(claim: Claim) -> bool:
 class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
 
-    def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
+    def __init__(self, claim: Claim, run: HandlerRun, app: Mainspring, events: EagerEvents) -> None:
         super().__init__(claim, run, cast("Store", None), app.clock)
         self._steps = EagerSteps(self, app.clock, events)
 
@@ -92,16 +94,19 @@ class _Run:
 
     settling = False
 
-    def __init__(self) -> None:
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+    def __init__(self, task: AnyTask, claim: Claim) -> None:
+        self.task, self.claim = task, claim
+        self.handle: asyncio.Task[Any] | None = asyncio.current_task()
         self.late = False
         self._timer: asyncio.TimerHandle | None = None
 
     def is_set(self) -> bool:
         return self.late
 
-    def limit(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+    def handler_begins(self) -> None:
+        if self.task.timeout is not None:
+            seconds = self.task.timeout.total_seconds()
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def end(self) -> None:
         if self._timer is not None:
@@ -109,8 +114,8 @@ class _Run:
 
     def _expire(self) -> None:
         self.late = True
-        if self.task is not None:
-            self.task.cancel()
+        if self.handle is not None:
+            self.handle.cancel()
 
 
 class _Eager:
@@ -149,25 +154,20 @@ class _Eager:
 
     async def _run_one(self, job: NewJob, places: FunctionPool | None) -> JobHandle[Any]:
         job_id = next(self._ids)
-        watch = Watch(self._app.registry, Telemetry())
+        watch, signals = Watch(self._app.registry, Telemetry()), Signals()
         # Nobody asks this reports to write: what is reported here is kept nowhere.
-        reports = RunReports(cast("Runs", None), self._app.clock, capture=CAPTURE_NONE, log_limit=0)
+        reports = RunReports(cast("Runs", None), self._app.clock, signals, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        executor = Executor(
-            1,
-            reports,
-            self._effects,
-            result_bytes=largest,
-            begin=_never,
-            places=places,
-            periods=self._period,
+        threads = HandlerThreads(1, places, lambda claim, left: None)
+        handlers = Handlers(
+            threads, reports, self._effects, result_bytes=largest, begin=_never, periods=self._period
         )
-        run = _Run()
+        run = _Run(watch.registry.get(job.task), self._claim(job, job_id))
         try:
-            outcome = await executor.run(watch.registry.get(job.task), self._claim(job, job_id), stop=run)
+            outcome = await handlers.call(run)
         finally:
             run.end()
-            executor.close()
+            threads.close()
         if isinstance(outcome, Failed):
             raise watch.error_of(outcome.failure)
         if isinstance(outcome, Started):
@@ -177,7 +177,7 @@ class _Eager:
     async def _period(self, schedule_id: int, slot: datetime) -> Period:
         return self._of or Period(end=slot)
 
-    def _effects(self, claim: Claim, run: Stop) -> RunEffects:
+    def _effects(self, claim: Claim, run: HandlerRun) -> RunEffects:
         return _NoEffects(claim, run, self._app, self._events)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:

@@ -44,7 +44,7 @@ class Floor:
             clock=app.clock,
             entropy=app.entropy,
             telemetry=watch.telemetry,
-            places=places,
+            pool=places,
         )
         self._heart = Heartbeat(
             lambda: store,
@@ -69,7 +69,7 @@ class Floor:
             store.workflows, app.clock, app.entropy, watch.telemetry, poll=config.poll
         )
         self._freed = asyncio.Event()
-        self._worker.active_runs.on_freed = self._freed.set
+        self._worker.signals.run_ended.connect(self._freed.set)
 
     async def fire(self) -> bool:
         """One pass of the scheduler; answer whether another has more to open at this moment."""
@@ -98,4 +98,4 @@ class Floor:
 
     def close(self) -> None:
         """Take no further work. The lease ends with the clock, or with the database."""
-        self._worker.executor.close()
+        self._worker.close()

@@ -1,11 +1,10 @@
-"""The claims in hand, from claim to settlement."""
+"""The runs of one worker, from claim to settlement: one lifecycle, whatever runs their handlers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
@@ -14,71 +13,74 @@ from mainspring.clock import Clock
 from mainspring.declare.registry import Registry
 from mainspring.entropy import Entropy
 from mainspring.lifecycle.backoff import delay
-from mainspring.lifecycle.burial import LAST_CRASH
+from mainspring.lifecycle.burial import LAST_CRASH, NEVER_BEGAN
 from mainspring.lifecycle.settle import settle
 from mainspring.model.job import Claim
-from mainspring.model.outcome import Crashed, Failed, Outcome, Settled, Stopped, Succeeded
+from mainspring.model.outcome import Crashed, Expired, Failed, Outcome, Settled, Stopped, Succeeded
 from mainspring.model.settlement import Settlement
+from mainspring.signals import Signals
 from mainspring.telemetry.events import HandlerLeaked, RunStarted, Telemetry
-from mainspring.telemetry.run_fields import running
 from mainspring.telemetry.traces import Tracer
-from mainspring.worker.coroutine_pool import CoroutinePool
-from mainspring.worker.executor import AnyTask, Executor
-from mainspring.worker.outcomes import timeout_failure
+from mainspring.worker.executors import ChildExecutor
+from mainspring.worker.outcomes import expired_failure, timeout_failure
 from mainspring.worker.result_writer import ResultWriter
-from mainspring.worker.run import Ending, Run
+from mainspring.worker.run import ActiveRun, AnyTask, Executor, Stop
 from mainspring.worker.run_reports import RunReports
-from mainspring.worker.threads import ThreadCall
 
 WRITE_OFF_AFTER = timedelta(seconds=6)
-"""How long a handler that was told to end may go on before its hand is given up."""
+"""How long a handler that was told to end may go on before its run is settled without it."""
 BLOCKED_AFTER = 2 * WRITE_OFF_AFTER
-"""How long after its time a run may be in hand: if it has not been given up by then, nothing on the event
+"""How long after its time a run may be active: if it has not been settled by then, nothing on the event
 loop moves any more."""
 NO_TIME = timedelta()
 
+R = TypeVar("R")
+
 
 class ActiveRuns:
-    """Runs claims, at most `size` at a time, and hands their settlements on."""
+    """The claims that this worker holds, at most `size` at a time. See `run.py` for their life."""
 
     def __init__(
         self,
         size: int,
         registry: Registry,
-        executor: Executor,
+        executors: Sequence[Executor],
+        children: ChildExecutor,
         writer: ResultWriter,
         reports: RunReports,
         *,
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
+        signals: Signals,
         tracer: Tracer | None = None,
     ) -> None:
+        """`executors` is the table: the first that takes a job gets it. `children` is the one of them that
+        jobs whose process died wait for."""
         self._size = size
         self._registry = registry
-        self._executor = executor
+        self._executors = tuple(executors)
+        self._children = children
         self._writer = writer
         self._reports = reports
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
         self._tracer = tracer
-        self._runs: dict[int, Run] = {}
-        self._coroutines = CoroutinePool[Run](self._run, clock.monotonic)
-        self._timers = Timers[Run](self._expire)
-        self._leaked: set[Run] = set()
+        self._signals = signals
+        self._runs: dict[int, ActiveRun] = {}
+        self._timers = Timers[ActiveRun](self._timed_out)
+        self._leaked: set[ActiveRun] = set()
+        """Settled, but their handlers go on and have their execution slots."""
         self._left: list[Claim] = []
         """Of handlers that were told to end while we drained, and go on."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Kept: a function may tell that it has ended while the loop does not run, as in tests."""
+        """Kept: a function may end while the loop does not run, as in tests."""
         self._freeing = False
-        self.on_freed: Callable[[], None] = lambda: None
-        """Called soon after a run has ended."""
-        self.on_leak: Callable[[], None] = lambda: None
-        """Called when a hand or a thread was lost to a handler that would not end."""
         self.draining = False
-        self._tells_start = True
-        executor.on_leak = self._lost_a_thread
+        self.tells_start = True
+
+    # What the worker asks and orders.
 
     @property
     def free(self) -> int:
@@ -87,38 +89,34 @@ class ActiveRuns:
 
     @property
     def size(self) -> int:
-        """CoroutinePool that are not lost to handlers which were told to end and go on."""
+        """Execution slots that are not lost to handlers which were told to end and go on."""
         return self._size - len(self._leaked)
 
     def room_for_suspects(self) -> int:
-        """How many suspects would begin at once. Where there is none, the next child is kept for one."""
+        """How many jobs whose process died would begin at once. Where there is no room, the next child
+        process is kept for one."""
         suspects = [run for run in self._runs.values() if run.claim.suspect]
         if any(run.claim.crashes >= LAST_CRASH for run in suspects):
-            self._executor.let_child_go()
+            self._children.let_go()
             return 0  # it runs without any other
-        coming = sum(run.task is None for run in suspects)  # they have not asked for their child yet
-        room = min(self.free, self._executor.free_children - coming)
+        coming = sum(run.handle is None for run in suspects)  # they have not asked for their child yet
+        room = min(self.free, self._children.free - coming)
         if room <= 0:
-            self._executor.keep_child()
+            self._children.keep_one()
         return max(room, 0)
 
     @property
     def has_suspects(self) -> bool:
-        """Whether one is in hand."""
+        """Whether a job whose process died is active."""
         return any(run.claim.suspect for run in self._runs.values())
 
     def no_more_suspects(self) -> None:
-        """None is there for a child that was kept."""
-        self._executor.let_child_go()
-
-    @property
-    def worn_out(self) -> bool:
-        """Whether no hand, or no thread, is left to work with."""
-        return self.size <= 0 or self._executor.threads_left <= 0
+        """There is none for the child that was kept."""
+        self._children.let_go()
 
     @property
     def running(self) -> int:
-        """Claims in hand."""
+        """How many runs are active."""
         return len(self._runs)
 
     def taken(self) -> set[tuple[int, int]]:
@@ -131,37 +129,47 @@ class ActiveRuns:
         runs = list(self._runs.values())
         return [(run.claim.job_id, run.claim.fence) for run in runs if not run.settling]
 
-    def now(self) -> float:
-        """Seconds that never go back. Safe from any thread."""
-        return self._clock.monotonic()
-
     def start(self, claims: Iterable[Claim]) -> None:
-        """Take these claims in hand. One that is in hand already, because the store forgot the first
-        grant in a crash, simply goes on; under a new fence, the old run has lost."""
-        runs, limit, plain = [], self._limit, self._tracer is None
+        """Run these. One that is active already, because the store forgot the first grant in a crash, simply
+        goes on; under a new fence, the old run has lost."""
+        batches: dict[Executor, list[ActiveRun]] = {}
+        get = self._registry.get
         self._loop = asyncio.get_running_loop()
-        self._tells_start = self._telemetry.hears(RunStarted)
+        self.tells_start = self._telemetry.hears(RunStarted)
         try:
             for claim in claims:
                 old = self._runs.get(claim.job_id)
                 if old is not None and self._goes_on(old, claim):
                     continue
-                task = self._registry.get(claim.task)
-                run = self._runs[claim.job_id] = Run(claim, limit)
-                if plain and self._executor.is_plain(task, claim):
-                    self._begin(run, task)
+                task = get(claim.task)
+                executor = self._executor_for(task, claim)
+                run = self._runs[claim.job_id] = ActiveRun(claim, task, executor, self)
+                batch = batches.get(executor)
+                if batch is None:
+                    batches[executor] = [run]
                 else:
-                    runs.append(run)
+                    batch.append(run)
         finally:
-            self._coroutines.give(runs)  # whatever became of the others
+            for executor, runs in batches.items():  # whatever became of the others
+                executor.start(runs)
 
-    def _goes_on(self, old: Run, claim: Claim) -> bool:
-        """Whether it is what is in hand already; under another fence, that has lost. One that we have dropped
-        writes nothing any more: the same claim, granted anew, is another run's."""
+    def _executor_for(self, task: AnyTask, claim: Claim) -> Executor:
+        for executor in self._executors:
+            if executor.takes(task, claim):
+                break
+        else:
+            raise LookupError(f"no executor takes task {task.name}")
+        if claim.suspect and executor is not self._children:
+            self._children.let_go()  # no child would find it, or it cannot take its worker with it
+        return executor
+
+    def _goes_on(self, old: ActiveRun, claim: Claim) -> bool:
+        """Whether it is the claim of this run; under another fence, the run has lost. One that we have
+        dropped writes nothing any more: the same claim, granted anew, is another run's."""
         same = (old.claim.worker_id, old.claim.fence) == (claim.worker_id, claim.fence)
-        if same and old.ending is not Ending.DROP:
+        if same and old.stop is not Stop.DROP:
             return True
-        self._end(old, Ending.DROP)
+        self._stop(old, Stop.DROP)
         return False
 
     def unwritten(self) -> set[tuple[int, int]]:
@@ -169,55 +177,55 @@ class ActiveRuns:
         return self._writer.claims()
 
     def drop(self, claims: Iterable[tuple[int, int]]) -> tuple[Claim, ...]:
-        """End the runs of (job, fence) pairs that are not ours any more; answer which were in hand.
-        The fence counts: the job may have come back to us under a new claim, which stands."""
+        """End the runs of (job, fence) pairs that are not ours any more; answer which were active. The fence
+        counts: the job may have come back to us under a new claim, which stands."""
         found = [(self._runs.get(job_id), fence) for job_id, fence in claims]
         dropped = [run for run, fence in found if run and run.claim.fence == fence and not run.settling]
         for run in dropped:
-            self._end(run, Ending.DROP)
+            self._stop(run, Stop.DROP)
         return tuple(run.claim for run in dropped)
 
     def drop_all(self) -> tuple[Claim, ...]:
         """End every run: the lease is gone, and all claims with it."""
         return self.drop(self.holding())
 
+    def release_all(self) -> int:
+        """End every run and give its job back, at no cost of an attempt."""
+        return self.release(list(self._runs))
+
     def release(self, job_ids: Iterable[int]) -> int:
-        """End these runs and give their jobs back, at no cost of an attempt."""
+        """The same for these."""
         runs = [self._runs[job_id] for job_id in job_ids if job_id in self._runs]
         for run in runs:
-            self._end(run, Ending.RELEASE)
+            self._stop(run, Stop.RELEASE)
         return len(runs)
 
     def give_back(self, claims: Iterable[Claim]) -> None:
-        """Give these jobs back without taking them in hand; those that are in hand go on."""
+        """Give these jobs back without a run; those that are active go on."""
         for claim in claims:
             old = self._runs.get(claim.job_id)
             if old is None or not self._goes_on(old, claim):
                 self._put(claim, settle(claim, Stopped(started=False), took=NO_TIME, backoff=NO_TIME))
-
-    def release_all(self) -> int:
-        """End every run and give its job back, at no cost of an attempt."""
-        return self.release(list(self._runs))
 
     def abandon(self) -> None:
         """Give back the jobs of runs that would not end. Their handlers go on until the process
         ends, but nothing of theirs is settled."""
         runs = list(self._runs.values())
         for run in runs:
-            run.ending = Ending.DROP
+            run.stop = Stop.DROP
             self._put(run.claim, settle(run.claim, Stopped(), took=NO_TIME, backoff=NO_TIME))
         self._runs.clear()
         self._left += [run.claim for run in runs]
 
     def left(self) -> list[Claim]:
-        """What was in hand when we began to drain, or came into it since, and has not ended; what the store
+        """What was active when we began to drain, or became so since, and has not ended; what the store
         knows of it is another matter. Safe from any thread."""
         runs = list(self._runs.values())
         return [*self._left, *(run.claim for run in runs)]
 
     @property
     def quiet(self) -> bool:
-        """Nothing in hand and nothing left to write."""
+        """No run is active and nothing is left to write."""
         return not self._runs and not self._writer.pending
 
     def blocked(self) -> list[Claim]:
@@ -226,185 +234,134 @@ class ActiveRuns:
         runs = list(self._runs.values())
         if not any(run.due is not None for run in runs):
             return []
-        now, slack = self.now(), BLOCKED_AFTER.total_seconds()
+        now, slack = self._clock.monotonic(), BLOCKED_AFTER.total_seconds()
         return [run.claim for run in runs if run.due is not None and now > run.due + slack]
 
-    def _end(self, run: Run, ending: Ending) -> None:
-        if run.ending is ending or run.ending is Ending.DROP:
-            return
-        run.ending = ending
-        if run.call is not None:
-            self._end_call(run, run.call)
-            return
-        if run.task is not None:
-            run.task.cancel()
-        self._overdue(run)
+    # What executors report.
 
-    def _end_call(self, run: Run, call: ThreadCall) -> None:
-        task = self._registry.get(run.claim.task)
-        if call.take():
-            self._ended(run, task, (Stopped(started=False), 0.0), None)
-        else:
-            self._outlive(run, task)
+    def begin(self, run: ActiveRun) -> Outcome | None:
+        # What few runs have is looked at before anything is called for it: this is done once a job.
+        run.began = self._clock.monotonic()
+        if run.stop is not None:
+            return Stopped(started=False)
+        left = run.claim.expires_in
+        if left is not None:
+            if left <= NO_TIME:
+                return Expired(failure=NEVER_BEGAN, started=False)
+            loop = asyncio.get_running_loop()
+            run.deadline = loop.call_later(left.total_seconds(), self._stop_in_time, run, Stop.DEADLINE)
+        if self._tracer is not None:
+            run.span = self._tracer.run(run.claim)
+            run.claim = msgspec.structs.replace(run.claim, trace=run.span.trace)
+        if self.tells_start:
+            self._telemetry.emit(_started(run.claim))
+        return None
 
-    def _limit(self, run: Run, seconds: float) -> None:
-        run.due = self.now() + seconds
-        self._timers.start(run, seconds)
+    def handler_begins(self, run: ActiveRun) -> None:
+        timeout = run.task.timeout
+        if timeout is not None:
+            seconds = timeout.total_seconds()
+            run.due = self._clock.monotonic() + seconds
+            self._timers.start(run, seconds)
 
-    def _expire(self, run: Run) -> None:
-        """Its timeout has ended."""
-        run.late = True
-        if run.call is not None:
-            self._outlive(run, self._registry.get(run.claim.task))
+    def handler_ended(self, run: ActiveRun) -> None:
+        if run.due is not None and run.task.timeout is not None:
+            self._timers.stop(run, run.task.timeout.total_seconds())
+            run.due = None
+
+    def end(self, run: ActiveRun, outcome: Outcome, seconds: float) -> None:
+        if run.ended:
+            if run in self._leaked:  # its execution slot is free after all
+                self._leaked.discard(run)
+                self._free_soon()
             return
-        if run.task is not None:
-            run.task.cancel()
-        self._overdue(run)
-
-    def _overdue(self, run: Run) -> None:
-        """It should end now; look again whether it did."""
-        asyncio.get_running_loop().call_later(WRITE_OFF_AFTER.total_seconds(), self._write_off, run)
-
-    def _write_off(self, run: Run) -> None:
-        """Settle a run whose handler swallowed its cancellation, and do without the hand. ThreadPool and
-        children need no such thing: those are not waited for, these are killed."""
-        claim, task = run.claim, self._registry.get(run.claim.task)
-        if run.task is None or run in self._leaked:
-            return
-        if not task.signature.is_async or self._executor.isolates(task, claim):
-            return
-        self._leaked.add(run)
+        run.ended = True
+        claim = run.claim
+        if run.due is not None:
+            self.handler_ended(run)
+        if run.deadline is not None:
+            run.deadline.cancel()
         if self._runs.get(claim.job_id) is run:
             del self._runs[claim.job_id]
-        if run.ending is not Ending.DROP:
-            took = timedelta(seconds=self._clock.monotonic() - run.began)
-            outcome: Outcome = Stopped()
-            if run.ending is None and task.timeout is not None:
-                outcome = Failed(failure=timeout_failure(task.timeout.total_seconds()))
-            run.ending = Ending.DROP  # whatever it does later
-            settlement = self._settled(task, claim, outcome, took)
-            self._put(claim, settlement)
-            if run.span is not None:
-                run.span.end(settlement)
-        self._lost(claim, "hand", self.size)
-        self.on_freed()
+        self._settle(run, outcome, timedelta(seconds=seconds))
+        if not self._freeing:
+            self._free_soon()
 
-    def _lost_a_thread(self, claim: Claim) -> None:
-        self._lost(claim, "thread", self._executor.threads_left)
-
-    def _lost(self, claim: Claim, what: str, left: int) -> None:
+    def leaked(self, claim: Claim, what: str, left: int) -> None:
         if self.draining:
             self._left.append(claim)
         else:
             self._telemetry.emit(
                 HandlerLeaked(job_id=claim.job_id, task=claim.task, what=what, left=left, claim=claim)
             )
-            self.on_leak()
+            self._signals.handler_lost.send()
 
-    async def _run(self, run: Run, hand: asyncio.Task[None]) -> None:
-        run.task = hand
-        claim = run.claim
-        task = self._registry.get(claim.task)
-        began = run.began = self._clock.monotonic()
-        # What few runs have is looked at before anything is called for it: this is done once a job.
-        barred = None if run.ending is None and claim.expires_in is None else run.barred()
-        if barred is not None:
-            outcome = barred
-        else:
-            if self._tracer is not None:
-                run.span = self._tracer.run(claim)
-                claim = run.claim = msgspec.structs.replace(claim, trace=run.span.trace)
-            running.set(claim)
-            if self._tells_start:
-                self._telemetry.emit(run.begun())
-            try:
-                if task.isolation is not None or claim.suspect:
-                    outcome = await self._executor.run_apart(task, claim, run)
-                else:
-                    outcome = await self._executor.run(task, claim, stop=run)
-            except GeneratorExit:
-                raise  # it is thrown away, not run
-            except BaseException as error:  # noqa: BLE001 - nothing may stay in hand, nor end the event loop
-                outcome = run.cut_off(error)
-        run.task = None
-        self._finish(run, task, outcome, timedelta(seconds=self._clock.monotonic() - began))
+    # How a run is stopped, and settled.
 
-    def _finish(self, run: Run, task: AnyTask, outcome: Outcome, took: timedelta) -> None:
-        claim = run.claim
-        if run.due is not None:
-            self._timers.stop(run, run.seconds)
-        if self._leaked:
-            self._leaked.discard(run)
-        if self._runs.get(claim.job_id) is run:
-            del self._runs[claim.job_id]
-        settlement: Settlement | None = None
-        if type(outcome) is Succeeded and run.ending is not Ending.DROP:
+    def _timed_out(self, run: ActiveRun) -> None:
+        self._stop_in_time(run, Stop.TIMEOUT)
+
+    def _stop_in_time(self, run: ActiveRun, reason: Stop) -> None:
+        """Its timeout or its deadline has passed; that is no news of a run that should end already."""
+        if run.stop is None:
+            self._stop(run, reason)
+
+    def _stop(self, run: ActiveRun, reason: Stop) -> None:
+        if run.stop is reason or run.stop is Stop.DROP:
+            return
+        run.stop = reason
+        sure = run.executor.is_sure_to_end(run)
+        if sure:
+            self.handler_ended(run)  # from here on its executor keeps the time
+        run.executor.stop(run)
+        if not sure and not run.ended:
+            loop = asyncio.get_running_loop()
+            loop.call_later(WRITE_OFF_AFTER.total_seconds(), self._write_off, run)
+
+    def _write_off(self, run: ActiveRun) -> None:
+        """Settle a run that was told to stop and goes on, and do without its execution slot."""
+        if run.ended:
+            return
+        outcome: Outcome = Stopped()
+        if run.stop is Stop.DEADLINE:
+            outcome = Expired(failure=expired_failure())
+        elif run.stop is Stop.TIMEOUT and run.task.timeout is not None:
+            outcome = Failed(failure=timeout_failure(run.task.timeout.total_seconds()))
+        self._leaked.add(run)
+        self.end(run, outcome, self._clock.monotonic() - run.began)
+        run.stop = Stop.DROP  # whatever it does later
+        self.leaked(run.claim, "hand", self.size)
+
+    def _settle(self, run: ActiveRun, outcome: Outcome, took: timedelta) -> None:
+        claim, settlement = run.claim, None
+        if type(outcome) is Succeeded and run.stop is not Stop.DROP:
             settlement = settle(claim, outcome, took=took, backoff=NO_TIME)
             self._put(claim, settlement)
         elif isinstance(outcome, Settled):
             self._reports.close(claim)
             settlement = settle(claim, outcome, took=took, backoff=NO_TIME)
             self._writer.tell(claim, settlement)
-        elif run.ending is not Ending.DROP:
-            if run.ending is Ending.RELEASE and isinstance(outcome, Failed | Crashed):
+        elif run.stop is not Stop.DROP:
+            if run.stop is Stop.RELEASE and isinstance(outcome, Failed | Crashed):
                 outcome = Stopped()  # what it raised, it raised because we ended it
-            settlement = self._settled(task, claim, outcome, took)
+            elif run.stop is Stop.DEADLINE and isinstance(outcome, Stopped):
+                outcome = Expired(failure=NEVER_BEGAN, started=False)
+            settlement = self._settlement(run.task, claim, outcome, took)
             self._put(claim, settlement, outcome.error if isinstance(outcome, Failed) else None)
         else:
             self._reports.close(claim)  # whatever it said, it is not ours to write
         if run.span is not None:
             run.span.end(settlement)
-        if not self._freeing:
-            # Once for all that end before the event loop turns: nobody could do anything about it sooner.
-            self._freeing = True
-            assert self._loop is not None  # noqa: S101 - nothing ends that was not begun
-            self._loop.call_soon(self._freed)
+
+    def _free_soon(self) -> None:
+        # Once for all that end before the event loop turns: nothing could be done about it sooner.
+        self._freeing = True
+        assert self._loop is not None  # noqa: S101 - nothing ends that was not begun
+        self._loop.call_soon(self._freed)
 
     def _freed(self) -> None:
         self._freeing = False
-        self.on_freed()
-
-    def _begin(self, run: Run, task: AnyTask) -> None:
-        """A function that asks for nothing is called without a task: all that one could do for it is wait."""
-        run.began = self._clock.monotonic()
-        told = self._tells_start or task.timeout is not None
-        try:
-            run.call = self._executor.begin(
-                task,
-                run.claim,
-                self._clock.monotonic,
-                on_begin=partial(self._begun, run, task) if told else None,
-                on_end=partial(self._ended, run, task),
-            )
-        except RuntimeError as error:  # the system gives us no thread
-            self._finish(run, task, run.cut_off(error), NO_TIME)
-
-    def _begun(self, run: Run, task: AnyTask) -> None:
-        if run.call is None:
-            return  # it has been given up meanwhile
-        run.began = self._clock.monotonic()
-        if self._tells_start:
-            self._telemetry.emit(run.begun())
-        if task.timeout is not None:
-            run.limit(task.timeout.total_seconds())
-
-    def _ended(
-        self, run: Run, task: AnyTask, ended: tuple[Outcome, float], error: BaseException | None
-    ) -> None:
-        if run.call is not None:  # else it has been given up meanwhile
-            run.call = None
-            outcome, seconds = ended if error is None else (run.cut_off(error), self.now() - run.began)
-            if run.late and run.ending is None:
-                outcome = self._executor.timed_out(task)  # whatever it did after its time
-            self._finish(run, task, outcome, timedelta(seconds=seconds))
-
-    def _outlive(self, run: Run, task: AnyTask) -> None:
-        """See to it that a call which should end now is over soon, or given up."""
-        if run.call is not None:
-            self._executor.outlive(run.call, run.claim, partial(self._give_up, run, task))
-
-    def _give_up(self, run: Run, task: AnyTask) -> None:
-        self._ended(run, task, (Stopped(), self._clock.monotonic() - run.began), None)
+        self._signals.run_ended.send()
 
     def _put(self, claim: Claim, settlement: Settlement, error: BaseException | None = None) -> None:
         log = self._reports.close(claim) if self._reports.by_claim else None
@@ -416,7 +373,7 @@ class ActiveRuns:
             self._writer.raised(claim, error)
         self._writer.put(claim, settlement)
 
-    def _settled(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:
+    def _settlement(self, task: AnyTask, claim: Claim, outcome: Outcome, took: timedelta) -> Settlement:
         wait, attempts = NO_TIME, None
         if isinstance(outcome, Failed):
             terms = task.retry.under(outcome.rule)
@@ -428,7 +385,19 @@ class ActiveRuns:
         return settle(claim, outcome, took=took, backoff=wait, attempts=attempts)
 
 
-R = TypeVar("R")
+def _started(claim: Claim) -> RunStarted:
+    return RunStarted(
+        job_id=claim.job_id,
+        task=claim.task,
+        attempt=claim.attempt,
+        waited=claim.waited,
+        schedule_id=claim.schedule_id,
+        slot_at=claim.slot_at,
+        trace=claim.trace,
+        queue=claim.queue,
+        workflow_id=claim.workflow_id,
+    )
+
 
 _EARLY = 0.001
 """Seconds: as fine as the clocks of event loops are."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.model.job import Claim
+from mainspring.signals import Signals
 from mainspring.store.queue import Queue
 from mainspring.worker.active_runs import ActiveRuns
 from mainspring.worker.membership import Membership
@@ -44,6 +45,7 @@ class Claimer:
         active_runs: ActiveRuns,
         membership: Membership,
         clock: Clock,
+        signals: Signals,
         *,
         queues: Callable[[], Sequence[str]],
         tasks: Callable[[], Sequence[str]],
@@ -53,6 +55,7 @@ class Claimer:
         self._active_runs = active_runs
         self._membership = membership
         self._clock = clock
+        self._signals = signals
         self._queues = queues
         self._tasks = tasks
         self._poll = poll
@@ -65,12 +68,6 @@ class Claimer:
         self._look_at = 0.0
         """When to look for suspects again, by the clock that never goes back."""
         self._more_suspects = False
-        self.on_idle: Callable[[], None] = lambda: None
-        """Called when a look found nothing, with nothing in hand and nothing left to write."""
-        self.on_limited: Callable[[], None] = lambda: None
-        """Called when jobs with limits were claimed: where a window counts, others may pass."""
-        self.relieve: Callable[[], Awaitable[bool]] | None = None
-        """Asked before we say that nothing is left: whether a job has just passed its limits."""
 
     @property
     def wants_more(self) -> bool:
@@ -108,7 +105,7 @@ class Claimer:
             return self._poll
         self._full = False
         # What is not found then is taken for not being there.
-        everywhere = quiet and self.relieve is not None
+        everywhere = quiet and self._signals.let_in.has_listeners
         suspects = self._suspects(everywhere=everywhere)
         if self._hungry and not self._gathering and asked < _worth(self._active_runs.size) and not suspects:
             self._gathering = True
@@ -117,11 +114,11 @@ class Claimer:
         claims = await self._claim(worker_id, asked, suspects, everywhere=everywhere)
         self._hungry = len(claims) == asked
         if any(claim.limited for claim in claims):
-            self.on_limited()
+            self._signals.limit_freed.send()
         if quiet and not claims:
-            if self.relieve is not None and await self.relieve():
+            if everywhere and await self._signals.let_in.ask():
                 return timedelta()
-            self.on_idle()
+            self._signals.idle.send()
         if self._hungry:
             return timedelta()
         # A wait may be long where hints wake us; no hint tells that a suspect may be taken now.

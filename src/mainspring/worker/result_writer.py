@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
@@ -13,6 +12,7 @@ from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailabl
 from mainspring.model.failure import Failure
 from mainspring.model.job import Claim, JobName, Whereabouts
 from mainspring.model.settlement import Reason, Settlement, Verdict
+from mainspring.signals import Signals
 from mainspring.store.queue import Queue
 from mainspring.telemetry.events import Event, JobsQuarantined, RunEnded, SettlementRefused, Telemetry
 
@@ -32,10 +32,11 @@ class ResultWriter:
 
     name = "result_writer"
 
-    def __init__(self, queue: Queue, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(self, queue: Queue, clock: Clock, telemetry: Telemetry, signals: Signals) -> None:
         self._queue = queue
         self._clock = clock
         self._telemetry = telemetry
+        self._signals = signals
         self._waiting: list[Entry] = []
         self._batch: list[Entry] = []
         self._in_doubt = False
@@ -47,12 +48,6 @@ class ResultWriter:
         self.counting = False
         """Whether to count the jobs that the store has taken back unfinished."""
         self.given_back = 0
-        self.on_arrival: Callable[[], None] = lambda: None
-        self.on_written: Callable[[], None] = lambda: None
-        self.on_limited: Callable[[], None] = lambda: None
-        """Called when a job with limits has ended: the next in its line may pass."""
-        self.on_step: Callable[[], None] = lambda: None
-        """Called when a step of a workflow has ended, or a workflow has begun: it may go on."""
 
     @property
     def pending(self) -> int:
@@ -80,13 +75,13 @@ class ResultWriter:
         if settlement.result is not None or settlement.log is not None:
             self._weight += _weight(settlement)
         if len(self._waiting) == 1:
-            self.on_arrival()  # of those behind it, the loop knows: it leaves none waiting
+            self._signals.result_waits.send()  # of those behind it, the loop knows: it leaves none waiting
 
     def tell(self, claim: Claim, settlement: Settlement) -> None:
         """Say that this one is written: by the handler's own transaction."""
         self._telemetry.emit_all(_told(claim, settlement))
         if claim.workflow_id is not None:
-            self.on_step()
+            self._signals.step_ended.send()
 
     async def tick(self) -> timedelta:
         room = self._apart(BATCH - len(self._batch))
@@ -167,11 +162,11 @@ class ResultWriter:
                 error = errors.pop((claim.job_id, claim.fence), None) if errors else None
                 told += _told(claim, settlement, error)
         self._telemetry.emit_all(told)
-        self.on_written()
+        self._signals.results_written.send()
         if any(claim.limited for claim, _ in entries):
-            self.on_limited()
+            self._signals.limit_freed.send()
         if any(claim.workflow_id is not None or s.start is not None for claim, s in entries):
-            self.on_step()
+            self._signals.step_ended.send()
 
     async def _whereabouts(self, job_ids: set[int]) -> dict[int, Whereabouts]:
         """Of jobs that are not ours any more, for the log: it goes without if the store does not say."""

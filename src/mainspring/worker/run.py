@@ -1,103 +1,147 @@
-"""One claim in hand: what is known of its run while it goes on, and how it is ended."""
+"""The life of a run, and the seam between it and the executors.
+
+    claimed ──► begun ──► handler runs ──► ended: settled, or dropped with its claim
+
+A run is claimed when it is handed to its executor. The executor reports to `run.life`: `begin` when the
+turn of the run has come, `handler_begins` when the handler is called, `end` when it has ended. The lifecycle
+does the rest, for every executor alike: it says that a run started, keeps timeouts and deadlines, tells the
+executor to stop a run (`Executor.stop`) and settles each run once. What an executor reports of a run that has
+ended is ignored.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Protocol
 
-from mainspring.lifecycle.burial import NEVER_BEGAN
+from mainspring.declare.task import Task
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Expired, Failed, Outcome, Stopped
-from mainspring.telemetry.events import RunStarted
 from mainspring.telemetry.traces import RunSpan
-from mainspring.worker.outcomes import failure_of, shown_in_log
-from mainspring.worker.threads import ThreadCall
+from mainspring.worker.outcomes import expired_failure, failure_of, shown_in_log
+
+AnyTask = Task[..., Any]
 
 
-class Ending(Enum):
-    """Why we end a run ourselves."""
+class Stop(Enum):
+    """Why a run should end before its handler does."""
 
+    TIMEOUT = auto()
+    """The timeout of its task has passed."""
+    DEADLINE = auto()
+    """The deadline of its job has passed."""
     RELEASE = auto()
-    """The job goes back to the queue: shutdown, or a lease that is running out."""
+    """The job goes back to its queue: the process stops, or its lease is about to end."""
     DROP = auto()
-    """The claim is not ours any more: there is nothing to settle."""
+    """The claim is not ours any more, or the run has been given up: there is nothing to settle."""
 
 
-class Run:
-    """A claim and the task that runs it."""
+class Executor(Protocol):
+    """Runs handlers in one way. What it is given has been claimed; what it begins it must end."""
+
+    def takes(self, task: AnyTask, claim: Claim) -> bool:
+        """Whether this job is run here: the first executor of the worker that says so gets it."""
+
+    def start(self, runs: Sequence[ActiveRun]) -> None:
+        """Run these, in this order, as soon as there is a place for each. Does not wait."""
+
+    def stop(self, run: ActiveRun) -> None:
+        """End this run soon (`run.stop` says why), and report its end. Does not wait. One that has not begun
+        ends at once, as `Stopped(started=False)`."""
+
+    def is_sure_to_end(self, run: ActiveRun) -> bool:
+        """Whether a run that was told to stop ends in any case. If it may go on, the lifecycle settles it
+        after a while, and its execution slot is lost until it ends."""
+
+    async def close(self) -> None:
+        """End what still runs, and take nothing more: the process ends."""
+
+
+class Lifecycle(Protocol):
+    """What an executor reports to. Called on the worker's event loop."""
+
+    tells_start: bool
+    """Whether `begin` has anything to say of a run: if not, and if its task has no timeout, an executor that
+    could only report the beginning by an extra turn of the event loop need not."""
+
+    def begin(self, run: ActiveRun) -> Outcome | None:
+        """The run's turn has come. Answers how it ends if it must not begin any more; None to go on."""
+
+    def handler_begins(self, run: ActiveRun) -> None:
+        """The handler is called: the timeout of its task starts to run."""
+
+    def handler_ended(self, run: ActiveRun) -> None:
+        """The handler has ended, and its timeout does not count any more. Only needed where the report of the
+        end takes time."""
+
+    def end(self, run: ActiveRun, outcome: Outcome, seconds: float) -> None:
+        """The run has ended like this, after so many seconds. What comes after this is ignored."""
+
+    def leaked(self, claim: Claim, what: str, left: int) -> None:
+        """The handler of this claim was told to end and goes on: what it occupies is lost, `left` remain."""
+
+
+class ActiveRun:
+    """One claim, from when it was granted until it is settled."""
 
     __slots__ = (
-        "_limit",
         "began",
-        "call",
         "claim",
+        "deadline",
         "due",
-        "ending",
-        "late",
-        "seconds",
+        "ended",
+        "executor",
+        "handle",
+        "life",
         "settling",
         "span",
+        "stop",
         "task",
     )
 
-    def __init__(self, claim: Claim, limit: Callable[[Run, float], None]) -> None:
+    def __init__(self, claim: Claim, task: AnyTask, executor: Executor, life: Lifecycle) -> None:
         self.claim = claim
-        self._limit = limit
+        self.task = task
+        self.executor = executor
+        self.life = life
+        self.handle: Any = None
+        """Of the executor: what it needs to stop the run. None while the run has not begun."""
         self.began = 0.0
         self.due: float | None = None
-        """When its timeout ends, by the active_runs's clock."""
-        self.seconds = 0.0
-        """Its timeout."""
-        self.late = False
-        """Whether its timeout has ended."""
-        self.ending: Ending | None = None
+        """When its timeout ends, by the steady clock."""
+        self.deadline: asyncio.TimerHandle | None = None
+        self.stop: Stop | None = None
+        self.ended = False
         self.span: RunSpan | None = None
         self.settling = False
         """A transaction of the handler's has written, or is about to, that the job is done: the claim may
         be gone from the store at any moment, and that is no loss."""
-        self.task: asyncio.Task[Any] | None = None
-        """Set while it runs in one: one that has not begun need not be cancelled."""
-        self.call: ThreadCall | None = None
-        """Set while it is, or waits to be, in a thread without a task."""
+
+    @property
+    def late(self) -> bool:
+        """Whether it is told to stop because its timeout has passed."""
+        return self.stop is Stop.TIMEOUT
 
     def is_set(self) -> bool:
         """Whether the handler should end: what `ctx.cancelled` asks."""
-        return self.ending is not None or self.late
+        return self.stop is not None
 
-    def barred(self) -> Outcome | None:
-        """How it ends if it should not begin at all: we are stopping, or the job's deadline has passed."""
-        if self.ending:
-            return Stopped(started=False)
-        left = self.claim.expires_in
-        return None if left is None or left > timedelta() else Expired(failure=NEVER_BEGAN, started=False)
+    def handler_begins(self) -> None:
+        """The handler is called."""
+        self.life.handler_begins(self)
 
-    def begun(self) -> RunStarted:
-        """What is to be said when it begins."""
-        claim = self.claim
-        return RunStarted(
-            job_id=claim.job_id,
-            task=claim.task,
-            attempt=claim.attempt,
-            waited=claim.waited,
-            schedule_id=claim.schedule_id,
-            slot_at=claim.slot_at,
-            trace=claim.trace,
-            queue=claim.queue,
-            workflow_id=claim.workflow_id,
-        )
+    def handler_ended(self) -> None:
+        """The handler has ended."""
+        self.life.handler_ended(self)
 
     def cut_off(self, error: BaseException) -> Outcome:
         """How it ends by what is no outcome of its handler's: a cancellation, or something that was missing
         to run it. If that is not our doing, a release would run it for ever."""
-        if self.ending is not None:
+        if self.stop is Stop.DEADLINE:
+            return Expired(failure=expired_failure())
+        if self.stop is Stop.RELEASE or self.stop is Stop.DROP:
             return Stopped()
         failure = failure_of(error)
         return Failed(failure=failure, error=shown_in_log(error, failure))
-
-    def limit(self, seconds: float) -> None:
-        """The timeout starts to run."""
-        self.seconds = seconds
-        self._limit(self, seconds)

@@ -8,7 +8,6 @@ import logging
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import timedelta
@@ -18,6 +17,7 @@ from mainspring.clock import Clock
 from mainspring.config import CAPTURE_ALL, CAPTURE_NONE
 from mainspring.model.job import Claim
 from mainspring.model.report import ProgressNote
+from mainspring.signals import Signals
 from mainspring.store.runs import Runs
 from mainspring.telemetry.run_fields import facts
 
@@ -67,8 +67,9 @@ class RunReports:
 
     name = "progress"
 
-    def __init__(self, runs: Runs, clock: Clock, *, capture: str, log_limit: int) -> None:
+    def __init__(self, runs: Runs, clock: Clock, signals: Signals, *, capture: str, log_limit: int) -> None:
         self._runs = runs
+        self._signals = signals
         self._clock = clock
         self._log_limit = 0 if capture == CAPTURE_NONE else log_limit
         self.captures_all = capture == CAPTURE_ALL
@@ -79,7 +80,6 @@ class RunReports:
         self._news: dict[tuple[int, int], RunReport] = {}
         self._resting = True
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.on_arrival: Callable[[], None] = lambda: None
 
     def open(self, claim: Claim) -> RunReport:
         """The report of this run, which is about to begin on this event loop."""
@@ -119,7 +119,7 @@ class RunReports:
             wake, self._resting = self._resting, False
         if wake and self._loop is not None:
             with suppress(RuntimeError):  # the event loop has ended meanwhile
-                self._loop.call_soon_threadsafe(self.on_arrival)
+                self._loop.call_soon_threadsafe(self._signals.progress_waits.send)
 
     async def tick(self) -> timedelta:
         with self.lock:

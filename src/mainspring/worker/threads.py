@@ -10,7 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol, TypeVar
+
+from mainspring.model.job import Claim
+from mainspring.waiting import until
 
 NAME = "mainspring-handler"
 
@@ -214,3 +218,75 @@ def as_a_future_can_carry(call: Callable[[], T]) -> T:
         return call()
     except (StopIteration, GeneratorExit) as error:
         raise RuntimeError(f"the handler raised {type(error).__name__}") from error
+
+
+class NeverBegan(Exception):
+    """A run was ended while it waited for a thread, or for what it needs to know first."""
+
+
+class HandlerThreads:
+    """The threads of one worker, less those that are lost to handlers that do not end."""
+
+    def __init__(self, size: int, pool: FunctionPool | None, on_leak: Callable[[Claim, int], None]) -> None:
+        """Functions are called in `pool`, or else in threads of our own. `on_leak` hears of the claim whose
+        handler took a thread, and how many threads are left."""
+        self._pool = pool or ThreadPool(size)
+        self._on_leak = on_leak
+        self.left = size
+
+    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin) -> ThreadCall:
+        """Call a function as soon as there is a thread for it."""
+        return self._pool.start(work, on_end, on_begin)
+
+    async def result(self, work: Callable[[], object], claim: Claim, on_begin: OnBegin) -> object:
+        """The same for one that is awaited. A cancellation waits a moment for the function to end; NeverBegan
+        if it had not begun."""
+        future = asyncio.get_running_loop().create_future()
+
+        def ended(value: object, error: BaseException | None) -> None:
+            if future.done():
+                return  # whoever waited was cancelled
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+        within = contextvars.copy_context().run
+        call = self.start(partial(within, as_a_future_can_carry, work), ended, on_begin)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if call.take():
+                raise NeverBegan from None
+            if not call.over:
+                over = asyncio.Event()
+                call.on_over = over.set
+                if not await until(over, LINGER):
+                    self._lose(call, claim)
+            raise
+
+    def give_up_soon(self, call: ThreadCall, claim: Claim, on_given_up: Callable[[], None]) -> None:
+        """A function that has begun cannot be stopped. It may look at ctx.cancelled, and its job should not
+        begin elsewhere while it is about to end here: so it gets a moment."""
+
+        def look() -> None:
+            # It may be told to end twice, for its timeout and by us; it is given up once.
+            if not call.over and call.on_over is None:
+                self._lose(call, claim)
+                on_given_up()
+
+        asyncio.get_running_loop().call_later(LINGER.total_seconds(), look)
+
+    def close(self) -> None:
+        """Take no further work. Threads still in a handler are left to the process's end."""
+        self._pool.close()
+
+    def _lose(self, call: ThreadCall, claim: Claim) -> None:
+        """The thread is lost, until its handler does end."""
+
+        def found_again() -> None:
+            self.left += 1
+
+        self.left -= 1
+        call.on_over = found_again
+        self._on_leak(claim, self.left)

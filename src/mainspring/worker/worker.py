@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,21 +13,23 @@ from mainspring.declare.registry import Registry
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.model.job import Claim
+from mainspring.signals import Signals
 from mainspring.store.periods import period_of
 from mainspring.store.store import Store
 from mainspring.telemetry.events import ClaimsLost, LeaseEnded, LoopBlocked, Telemetry
 from mainspring.worker.active_runs import ActiveRuns
 from mainspring.worker.claimer import Claimer, QueueOrder
 from mainspring.worker.effects import RunEffects
-from mainspring.worker.executor import Executor
+from mainspring.worker.executors import ChildExecutor, CoroutineExecutor, MakeChildren, ThreadExecutor
+from mainspring.worker.handlers import Handlers
 from mainspring.worker.membership import Membership
 from mainspring.worker.result_writer import ResultWriter
+from mainspring.worker.run import Executor
 from mainspring.worker.run_reports import RunReports
-from mainspring.worker.threads import FunctionPool
+from mainspring.worker.threads import FunctionPool, HandlerThreads
 
 if TYPE_CHECKING:
     from mainspring.telemetry.traces import Tracer
-    from mainspring.worker.children.pool import Pool
 
 
 class Worker:
@@ -42,40 +44,58 @@ class Worker:
         clock: Clock,
         entropy: Entropy,
         telemetry: Telemetry,
-        places: FunctionPool | None = None,
-        children: Callable[[RunReports], Pool] | None = None,
+        pool: FunctionPool | None = None,
+        executors: Sequence[Executor] = (),
+        children: MakeChildren | None = None,
         results: ResultsConfig | None = None,
         tracer: Tracer | None = None,
+        signals: Signals | None = None,
     ) -> None:
-        """Plain functions run at `places`, or else in threads of the worker's own."""
+        """Plain functions run in `pool`, or else in threads of the worker's own. `executors` are asked before
+        our own which jobs they take."""
         self._name = config.name
         self._telemetry = telemetry
         self._queue = store.queue
+        self.signals = signals or Signals()
         self._telling: set[asyncio.Task[None]] = set()
         self.membership = Membership(clock, config.lease)
-        self.reports = RunReports(store.runs, clock, capture=config.capture_logs, log_limit=config.log_limit)
+        self.reports = RunReports(
+            store.runs, clock, self.signals, capture=config.capture_logs, log_limit=config.log_limit
+        )
         result_bytes = (results or ResultsConfig()).max_bytes
-        self.executor = Executor(
+        self.threads = HandlerThreads(
             config.threads,
+            pool,
+            lambda claim, left: self.active_runs.leaked(claim, "thread", left),
+        )
+        handlers = Handlers(
+            self.threads,
             self.reports,
             lambda claim, run: RunEffects(claim, run, store, clock, result_bytes),
             result_bytes=result_bytes,
             begin=lambda claim: store.queue.begin(claim, at=clock.stamp()),
-            places=places,
-            children=children,
-            most_children=config.children,
             periods=partial(period_of, store),
         )
-        self.result_writer = ResultWriter(store.queue, clock, telemetry)
+        self.children = ChildExecutor(handlers, clock, self.signals, children, size=config.children)
+        self.executors: tuple[Executor, ...] = (
+            *executors,
+            self.children,
+            ThreadExecutor(handlers, clock, traced=tracer is not None),
+            CoroutineExecutor(handlers, clock),
+        )
+        """The first that takes a job runs it."""
+        self.result_writer = ResultWriter(store.queue, clock, telemetry, self.signals)
         self.active_runs = ActiveRuns(
             config.concurrency,
             registry,
-            self.executor,
+            self.executors,
+            self.children,
             self.result_writer,
             self.reports,
             clock=clock,
             entropy=entropy,
             telemetry=telemetry,
+            signals=self.signals,
             tracer=tracer,
         )
         self.claimer = Claimer(
@@ -83,11 +103,27 @@ class Worker:
             self.active_runs,
             self.membership,
             clock,
+            self.signals,
             queues=QueueOrder(config.queue_names, config.queue_weights, entropy).order,
             tasks=lambda: registry.offered(shell=config.shell),
             poll=config.poll,
         )
-        self.on_joined: Callable[[], None] = lambda: None
+
+    @property
+    def worn_out(self) -> bool:
+        """Whether no execution slot, or no thread, is left to work with."""
+        return self.active_runs.size <= 0 or self.threads.left <= 0
+
+    async def end_handlers(self) -> None:
+        """End what still runs, and take no further work."""
+        for executor in self.executors:
+            await executor.close()
+        self.close()
+
+    def close(self) -> None:
+        """Take no further work. Threads still in a handler are left to the process's end."""
+        self.threads.close()
+        self.reports.shut()
 
     def holding(self) -> Sequence[tuple[int, int]]:
         return self.active_runs.holding()
@@ -100,7 +136,7 @@ class Worker:
         return bool(claims)
 
     def joined(self) -> None:
-        self.on_joined()
+        self.signals.lease_held.send()
 
     def lost(self, claims: tuple[tuple[int, int], ...]) -> None:
         # Those that ended meanwhile are not lost: they are settled or about to be.
@@ -134,12 +170,10 @@ class Bridge:
     def __init__(self, worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
         self._worker = worker
         self._loop = loop
-        self.on_blocked: Callable[[], None] = lambda: None
-        """Called on the heartbeat's thread: the only one that still runs."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
         if self._worker.blocked():
-            self.on_blocked()
+            self._worker.signals.loop_blocked.send()
         return self._worker.holding()
 
     def joined(self) -> None:

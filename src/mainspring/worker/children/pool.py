@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -87,6 +87,28 @@ class ChildSlots:
                 turn.set_result(None)
 
 
+class ChildRun(Settling, Protocol):
+    """What a child needs of the run that it does."""
+
+    @property
+    def task(self) -> Task[..., Any]: ...
+    @property
+    def claim(self) -> Claim: ...
+    @property
+    def handle(self) -> asyncio.Task[Any] | None:
+        """The asyncio task that waits for the child."""
+
+    @property
+    def late(self) -> bool:
+        """Whether its timeout has passed: then the task has been cancelled for that."""
+
+    def handler_begins(self) -> None:
+        """The timeout starts to run."""
+
+    def handler_ended(self) -> None:
+        """The timeout does not count any more."""
+
+
 class Pool:
     """At most `size` children at a time, each with one job."""
 
@@ -95,7 +117,7 @@ class Pool:
     ) -> None:
         self._launch = launch
         self._reports = reports
-        self._runs: dict[tuple[int, int], Settling] = {}
+        self._runs: dict[tuple[int, int], ChildRun] = {}
         self._answers: Answers = answers or {}
         self.slots = ChildSlots(size)
         self._idle: list[Child] = []
@@ -108,17 +130,16 @@ class Pool:
 
     async def run(
         self,
-        task: Task[..., Any],
-        claim: Claim,
-        run: Settling,
+        run: ChildRun,
         *,
         begin: Callable[[], Awaitable[bool]],
         result_bytes: int = LARGEST_RESULT,
         period: Period | None = None,
     ) -> Outcome:
-        """StartRun the job in a child and answer how it ended. A cancellation ends the child and goes on
-        its way, unless the handler ended well meanwhile. What `begin` puts on record of a suspect is true:
-        its child is there, and is told to call the handler next."""
+        """Run the job in a child and answer how it ended. A cancellation ends the child and goes on its way,
+        unless it was for the timeout, or the handler ended well meanwhile. `begin` puts on record that a job
+        whose process died begins: by then its child is there, and is told to call the handler next."""
+        claim = run.claim
         try:
             await self.slots.take(suspect=claim.suspect)
         except asyncio.CancelledError:
@@ -134,7 +155,7 @@ class Pool:
                 self._idle.append(child)
                 return Stopped(started=False)
             self._runs[claim.job_id, claim.fence] = run
-            return await self._run(child, task, claim, result_bytes, period)
+            return await self._run(child, run, result_bytes, period)
         finally:
             self._runs.pop((claim.job_id, claim.fence), None)
             self.slots.leave()
@@ -158,26 +179,27 @@ class Pool:
         self._children.add(child)
         return child
 
-    async def _run(
-        self, child: Child, task: Task[..., Any], claim: Claim, result_bytes: int, period: Period | None
-    ) -> Outcome:
+    async def _run(self, child: Child, run: ChildRun, result_bytes: int, period: Period | None) -> Outcome:
+        task = run.task
         isolation = task.isolation or _ALONE
         order = StartRun(
-            claim=claim,
+            claim=run.claim,
             function=None if self._launch.hello.target is not None else function_name(task),
             memory=isolation.memory,
             processes=isolation.processes,
             result_bytes=result_bytes,
             period=period,
         )
-        seconds = None if task.timeout is None else task.timeout.total_seconds()
+        run.handler_begins()
         try:
-            async with asyncio.timeout(seconds):
-                ended = await child.run(order)
-        except TimeoutError:
-            await self._end(child, isolation.grace)
-            return Failed(failure=timeout_failure(seconds or 0))
+            ended = await child.run(order)
         except asyncio.CancelledError:
+            if run.late and run.handle is not None:
+                run.handle.uncancel()  # the cancellation was for the timeout, and ends here
+                await self._end(child, isolation.grace)
+                return Failed(
+                    failure=timeout_failure(0.0 if task.timeout is None else task.timeout.total_seconds())
+                )
             late = await self._end(child, min(isolation.grace, RELEASE_WITHIN))
             if late is not None and late.failure is None and late.snoozed is None:
                 return _outcome(late)
@@ -185,6 +207,7 @@ class Pool:
         except ChildLost as lost:
             self._children.discard(child)
             return Crashed(failure=lost.failure)
+        run.handler_ended()
         if ended.clean and child.runs < isolation.runs:
             self._idle.append(child)
         else:

@@ -30,7 +30,7 @@ from mainspring.worker.children.child_channel import ChildChannel, Ended, Ready,
 from mainspring.worker.children.child_reaper import has_children
 from mainspring.worker.children.process_limits import capped
 from mainspring.worker.effects import Settling
-from mainspring.worker.executor import context_of
+from mainspring.worker.handlers import context_of
 from mainspring.worker.outcomes import is_a, outcome_of
 from mainspring.worker.run_reports import RunLogger
 
