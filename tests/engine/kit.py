@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from mainspring.testing.clock import ManualClock
 from mainspring.worker.children.child import Answers, Launch
 from mainspring.worker.children.child_channel import Hello
 from mainspring.worker.children.pool import Pool
+from mainspring.worker.run import Executor
 from mainspring.worker.run_reports import RunReports
 from mainspring.worker.worker import Worker
 
@@ -118,7 +119,15 @@ class Faulty:
 class Floor:
     """One worker of one app. Nothing moves unless it is ticked."""
 
-    def __init__(self, store: Any, clock: ManualClock, *, seed: int = 1, **config: Any) -> None:
+    def __init__(
+        self,
+        store: Any,
+        clock: ManualClock,
+        *,
+        seed: int = 1,
+        executors: Sequence[Executor] = (),
+        **config: Any,
+    ) -> None:
         self.store = Faulty(store)
         self.clock = clock
         self.heard = Heard()
@@ -138,6 +147,7 @@ class Floor:
             entropy=self.entropy,
             telemetry=self.telemetry,
             children=self._children,
+            executors=executors,
         )
         self.heart = Heartbeat(
             lambda: queue,

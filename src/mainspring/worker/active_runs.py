@@ -22,7 +22,6 @@ from mainspring.signals import Signals
 from mainspring.telemetry.events import HandlerLeaked, RunStarted, Telemetry
 from mainspring.telemetry.traces import Tracer
 from mainspring.worker.executors import ChildExecutor
-from mainspring.worker.outcomes import expired_failure, timeout_failure
 from mainspring.worker.result_writer import ResultWriter
 from mainspring.worker.run import ActiveRun, AnyTask, Executor, Stop
 from mainspring.worker.run_reports import RunReports
@@ -69,6 +68,8 @@ class ActiveRuns:
         self._tracer = tracer
         self._signals = signals
         self._runs: dict[int, ActiveRun] = {}
+        self._usual: dict[tuple[str, str], Executor] = {}
+        """By task and queue: asked for once, because this is looked up once a job."""
         self._timers = Timers[ActiveRun](self._timed_out)
         self._leaked: set[ActiveRun] = set()
         """Settled, but their handlers go on and have their execution slots."""
@@ -133,7 +134,7 @@ class ActiveRuns:
         """Run these. One that is active already, because the store forgot the first grant in a crash, simply
         goes on; under a new fence, the old run has lost."""
         batches: dict[Executor, list[ActiveRun]] = {}
-        get = self._registry.get
+        get, usual, latest, batch = self._registry.get, self._usual, None, list[ActiveRun]()
         self._loop = asyncio.get_running_loop()
         self.tells_start = self._telemetry.hears(RunStarted)
         try:
@@ -142,13 +143,13 @@ class ActiveRuns:
                 if old is not None and self._goes_on(old, claim):
                     continue
                 task = get(claim.task)
-                executor = self._executor_for(task, claim)
+                executor = usual.get((claim.task, claim.queue))
+                if executor is None or claim.suspect or claim.expires_in is not None:
+                    executor = self._executor_for(task, claim)
                 run = self._runs[claim.job_id] = ActiveRun(claim, task, executor, self)
-                batch = batches.get(executor)
-                if batch is None:
-                    batches[executor] = [run]
-                else:
-                    batch.append(run)
+                if executor is not latest:
+                    latest, batch = executor, batches.setdefault(executor, [])
+                batch.append(run)
         finally:
             for executor, runs in batches.items():  # whatever became of the others
                 executor.start(runs)
@@ -159,7 +160,9 @@ class ActiveRuns:
                 break
         else:
             raise LookupError(f"no executor takes task {task.name}")
-        if claim.suspect and executor is not self._children:
+        if not claim.suspect and claim.expires_in is None:
+            self._usual[claim.task, claim.queue] = executor
+        elif claim.suspect and executor is not self._children:
             self._children.let_go()  # no child would find it, or it cannot take its worker with it
         return executor
 
@@ -283,7 +286,11 @@ class ActiveRuns:
             run.deadline.cancel()
         if self._runs.get(claim.job_id) is run:
             del self._runs[claim.job_id]
-        self._settle(run, outcome, timedelta(seconds=seconds))
+        took = timedelta(seconds=seconds)
+        if type(outcome) is Succeeded and run.stop is None and run.span is None:  # most of them
+            self._put(claim, settle(claim, outcome, took=took, backoff=NO_TIME))
+        else:
+            self._settle(run, outcome, took)
         if not self._freeing:
             self._free_soon()
 
@@ -322,13 +329,8 @@ class ActiveRuns:
         """Settle a run that was told to stop and goes on, and do without its execution slot."""
         if run.ended:
             return
-        outcome: Outcome = Stopped()
-        if run.stop is Stop.DEADLINE:
-            outcome = Expired(failure=expired_failure())
-        elif run.stop is Stop.TIMEOUT and run.task.timeout is not None:
-            outcome = Failed(failure=timeout_failure(run.task.timeout.total_seconds()))
         self._leaked.add(run)
-        self.end(run, outcome, self._clock.monotonic() - run.began)
+        self.end(run, run.stopped(), self._clock.monotonic() - run.began)
         run.stop = Stop.DROP  # whatever it does later
         self.leaked(run.claim, "hand", self.size)
 

@@ -15,7 +15,7 @@ from mainspring.model.outcome import Failed, Outcome, Stopped
 from mainspring.signals import Signals
 from mainspring.telemetry.run_fields import running
 from mainspring.worker.coroutine_pool import CoroutinePool
-from mainspring.worker.handlers import Handlers, timed_out
+from mainspring.worker.handlers import Handlers
 from mainspring.worker.run import ActiveRun, AnyTask, Stop
 from mainspring.worker.run_reports import RunReports
 from mainspring.worker.threads import NeverBegan, ThreadCall
@@ -130,7 +130,7 @@ class ThreadExecutor:
     def _ended(self, run: ActiveRun, ended: tuple[Outcome, float], error: BaseException | None) -> None:
         outcome, seconds = ended if error is None else (run.cut_off(error), self._now() - run.began)
         if run.stop is Stop.TIMEOUT:
-            outcome = timed_out(run.task, TimeoutError())  # whatever it did after its time
+            outcome = run.stopped()  # whatever it did after its time
         run.life.end(run, outcome, seconds)
 
     def _given_up(self, run: ActiveRun) -> None:

@@ -17,8 +17,8 @@ from mainspring.model.outcome import Outcome, Stopped, Succeeded
 from mainspring.model.schedule import Period
 from mainspring.telemetry.run_fields import running
 from mainspring.worker.effects import RunEffects, Settling
-from mainspring.worker.outcomes import failed, is_a, outcome_of, shown_in_log, timeout_failure
-from mainspring.worker.run import AnyTask
+from mainspring.worker.outcomes import is_a, outcome_of
+from mainspring.worker.run import AnyTask, timed_out
 from mainspring.worker.run_reports import RunReports
 from mainspring.worker.threads import HandlerThreads, NeverBegan
 
@@ -172,15 +172,6 @@ def _is_its_own(error: BaseException, run: HandlerRun) -> bool:
     if is_a(error, GeneratorExit):
         return _current_task() is run.handle  # else the coroutine is being thrown away, not run
     return True
-
-
-def timed_out(task: AnyTask, error: BaseException) -> Outcome:
-    seconds = 0.0 if task.timeout is None else task.timeout.total_seconds()
-    failure = timeout_failure(seconds)
-    late = error if is_a(error, TimeoutError) else TimeoutError()
-    # Where it stood when its time was over, if it was on the event loop.
-    shown = TimeoutError(failure.message).with_traceback(error.__traceback__)
-    return failed(failure, late, task.retry, shown=shown_in_log(shown, failure, frames_to_hide=1))
 
 
 def _current_task() -> asyncio.Task[Any] | None:

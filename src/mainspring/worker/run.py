@@ -20,7 +20,14 @@ from mainspring.declare.task import Task
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Expired, Failed, Outcome, Stopped
 from mainspring.telemetry.traces import RunSpan
-from mainspring.worker.outcomes import expired_failure, failure_of, shown_in_log
+from mainspring.worker.outcomes import (
+    expired_failure,
+    failed,
+    failure_of,
+    is_a,
+    shown_in_log,
+    timeout_failure,
+)
 
 AnyTask = Task[..., Any]
 
@@ -42,7 +49,8 @@ class Executor(Protocol):
     """Runs handlers in one way. What it is given has been claimed; what it begins it must end."""
 
     def takes(self, task: AnyTask, claim: Claim) -> bool:
-        """Whether this job is run here: the first executor of the worker that says so gets it."""
+        """Whether this job is run here: the first executor of the worker that says so gets it. Asked once for
+        each task and queue; anew for a job with a deadline, and for one whose process died (`suspect`)."""
 
     def start(self, runs: Sequence[ActiveRun]) -> None:
         """Run these, in this order, as soon as there is a place for each. Does not wait."""
@@ -136,12 +144,25 @@ class ActiveRun:
         """The handler has ended."""
         self.life.handler_ended(self)
 
+    def stopped(self) -> Outcome:
+        """How it ends if it was told to stop, and did."""
+        if self.stop is Stop.TIMEOUT:
+            return timed_out(self.task, TimeoutError())
+        return Expired(failure=expired_failure()) if self.stop is Stop.DEADLINE else Stopped()
+
     def cut_off(self, error: BaseException) -> Outcome:
         """How it ends by what is no outcome of its handler's: a cancellation, or something that was missing
         to run it. If that is not our doing, a release would run it for ever."""
-        if self.stop is Stop.DEADLINE:
-            return Expired(failure=expired_failure())
-        if self.stop is Stop.RELEASE or self.stop is Stop.DROP:
-            return Stopped()
+        if self.stop is not None and self.stop is not Stop.TIMEOUT:
+            return self.stopped()
         failure = failure_of(error)
         return Failed(failure=failure, error=shown_in_log(error, failure))
+
+
+def timed_out(task: AnyTask, error: BaseException) -> Outcome:
+    seconds = 0.0 if task.timeout is None else task.timeout.total_seconds()
+    failure = timeout_failure(seconds)
+    late = error if is_a(error, TimeoutError) else TimeoutError()
+    # Where it stood when its time was over, if it was on the event loop.
+    shown = TimeoutError(failure.message).with_traceback(error.__traceback__)
+    return failed(failure, late, task.retry, shown=shown_in_log(shown, failure, frames_to_hide=1))
