@@ -71,7 +71,7 @@ def test_a_coroutine_that_swallows_its_timeout_has_failed_and_its_hand_is_given_
         assert (job.failures, job.errors[0].type, job.worker_id) == (1, "TimeoutError", None)
         assert (floor.active_runs.size, floor.active_runs.free, leaks) == (7, 7, [7])
         [leaked] = floor.heard.of(HandlerLeaked)
-        assert (leaked.job_id, leaked.task, leaked.what, leaked.left) == (job_id, "deaf", "hand", 7)
+        assert (leaked.job_id, leaked.task, leaked.what, leaked.left) == (job_id, "deaf", "slot", 7)
         assert deaf.seen == [True]
 
         deaf.gate.set()

@@ -1,4 +1,4 @@
-"""Looks for what is wrong and has it told: in every process, and one of them at a time does it."""
+"""Looks for what is wrong and has alerts sent: every process can do it, and one of them at a time does."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ class Alerter:
         return self._config.every * (0.8 + 0.2 * self._entropy.fraction())
 
     async def _hold(self) -> bool:
-        """Take or keep the duty. It is only so that not everybody looks: each note is taken on its own."""
+        """Take or keep the duty. It only saves the other processes the look: each notification is taken on
+        its own."""
         answer = await self._store.leases.acquire(
             DUTY, holder_id=self._holder_id, holder=self._who, ttl=self._ttl, at=self._clock.stamp()
         )
@@ -110,8 +111,8 @@ class Alerter:
 
 
 class Outage:
-    """Every process tells of its own, since there is no place to agree in who does. What it says ends with
-    the process: one that restarts meanwhile tells again."""
+    """Every process reports its own outage, since without the store the processes cannot agree on one of
+    them. The alert ends with the process: one that restarts meanwhile reports it again."""
 
     def __init__(
         self,
@@ -155,7 +156,7 @@ class Outage:
         self._not_before = now + (again_in.total_seconds() if again_in else 0.0)
 
     async def ended(self) -> None:
-        """The store answers. Whoever was told of it hears so."""
+        """The store answers. Report it to every target that got the alert."""
         if self._since is None:
             return
         for each in self._told:

@@ -22,8 +22,8 @@ NO_LONGER_SET = "it is no longer set"
 
 
 class NotificationSender:
-    """Whoever dies between sending and saying so is followed by one who sends again: with the same id, once
-    the time it had said is over."""
+    """A process that dies between sending a message and recording it is followed by one that sends it again:
+    with the same id, once the recorded time is over."""
 
     def __init__(
         self,

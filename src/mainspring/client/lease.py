@@ -112,7 +112,7 @@ class Leasing:
         self._enter()
         try:
             acquirer = self._call(self._acquirer)
-            # Pass by pass, so that a keyboard interrupt leaves nobody behind who goes on asking.
+            # Pass by pass, so that a keyboard interrupt leaves no task behind that goes on asking.
             while isinstance(asked := self._call(acquirer.ask), timedelta):
                 self._call(partial(pause, asked))
             renewer = asked
@@ -264,7 +264,7 @@ END_WITHIN = timedelta(seconds=2)
 
 
 class Holding:
-    """A lease in hand, as user code sees it. It may be read from any thread."""
+    """A lease that is held, as user code sees it. It may be read from any thread."""
 
     def __init__(self, lease: Lease, ttl: timedelta, clock: Clock, *, sent_at: float) -> None:
         self.name = lease.name
@@ -278,7 +278,7 @@ class Holding:
 
     @property
     def lost(self) -> bool:
-        """Whether somebody else may have the lease by now. Once true, it stays so."""
+        """Whether another holder may have the lease by now. Once true, it stays so."""
         return bool(self._reason) or self.left <= NOW
 
     @property
@@ -329,7 +329,7 @@ class LeaseRenewer:
         self._task = asyncio.create_task(self._run(on_lost))
 
     def stop(self) -> None:
-        """Renew no more and tell nobody. Call it on the renewer's own event loop."""
+        """Renew no more, and do not report a loss. Call it on the renewer's own event loop."""
         self._stopping.set()
 
     async def tick(self) -> timedelta:
@@ -355,7 +355,7 @@ class LeaseRenewer:
             return rest
         if not renewed:
             self.holding._end(await self._holder())
-        elif not self.holding.lost:  # a late answer changes nothing: somebody may have read `lost`
+        elif not self.holding.lost:  # a late answer changes nothing: the body may have read `lost`
             if self.trouble is not None:
                 self._telemetry.emit(StoreRecovered(loop=f"lease {self._lease.name}"))
             self.trouble = None

@@ -1,7 +1,7 @@
 """Waits for jobs to end: one look at the store for all that are waited for, however many they are.
 
 A job is looked for often at first and then ever more seldom; those whose time has come are asked about
-together. Nothing runs while nobody waits.
+together. Nothing runs while no call waits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AT_ONCE = 5000
 RESULTS_AT_ONCE = 50
 """Each may be large."""
 TRIES = 20
-"""Failed looks in a row before those who wait are told."""
+"""Failed looks in a row before the waiting calls raise."""
 
 
 class _Watch:
@@ -50,7 +50,7 @@ class _Watch:
 
 
 class Waiter:
-    """Everybody of one event loop who waits."""
+    """All calls of one event loop that wait."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class Waiter:
         return _read(job_id, ending)
 
     async def close(self) -> None:
-        """Tell those who still wait that nobody looks any more."""
+        """Have the calls that still wait raise: there are no more looks."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
@@ -103,7 +103,7 @@ class Waiter:
                 self._arrived.clear()
                 await self._pass()
                 await self._rest()
-        except Exception as error:  # noqa: BLE001 - those who wait are told; nobody else awaits this task
+        except Exception as error:  # noqa: BLE001 - the waiting calls raise it; nothing else awaits this task
             self._fail(list(self._watches), error)
 
     async def _rest(self) -> None:
@@ -150,7 +150,7 @@ class Waiter:
                 future.set_exception(error)
 
     def _gone(self, job_id: int) -> list[asyncio.Future[Ending]]:
-        """Those who wait for it; nobody looks for it any more."""
+        """The calls that wait for it; it is not looked for any more."""
         watch = self._watches.pop(job_id, None)
         return [] if watch is None else [each for each in watch.futures if not each.done()]
 

@@ -97,7 +97,7 @@ class Metrics:
         self._store_poll = store_poll
 
     def tells(self, store_poll: StorePoll) -> bool:
-        """Whether this is the store_poll whose findings are told: the first that offers itself."""
+        """Whether this is the poll whose findings are exported: the first that is offered."""
         if self._store_poll is None:
             self.watch(store_poll)
         return self._store_poll is store_poll
@@ -146,7 +146,7 @@ class Metrics:
         cell.verdicts[event.verdict._value_] += 1
         cell.seconds.counts[bisect_left(c.SECONDS, took)] += 1
         cell.seconds.total += took
-        # Crashes are told by those who bury, or by the settler, as quarantined.
+        # A crash has an event of its own, JobsQuarantined, from the reaper or the result writer.
         if event.reason is not None and event.reason != "crashed":
             self._counts.add(c.DEAD, event.reason.value)
 
@@ -222,7 +222,7 @@ class Spread:
         self.total += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative, as they are told."""
+        """Cumulative, as they are exported."""
         seen, told = 0, list[tuple[str, float]]()
         for bound, count in zip((*map(str, self.bounds), "+Inf"), list(self.counts), strict=True):
             seen += count
@@ -275,7 +275,7 @@ class CountersByTask(dict[str, TaskCounters]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self.told: dict[str, TaskCounters] = {}
-        """By the name under which it is told."""
+        """By the name under which it is exported."""
         self._names = Names("task", most)
 
     def __missing__(self, task: str) -> TaskCounters:

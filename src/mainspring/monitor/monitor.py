@@ -56,7 +56,7 @@ class Monitor:
         self._thread = threading.Thread(target=self._run, name="mainspring-monitor", daemon=True)
 
     def timed(self, store: Store) -> Store:
-        """The store, its calls timed where somebody will ask for it."""
+        """The store, its calls timed where metrics are served."""
         return store if self._metrics is None else timed(store, self._clock, self._metrics.called)
 
     def loops(self, store: Store) -> list[StorePoll]:

@@ -16,7 +16,7 @@ PINGS = 3
 
 
 class ServiceManager:
-    """Says READY, WATCHDOG, STATUS and STOPPING; to nobody, if nobody wants to hear."""
+    """Says READY, WATCHDOG, STATUS and STOPPING; or nothing, where there is no service manager."""
 
     def __init__(self, address: str | None, watchdog: timedelta | None) -> None:
         # A name in the abstract namespace begins with a NUL, which an environment cannot hold.
@@ -33,7 +33,7 @@ class ServiceManager:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there is one."""
         return self._address is not None
 
     def ready(self, status: str) -> None:

@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 class Listener(Protocol):
-    """Who is told what the heartbeat learns. Called on the heartbeat's thread."""
+    """What hears of the fate of the lease. Called on the heartbeat's thread."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
-        """The (job, fence) pairs in hand."""
+        """The (job, fence) pairs of the active runs."""
 
     def joined(self) -> None:
         """There is a lease; claims may be taken."""
@@ -167,8 +167,8 @@ class Heartbeat:
         return sent_at, await answer(asked, within=timedelta(seconds=within), to="a heartbeat")
 
     async def _answers_others(self) -> bool:
-        """Whether the store is known to take calls, although it did not take ours. While it takes calls from
-        nobody, nobody can take over what we hold; and once it does again, every member has the time of a
+        """Whether the store is known to take calls, although it did not take ours. While it takes no calls at
+        all, no process can take over what we hold; and once it does again, every member has the time of a
         lease to renew before a reaper judges it: then the lease counts from now."""
         asked_at = self._clock.monotonic()
         lease, left = self._lease.total_seconds(), self._membership.left()
@@ -179,7 +179,7 @@ class Heartbeat:
                 within=timedelta(seconds=within),
                 to="whether the store is down",
             )
-        except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is told
+        except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is reported
             return False
         if is_down and self._membership.outlasts(asked_at):
             self._telemetry.emit(LeaseOutlasted(role=self._member.role, name=self._member.name))
@@ -274,7 +274,7 @@ class HeartbeatThread:
         try:
             asyncio.run(self._beat())
         finally:
-            self._ready.set()  # whatever went wrong, nobody may wait for it for ever
+            self._ready.set()  # whatever went wrong, the caller must not wait for ever
             with suppress(RuntimeError):  # the owner did not wait for us
                 if self._owner is not None:
                     self._owner.call_soon_threadsafe(self._ended.set)

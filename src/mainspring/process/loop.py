@@ -29,7 +29,7 @@ class Loop(Protocol):
 
 
 class Cycle:
-    """One loop at work, until it is told to stop. No error ends it: trouble with the store is
+    """One loop at work, until `stop` is called. No error ends it: trouble with the store is
     waited out with a jittered, growing pause, and a defect is reported and tried again. A pass that
     makes no progress is ended and told, so that no loop is ever alive and silent."""
 

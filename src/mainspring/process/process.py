@@ -98,7 +98,7 @@ class Process:
 
     @property
     def running(self) -> int:
-        """Jobs in hand. Safe from any thread."""
+        """How many jobs are running. Safe from any thread."""
         return 0 if self._worker is None else self._worker.active_runs.running
 
     def left(self) -> tuple[tuple[int, str], ...]:
@@ -107,7 +107,7 @@ class Process:
         return tuple((claim.job_id, claim.task) for claim in claims)
 
     def leave(self, within: timedelta) -> bool:
-        """End the leases from another thread, because nothing moves on the event loop: whoever asks ends the
+        """End the leases from another thread, because nothing moves on the event loop: the caller ends the
         process next. Answer whether the store knows."""
         return self._heartbeats.leave(within)
 
@@ -127,7 +127,7 @@ class Process:
         try:
             await self._stopping.wait()
         except asyncio.CancelledError:
-            # Whoever runs us has no time to wait; but a heartbeat left beating would hold our claims.
+            # The caller has no time to wait; but a heartbeat that goes on would hold our claims.
             self.stop()
             self.stop()
             raise
@@ -190,7 +190,7 @@ class Process:
             self._gating.wake()
 
     def _moved(self) -> None:
-        """A hand was freed or a settlement written."""
+        """An execution slot was freed, or settlements were written."""
         worker = self._worker
         if worker is None:
             return
@@ -209,7 +209,7 @@ class Process:
         self._stopping.set()
 
     def _idle(self) -> None:
-        # What a dead worker left is work, too, and nobody else may be there to give it back.
+        # What a dead worker left is work, too, and no other process may be there to give it back.
         if self._burst and not (self._reaper is not None and self._reaper.expects):
             self._stopping.set()
 

@@ -35,7 +35,7 @@ from mainspring.version import __version__
 from mainspring.waiting import NOW
 from mainspring.worker.membership import Membership
 from mainspring.worker.run_reports import RunReports
-from mainspring.worker.worker import Bridge, NobodyListens, Worker
+from mainspring.worker.worker import Bridge, NoClaims, Worker
 
 if TYPE_CHECKING:
     from mainspring.monitor.monitor import Monitor
@@ -79,7 +79,7 @@ async def serve(
 
 
 def _monitor(app: Mainspring) -> Monitor | None:
-    """Who tells of this process, if anybody asks."""
+    """What reports on this process, if that is configured."""
     manager = service_manager()
     if not app.settings.metrics.port and manager is None:
         return None
@@ -93,7 +93,8 @@ def _monitor(app: Mainspring) -> Monitor | None:
 
 
 async def _add_the_rest(tallier: StatisticsCollector, app: Mainspring) -> None:
-    """What was counted since the last pass. A store that does not answer keeps nobody from ending."""
+    """What was counted since the last pass. A store that does not answer does not keep the process from
+    ending."""
     try:
         async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
             await tallier.flush()
@@ -134,9 +135,9 @@ def _assemble(
     ]
     if settings.alerts.enabled:
         loops.append(_alerter(app, store))
-    worker_part, bridge, limit_admission, resolver = None, None, None, None
+    new_worker, limit_admission, resolver = None, None, None
     if worker:
-        worker_part = Worker(
+        new_worker = Worker(
             store,
             app.registry,
             settings.worker,
@@ -148,8 +149,8 @@ def _assemble(
             tracer=app.tracer,
             signals=signals,
         )
-        bridge = Bridge(worker_part, asyncio.get_running_loop())
-        members.append((_member(app, Role.WORKER), worker_part.membership, bridge))
+        bridge = Bridge(new_worker, asyncio.get_running_loop())
+        members.append((_member(app, Role.WORKER), new_worker.membership, bridge))
         limit_admission = LimitAdmission(
             store.limits, clock, entropy, poll=settings.worker.poll, declared=app.registry.has_limits
         )
@@ -160,10 +161,10 @@ def _assemble(
             Scheduler(store, clock, telemetry, poll=config.poll, chunk=config.chunk, breaker=config.breaker)
         )
         place = Membership(clock, settings.worker.lease)
-        members.append((_member(app, Role.SCHEDULER), place, NobodyListens()))
+        members.append((_member(app, Role.SCHEDULER), place, NoClaims()))
     process = Process(
         _heartbeats(app, members, monitor),
-        worker=worker_part,
+        worker=new_worker,
         limit_admission=limit_admission,
         resolver=resolver,
         reaper=Reaper(store, clock, entropy, telemetry, signals),
@@ -175,7 +176,7 @@ def _assemble(
         mend=store.health.left_out,
         signals=signals,
     )
-    if worker_part is not None:
+    if new_worker is not None:
         process.listen(store)
     return process
 

@@ -24,7 +24,7 @@ from mainspring.trigger.misfire import LATE
 
 EVERY = timedelta(seconds=10)
 MOST_KEYS = 500
-"""Tasks and queues told apart between two passes; all others are counted as one."""
+"""Tasks and queues that are counted separately between two passes; all others are counted as one."""
 
 Key = tuple[str, str]
 _DEAD = Verdict.DEAD  # before Python 3.12 a member of an enum is as slow as a call
@@ -42,7 +42,7 @@ class _Sheet:
 
 class StatisticsCollector:
     """A sink for events and the loop that empties it. What it has when the process is killed is lost:
-    statistics are not the record. What is counted here is told on the event loop that this runs on."""
+    statistics are not the record. Events are counted on the event loop that this runs on."""
 
     name = "tally"
 
@@ -53,7 +53,7 @@ class StatisticsCollector:
         self._sheets: dict[Key, _Sheet] = {}
 
     def hears(self, kind: type[Event]) -> bool:
-        """What is told once a job, and not counted, need not be made for us."""
+        """An event that is sent once a job, and not counted, need not be made for this sink."""
         return kind is not RunStarted
 
     def hear(self, event: Event) -> None:
@@ -63,7 +63,7 @@ class StatisticsCollector:
         elif isinstance(event, SlotsFired):
             self._slots(event)
         elif isinstance(event, JobsExpired | JobsQuarantined):
-            # The last run of a job that crashed too often may be told of too; its death is counted here.
+            # There may be an event of the last run of such a job, too; its death is counted here.
             self._sheet(FLEET).counts[Counted.DIED] += len(event.job_ids)
         elif isinstance(event, MembersReaped):
             self._sheet(FLEET).counts[Counted.CRASHED] += event.jobs

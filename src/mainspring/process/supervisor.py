@@ -19,7 +19,7 @@ IDLE = timedelta(minutes=1)
 ABORT_WITHIN = timedelta(seconds=15)
 """How long they get after a second stop, at most: somewhat longer than they give themselves."""
 USAGE = 2
-"""The exit code of a worker that cannot start until somebody fixes its code, call or settings."""
+"""The exit code of a worker that cannot start until its code, call or settings are fixed."""
 
 
 class WorkerProcess(Protocol):

@@ -29,8 +29,9 @@ PASSES_BETWEEN_ORPHANS = 600
 
 
 class Reaper:
-    """Every process runs one; whoever looks first does the work. It judges only what it has watched: after an
-    outage, or its own start, every member has the time of its lease to renew before it is taken for dead."""
+    """Every process runs one; the first that looks does the work. It judges only what it has watched: after
+    an outage, or its own start, every member has the time of its lease to renew before it is taken for
+    dead."""
 
     name = "reaper"
 
@@ -93,7 +94,7 @@ WITHIN = timedelta(minutes=1)
 
 
 class Sweeper:
-    """Every process runs one; whoever looks first does the work."""
+    """Every process runs one; the first that looks does the work."""
 
     name = "sweeper"
 

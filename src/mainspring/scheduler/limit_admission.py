@@ -12,9 +12,9 @@ from mainspring.store.limits import Limits
 BUSY = timedelta(milliseconds=5)
 """Another process is at the gates: it may have looked before a place was free."""
 WAITING = timedelta(milliseconds=200)
-"""Somebody waits, and what frees a place may be the death of a worker, which nobody tells us."""
+"""Jobs wait, and what frees a place may be the death of a worker, of which there is no signal."""
 ASLEEP = timedelta(seconds=5)
-"""Nobody here declares a limit; jobs of those who did may still be waiting."""
+"""This app declares no limit; jobs of another app that does may be waiting."""
 
 
 class LimitAdmission:
@@ -29,7 +29,7 @@ class LimitAdmission:
         self._clock = clock
         self._entropy = entropy
         self.listens = declared
-        """Whether news of jobs is worth a look: where nobody has limits, it must cost nothing."""
+        """Whether news of jobs is worth a look: where there are no limits, it must cost nothing."""
         self._poll = poll if declared else max(poll, ASLEEP)
         self._after = 0
         self._news = False
@@ -45,8 +45,8 @@ class LimitAdmission:
         return self._rest(done) if done.waiting else self._poll
 
     async def relieve(self) -> bool:
-        """A pass for somebody who is about to say that nothing is left to do; whether one has passed, now
-        or since this was last asked."""
+        """One pass, before a burst ends because nothing is left to do. Whether a job has passed, now or since
+        this was last asked."""
         done = await self._limits.admit(at=self._clock.stamp())
         news, self._news = self._news or done.busy or bool(done.admitted), False
         return news

@@ -24,14 +24,14 @@ BATCH = 500
 """Specs looked at in one pass: a bounded window, however many there are."""
 FIRST_CHUNK = 250
 """Schedules fired by a pass's first statement; each next one takes twice as many, up to `chunk`. What has
-been fired is run while the rest is fired, and a herd does not wait for its last schedule to begin."""
+been fired is run while the rest is fired, and a burst does not wait for its last schedule to begin."""
 AFTER = timedelta(milliseconds=1)
 BACKFILL_PAUSE = timedelta(milliseconds=100)
 """Between two looks whether jobs of a backfill have ended and others may follow."""
 
 
 TELL_AGAIN = timedelta(minutes=1)
-"""A schedule that drops one slot after another is told of as often as this."""
+"""A schedule that drops one slot after another is reported as often as this."""
 
 
 class Scheduler:
@@ -57,7 +57,7 @@ class Scheduler:
         self._breaker = breaker
         self._refused: set[str] = set()
         self._told: dict[tuple[str, Skipped], float] = {}
-        """When somebody was last told that a schedule drops slots."""
+        """When it was last reported that a schedule drops slots."""
         self._unreadable: set[int] = set()
         """Specs that are left aside, so that they hold up no other; looked at again every `poll`."""
         self._look_again_at = 0.0
@@ -107,7 +107,7 @@ class Scheduler:
             return open_spec(spec, trigger, now)
         except UsageError as error:
             # Written by a newer version, perhaps: its schedules wait for a scheduler that can.
-            if spec.trigger not in self._refused:  # told once, not with every pass
+            if spec.trigger not in self._refused:  # reported once, not with every pass
                 self._refused.add(spec.trigger)
                 self._telemetry.emit(TriggerRefused(trigger=spec.trigger, reason=str(error)))
             return None
@@ -153,7 +153,7 @@ class Scheduler:
         try:
             following_at = decode(spec.trigger, self._calendars).next_after(spec.next_at)
         except UsageError:
-            return None  # told when it falls due
+            return None  # reported when it falls due
         return msgspec.structs.replace(spec, following_at=following_at, planned=True)
 
     async def _learn_calendars(self, specs: list[Spec]) -> None:
@@ -168,4 +168,4 @@ def _calendar_of(spec: Spec) -> tuple[str, int] | None:
     try:
         return calendar_of(spec.trigger)
     except UsageError:
-        return None  # told when it falls due
+        return None  # reported when it falls due

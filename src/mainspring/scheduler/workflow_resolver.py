@@ -12,12 +12,12 @@ from mainspring.telemetry.events import Telemetry, WorkflowEnded
 BATCH = 1000
 """Endings dealt with in one transaction, which has their workflows locked."""
 BUSY = timedelta(milliseconds=10)
-"""Another process has the same workflows in hand: it may have looked before the last one ended."""
+"""Another process has locked the same workflows: it may have looked before the last one ended."""
 
 
 class WorkflowResolver:
-    """One pass over the endings of steps. Every worker has one; each workflow is in one's hands
-    at a time."""
+    """One pass over the endings of steps. Every worker has one; each workflow is processed by
+    one of them at a time."""
 
     name = "workflow_resolver"
 
@@ -43,8 +43,8 @@ class WorkflowResolver:
         return timedelta() if done.taken else self._poll
 
     async def relieve(self) -> bool:
-        """A pass for somebody who is about to say that nothing is left to do; whether there was something,
-        now or since this was last asked."""
+        """One pass, before a burst ends because nothing is left to do. Whether there was something, now or
+        since this was last asked."""
         await self.tick()
         news, self._news = self._news, False
         return news

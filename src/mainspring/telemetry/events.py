@@ -42,14 +42,14 @@ class ProcessStopped(Value, frozen=True, kw_only=True):
 
 
 class HandlersLeft(Value, frozen=True, kw_only=True):
-    """The process stops, and these handlers were told to end and go on: they end with the process."""
+    """The process stops, and these handlers ignored a stop: they end with the process."""
 
     jobs: tuple[tuple[int, str], ...]
     """Ids and tasks."""
 
 
 class ProcessOverdue(Value, frozen=True, kw_only=True):
-    """The process did not end in its time, and is ended where it stands. `jobs` were in hand; with
+    """The process did not end in its time, and is ended where it stands. `jobs` were running; with
     `given_back` the store knows that, or else they are taken over when the lease has ended."""
 
     jobs: tuple[tuple[int, str], ...]
@@ -120,7 +120,7 @@ class RunEnded(Value, frozen=True, kw_only=True, gc=False):
 
 
 class HandlerLeaked(Value, frozen=True, kw_only=True):
-    """A handler was told to end and goes on: its run is settled, and the `what` it occupies ("hand",
+    """A handler ignored a stop: its run is settled, and the `what` it occupies ("slot",
     "thread") is given up. `left` of them can still work."""
 
     job_id: int
@@ -159,7 +159,7 @@ class SettlementRefused(Value, frozen=True, kw_only=True):
 
 
 class ClaimsLost(Value, frozen=True, kw_only=True):
-    """The store says that these claims are no longer ours; their handlers were told to stop."""
+    """The store says that these claims are no longer ours; their handlers are stopped."""
 
     job_ids: tuple[int, ...]
     claims: tuple[Claim, ...] = ()
@@ -190,7 +190,7 @@ class RenewalFailed(Value, frozen=True, kw_only=True):
 
 
 class LeaseOutlasted(Value, frozen=True, kw_only=True):
-    """The database itself is down for longer than a lease lasts: nobody can take over what this process
+    """The database itself is down for longer than a lease lasts: no process can take over what this one
     holds, and its handlers go on."""
 
     role: str
@@ -205,7 +205,7 @@ class MembersReaped(Value, frozen=True, kw_only=True):
 
 
 class JobsQuarantined(Value, frozen=True, kw_only=True):
-    """Jobs crashed too often and are dead letters now; nobody runs them unasked."""
+    """Jobs crashed too often and are dead letters now; they run again only on request."""
 
     job_ids: tuple[int, ...]
     jobs: tuple[JobName, ...] = ()
@@ -213,7 +213,7 @@ class JobsQuarantined(Value, frozen=True, kw_only=True):
 
 
 class JobsExpired(Value, frozen=True, kw_only=True):
-    """Jobs that nobody had claimed by their deadline are dead letters now."""
+    """Jobs that no worker had claimed by their deadline are dead letters now."""
 
     job_ids: tuple[int, ...]
     jobs: tuple[JobName, ...] = ()
@@ -249,8 +249,7 @@ class SlotsFired(Value, frozen=True, kw_only=True):
 
 class SlotsDropped(Value, frozen=True, kw_only=True):
     """Schedules lost slots from `since` to `slot_at`: they came too late, or the circuit breaker left them
-    out. `told` are the schedules that somebody should be told of now; those that lost others a moment ago
-    are not."""
+    out. `told` are the schedules that the log should name now, without those that were named a moment ago."""
 
     slot_at: datetime
     since: datetime | None
@@ -303,7 +302,7 @@ class ResultsDropped(Value, frozen=True, kw_only=True):
 
 
 class AlertTold(Value, frozen=True, kw_only=True):
-    """Something is wrong, still wrong, or well again: the log is one of those who are told of alerts."""
+    """Something is wrong, still wrong, or well again: the log is one of the targets of alerts."""
 
     kind: str
     rule: str
@@ -322,7 +321,7 @@ class AlertUndelivered(Value, frozen=True, kw_only=True):
 
 
 class PingFailed(Value, frozen=True, kw_only=True):
-    """The outside was not told that all is well: it could not be reached, or all is not well."""
+    """The ping was not sent: its address could not be reached, or all is not well."""
 
     target: str
     reason: str
@@ -345,7 +344,7 @@ class StoreTrouble(Value, frozen=True, kw_only=True):
 
 
 class HintsMissing(Value, frozen=True, kw_only=True):
-    """Nobody can tell this process of new jobs: it finds them when it looks."""
+    """There are no hints of new jobs: this process finds them when it looks."""
 
     reason: str
 
@@ -357,7 +356,7 @@ class StoreRecovered(Value, frozen=True, kw_only=True):
 
 
 class LoopFailed(Value, frozen=True, kw_only=True):
-    """A pass raised what nobody expected: a defect. The loop goes on."""
+    """A pass raised an unexpected error: a defect. The loop goes on."""
 
     loop: str
     error: BaseException
@@ -417,8 +416,8 @@ Sink = Callable[[Event], None]
 
 
 class Telemetry:
-    """CoroutinePool every event to every sink, in order, on the caller's thread. A sink may be a user's: what
-    it raises is logged and hurts nobody else."""
+    """Hands every event to every sink, in order, on the caller's thread. A sink may be a user's: what
+    it raises is logged and does not reach the others."""
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
@@ -432,7 +431,7 @@ class Telemetry:
         return Telemetry(*sinks, *self._sinks)
 
     def hears(self, kind: type[Event]) -> bool:
-        """Whether anybody would do something with such an event now: of those told once a job, it is asked
+        """Whether a sink would do something with such an event now: for events of every job, this is asked
         before one is made. A sink says so by a function `hears` of its own, or else hears everything."""
         return any((hears := _owned(sink, "hears")) is None or hears(kind) for sink in self._sinks)
 

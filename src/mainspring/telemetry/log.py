@@ -95,7 +95,7 @@ class StoreLines:
         self._ended_at: float | None = None
         self._untold = 0
         self._refused: dict[str, tuple[str, float]] = {}
-        """Loops that the store answered with an error: which, and when it was told."""
+        """Loops that the store answered with an error: which, and when it was logged."""
 
     def failed(self, event: StoreTrouble) -> None:
         """A pass failed."""
@@ -115,7 +115,7 @@ class StoreLines:
         self.answered()
 
     def answered(self) -> None:
-        """The store has answered somebody."""
+        """The store has answered a call."""
         with self._lock:
             if self._since is None:
                 return
@@ -174,14 +174,14 @@ class _Lines:
                 _log_event(event)
 
     def hear_all(self, events: Sequence[Event]) -> None:
-        """Many at once. Successes are most of them, and nobody reads of those at most times."""
+        """Many at once. Most of them are successes, which are seldom logged."""
         silent = not tells_successes()
         for event in events:
             if not (silent and type(event) is RunEnded and event.verdict is SUCCEEDED):
                 self._tell(event)
 
     def hears(self, kind: type[Event]) -> bool:
-        """That a run begins is told to those who want to know everything."""
+        """The beginning of a run is logged at the level DEBUG only."""
         return kind is not RunStarted or tells_starts()
 
 
@@ -248,7 +248,7 @@ def _endings(event: JobsQuarantined | JobsExpired | DeadLettersCounted | Workflo
 
 
 def _each(event: JobsQuarantined | JobsExpired, what: str) -> None:
-    """A line for each job, so that whoever looks for the job, its task or its queue finds it."""
+    """A line for each job, so that a search for the job, its task or its queue finds it."""
     names = {each.job_id: each for each in event.jobs}
     for job_id in event.job_ids:
         name = names.get(job_id)
@@ -366,7 +366,7 @@ def _stuck(event: ProcessWornOut | HandlerLeaked | LoopBlocked | ProcessOverdue 
         case ProcessWornOut(supervised=True):
             _log.warning("stopping, to be replaced: handlers that would not end go with this process")
         case ProcessWornOut():
-            _log.error("stopping: handlers that would not end have taken every thread or hand")
+            _log.error("stopping: handlers that would not end have taken every thread or execution slot")
 
 
 def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | LeaseOutlasted | MembersReaped) -> None:

@@ -8,7 +8,8 @@ from mainspring.clock import Clock
 from mainspring.model.value import Value
 
 SLOW = {"pruner": timedelta(minutes=5), "scheduler": timedelta(minutes=2)}
-"""Passes that may take their time: what is old is dropped day by day, and a herd is fired chunk by chunk."""
+"""Passes that may take their time: what is old is dropped day by day, and a burst of schedules is fired chunk
+by chunk."""
 
 
 class Late(Value, frozen=True, kw_only=True):

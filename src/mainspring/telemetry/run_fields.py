@@ -76,12 +76,12 @@ _runs = logging.getLogger("mainspring.runs")
 
 
 def tells_starts() -> bool:
-    """Whether anybody reads that runs begin."""
+    """Whether the beginning of runs is logged."""
     return _runs.isEnabledFor(logging.DEBUG)
 
 
 def tells_successes() -> bool:
-    """Whether anybody reads that runs end well."""
+    """Whether successes are logged."""
     return _runs.isEnabledFor(logging.INFO)
 
 
@@ -94,7 +94,7 @@ def run_started(event: RunStarted) -> None:
 
 def run_ended(event: RunEnded) -> None:
     """How it ended."""
-    # Successes are the many: nothing is formatted for them unless somebody listens.
+    # Successes are the many: nothing is formatted for them unless they are logged.
     if event.verdict is SUCCEEDED:
         if tells_successes():
             took = short(event.took)

@@ -108,7 +108,7 @@ def the_tracer() -> Tracer:
 
 
 def traced(tracer: Tracer | None, jobs: list[NewJob]) -> AbstractContextManager[list[NewJob]]:
-    """The jobs with the trace of whoever puts them in, if traces are kept."""
+    """The jobs with the trace of the code that enqueues them, if traces are kept."""
     return nullcontext(jobs) if tracer is None or not jobs else tracer.enqueue(jobs)
 
 

@@ -27,7 +27,7 @@ from mainspring.worker.run import ActiveRun, AnyTask, Executor, Stop
 from mainspring.worker.run_reports import RunReports
 
 WRITE_OFF_AFTER = timedelta(seconds=6)
-"""How long a handler that was told to end may go on before its run is settled without it."""
+"""How long a handler may ignore a stop before its run is settled without it."""
 BLOCKED_AFTER = 2 * WRITE_OFF_AFTER
 """How long after its time a run may be active: if it has not been settled by then, nothing on the event
 loop moves any more."""
@@ -74,7 +74,7 @@ class ActiveRuns:
         self._leaked: set[ActiveRun] = set()
         """Settled, but their handlers go on and have their execution slots."""
         self._left: list[Claim] = []
-        """Of handlers that were told to end while we drained, and go on."""
+        """Claims of handlers that ignored a stop while the process drained."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept: a function may end while the loop does not run, as in tests."""
         self._freeing = False
@@ -90,7 +90,7 @@ class ActiveRuns:
 
     @property
     def size(self) -> int:
-        """Execution slots that are not lost to handlers which were told to end and go on."""
+        """Execution slots that are not lost to handlers which ignored a stop."""
         return self._size - len(self._leaked)
 
     def room_for_suspects(self) -> int:
@@ -326,13 +326,13 @@ class ActiveRuns:
             loop.call_later(WRITE_OFF_AFTER.total_seconds(), self._write_off, run)
 
     def _write_off(self, run: ActiveRun) -> None:
-        """Settle a run that was told to stop and goes on, and do without its execution slot."""
+        """Settle a run that ignored its stop, and do without its execution slot."""
         if run.ended:
             return
         self._leaked.add(run)
         self.end(run, run.stopped(), self._clock.monotonic() - run.began)
         run.stop = Stop.DROP  # whatever it does later
-        self.leaked(run.claim, "hand", self.size)
+        self.leaked(run.claim, "slot", self.size)
 
     def _settle(self, run: ActiveRun, outcome: Outcome, took: timedelta) -> None:
         claim, settlement = run.claim, None
@@ -406,7 +406,7 @@ _EARLY = 0.001
 
 
 class Timers(Generic[R]):
-    """Runs under a timeout, told when it ends.
+    """Calls `late` for each run whose timeout passes.
 
     Of those with the same length, the first to begin is the first to be due: a dict keeps them in that
     order, and forgets one that has ended in time at no cost. The timer of a length is set anew only when it

@@ -1,4 +1,4 @@
-"""Asks the queue for as many jobs as there are free hands."""
+"""Claims as many jobs as there are free execution slots."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from mainspring.worker.membership import Membership
 LARGEST = 1000
 """Claims asked for at once, at most: a claim must stay short."""
 GATHER = timedelta(milliseconds=2)
-"""How long a freed hand may wait for others: a claim for each would cost the database more than the job."""
+"""How long a free slot may wait for others: a claim for each would cost the database more than the job."""
 LOOK_EVERY = timedelta(seconds=1)
-"""How often to look for suspects: there are nearly always none."""
+"""How often to look for jobs whose process died: there are nearly always none."""
 FEW = 16
-"""CoroutinePool that are not worth two claims."""
+"""Execution slots that are not worth two claims."""
 
 
 def _most(size: int) -> int:
-    """Claims asked for at once. Half of all hands where there are many: while the one half works, the other
-    is on its way from the database, and neither waits for the other."""
+    """Claims asked for at once. Half of all execution slots where there are many: while the one half works,
+    the jobs of the other half are on their way from the database."""
     return min(LARGEST, size if size < FEW else size // 2)
 
 
 def _worth(size: int) -> int:
-    """Free hands that are worth a claim of their own while there is more to be had than hands."""
+    """How many free slots are worth a claim of their own while there are more jobs than slots."""
     return 1 if size < FEW else size // 4
 
 
 class Claimer:
-    """One claim a pass. It is woken by hints, and by freed hands while there is more to be had."""
+    """One claim a pass. It is woken by hints, and by freed slots while the queue has more jobs."""
 
     name = "claimer"
 
@@ -66,13 +66,13 @@ class Claimer:
         self._in_doubt = False
         self._stopped = False
         self._look_at = 0.0
-        """When to look for suspects again, by the clock that never goes back."""
+        """When to look for jobs whose process died again, by the steady clock."""
         self._more_suspects = False
 
     @property
     def wants_more(self) -> bool:
-        """Whether a freed hand is worth a look at the queue: the last claim was filled, and we do not wait
-        for more hands already."""
+        """Whether a freed slot is worth a look at the queue: the last claim was filled, and the claimer does
+        not wait for more slots already."""
         if self._more_suspects:
             return True
         return self._hungry and (
@@ -99,7 +99,8 @@ class Claimer:
         asked = min(self._active_runs.free, _most(self._active_runs.size))
         if asked <= 0:
             if self._full:
-                # No suspect can be claimed, and the jobs in hand may wait for the child that is kept.
+                # No job whose process died can be claimed, and active runs may wait for the child that is
+                # kept.
                 self._active_runs.no_more_suspects()
             self._hungry = self._full = True
             return self._poll
@@ -121,7 +122,7 @@ class Claimer:
             self._signals.idle.send()
         if self._hungry:
             return timedelta()
-        # A wait may be long where hints wake us; no hint tells that a suspect may be taken now.
+        # A wait may be long where hints wake the claimer; no hint comes for jobs whose process died.
         return self._poll if suspects and not self._active_runs.has_suspects else min(self._poll, LOOK_EVERY)
 
     async def _claim(self, worker_id: int, limit: int, suspects: int, *, everywhere: bool) -> Sequence[Claim]:
@@ -147,8 +148,8 @@ class Claimer:
         return claims
 
     def _suspects(self, *, everywhere: bool) -> int:
-        """How many suspects to ask for. Each begins at once: one that waited here for a child could be lost
-        with this worker again and again, while another worker had a child for it."""
+        """How many jobs whose process died to ask for. Each begins at once: one that waited here for a child
+        could be lost with this worker again and again, while another worker had a child for it."""
         if self._clock.monotonic() < self._look_at and not everywhere:
             return 0
         room = self._active_runs.room_for_suspects()
@@ -178,8 +179,8 @@ class Claimer:
 
     def _take(self, claims: Sequence[Claim], worker_id: int) -> None:
         if self._stopped or self._membership.id != worker_id or self._membership.suspended:
-            # We were stopped, or the lease was lost or began to run out, while the answer was on its
-            # way: those who were told to stop then did not include these.
+            # The worker was stopped, or its lease was lost or began to run out, while the answer was on its
+            # way: the runs that were stopped then did not include these.
             self._active_runs.give_back(claims)
         else:
             self._active_runs.start(claims)

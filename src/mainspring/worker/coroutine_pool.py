@@ -16,18 +16,18 @@ W = TypeVar("W")
 SPREAD = 2
 """Tasks started by one that has to wait. With one each, a hundred runs would begin one after another."""
 YIELD_AFTER = 0.005
-"""Seconds after which a hand lets others on, however short its runs are."""
+"""Seconds after which a task lets others run, however short its runs are."""
 
 Work = Callable[[W, "asyncio.Task[None]"], Coroutine[Any, Any, None]]
 
 
 class CoroutinePool(Generic[W]):
-    """As many as are needed, and no more: the next one is called when one has to wait.
+    """As many tasks as are needed, and no more: the next one is started when one has to wait.
 
-    Runs that never wait are done by one hand without a turn of the event loop, each in a context of its own.
-    A hand that had to wait in a run works no more after it: people keep sessions and the like by task, and
-    those must not be the next run's. Nor does one that was cancelled: what was asked of its task might still
-    be on its way.
+    Runs that never wait are done by one task without a turn of the event loop, each in a context of its own.
+    A task that had to wait in a run does no other after it: users keep sessions and the like by task, and
+    those must not be the next run's. Nor does a task that was cancelled: in Python 3.11 the cancellation may
+    still be on its way.
     """
 
     def __init__(self, work: Work[W], now: Callable[[], float]) -> None:
@@ -36,7 +36,7 @@ class CoroutinePool(Generic[W]):
         self._waiting: deque[W] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._coming = 0
-        """CoroutinePool that were called and have not begun."""
+        """Tasks that were started and have not begun."""
 
     def give(self, works: Iterable[W]) -> None:
         """Have these done, soon and in this order."""
@@ -46,14 +46,14 @@ class CoroutinePool(Generic[W]):
     def _call(self, count: int) -> None:
         for _ in range(min(count, len(self._waiting) - self._coming)):
             self._coming += 1
-            task = asyncio.get_running_loop().create_task(self._hand())
+            task = asyncio.get_running_loop().create_task(self._serve())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     def _spread(self) -> None:
         self._call(SPREAD)
 
-    async def _hand(self) -> None:
+    async def _serve(self) -> None:
         self._coming -= 1
         me = asyncio.current_task()
         assert me is not None  # noqa: S101 - it runs as a task
@@ -74,8 +74,8 @@ class CoroutinePool(Generic[W]):
 
 @types.coroutine
 def _apart(work: Coroutine[Any, Any, None], on_wait: Callable[[], None]) -> Generator[Any, Any, bool]:
-    """Awaits a coroutine in a context of its own; tells the first time that it waits, and answers whether it
-    did."""
+    """Awaits a coroutine in a context of its own; calls `on_wait` when it waits for the first time, and
+    answers whether it did."""
     run, send = copy_context().run, work.send
     try:
         awaited = run(send, None)

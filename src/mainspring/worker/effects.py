@@ -32,7 +32,7 @@ _log = logging.getLogger("mainspring.job")
 
 
 class Settling(Protocol):
-    """The run, as its active_runs has it in hand."""
+    """The part of an active run that its effects change."""
 
     settling: bool
 
@@ -152,7 +152,7 @@ class RunEffects:
             return done
 
         try:
-            # Whoever cancels us must not leave it half done: that would be a commit nobody heard of.
+            # A cancellation must not leave it half done: that would be a commit whose answer is lost.
             return await whole(commit())
         except AnswerLost as lost:
             while True:

@@ -204,7 +204,7 @@ class ChildExecutor(_TaskExecutor):
                 period = await self._handlers.period_of(claim)
             except NeverBegan:
                 return Stopped(started=False)
-            self._handlers.reports.open(claim)  # what the child is told by its handler is kept there
+            self._handlers.reports.open(claim)  # what the handler reports is kept there
         return await self.pool.run(
             run,
             begin=partial(self._handlers.may_begin, claim),

@@ -11,7 +11,7 @@ SURE = 0.8
 
 
 class Membership:
-    """Written by the heartbeat, read by everybody else, from any thread."""
+    """Written by the heartbeat, and read by other parts on any thread."""
 
     def __init__(self, clock: Clock, lease: timedelta) -> None:
         self._clock = clock
@@ -37,8 +37,9 @@ class Membership:
         self.id = member_id
 
     def outlasts(self, at: float) -> bool:
-        """Nobody could reach the store at this monotonic moment, so its reapers leave us the whole time of a
-        lease from then on. Answers whether it is the first time that the lease would have been given up."""
+        """No process could reach the store at this monotonic moment, so the reapers leave this one the whole
+        time of a lease from then on. Answers whether it is the first time that the lease would have been
+        given up."""
         given_up_at = self._renewed_at + self._lease * SURE
         first = not self._outlasted and at >= given_up_at
         self._outlasted = self._outlasted or first

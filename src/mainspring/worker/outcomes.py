@@ -22,7 +22,7 @@ def outcome_of(error: BaseException, retry: Retry, *, frames_to_hide: int = 0) -
     anything: then the run has failed, and what was raised first is on record."""
     try:
         return _outcome_of(error, retry, frames_to_hide)
-    except BaseException:  # noqa: BLE001 - it must not end whoever asks
+    except BaseException:  # noqa: BLE001 - it must not end the caller
         return Failed(failure=failure_of(error, frames_to_hide=frames_to_hide))
 
 
@@ -92,7 +92,7 @@ def _told_to_wait(error: BaseException) -> timedelta | None:
 
 
 def _until(text: str, headers: object) -> timedelta | None:
-    """A date is counted from the server's own, so that nobody's clock matters."""
+    """A date is counted from the date of the server's answer, so that our clock does not matter."""
     from email.utils import parsedate_to_datetime  # not before it is needed: it is slow to import
 
     sent = _header(headers, "Date")
@@ -113,7 +113,7 @@ def _length(value: object) -> timedelta | None:
 def _header(headers: object, name: str) -> str | None:
     try:
         value = headers.get(name)  # type: ignore[attr-defined]
-    except BaseException:  # noqa: BLE001 - it may be anything that somebody called headers
+    except BaseException:  # noqa: BLE001 - it may be any object that has this name
         return None
     return value.strip() if isinstance(value, str) else None
 

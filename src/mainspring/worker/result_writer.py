@@ -54,19 +54,19 @@ class ResultWriter:
         """Settlements that the store has not yet answered for."""
         return len(self._waiting) + len(self._batch)
 
-    def room(self, hands: int) -> int:
+    def room(self, slots: int) -> int:
         """How many more runs may be begun before some are written: those that wait press back. While nothing
-        can be written, that is as many again as there are hands."""
+        can be written, that is as many again as there are execution slots."""
         if self._weight >= HEAVY:
             return 0
-        return (ROOM if self._flows else 2 * hands) - self.pending
+        return (ROOM if self._flows else 2 * slots) - self.pending
 
     def claims(self) -> set[tuple[int, int]]:
         """The (job, fence) pairs of those settlements."""
         return {(claim.job_id, claim.fence) for claim, _ in (*self._batch, *self._waiting)}
 
     def raised(self, claim: Claim, error: BaseException) -> None:
-        """What the handler of the settlement that is put next raised: it is told with it."""
+        """What the handler of the settlement that is put next raised: it goes into the same event."""
         self._errors[claim.job_id, claim.fence] = error
 
     def put(self, claim: Claim, settlement: Settlement) -> None:
@@ -110,7 +110,7 @@ class ResultWriter:
     def _apart(self, room: int) -> int:
         """How many of those that wait may join the batch: not a second one of the same job. A worker that
         lost its lease may have run a job again before the store would hear of the first time; the store
-        tells settlements apart by their jobs."""
+        knows settlements by their jobs."""
         jobs = {settlement.job_id for _, settlement in self._batch}
         for taken, (_, settlement) in enumerate(self._waiting[:room]):
             if settlement.job_id in jobs:
@@ -136,8 +136,8 @@ class ResultWriter:
         try:
             refused = set(await self._queue.settle(settlements, at=self._clock.stamp()))
             if refused and self._in_doubt:
-                # Refused because the first write did arrive: told from what was lost by the run on
-                # record. A claim that never ran leaves none; nobody misses its settlement.
+                # Refused because the first write did arrive: then the run is on record. A claim that never
+                # ran leaves no run, and its settlement is not missed.
                 named = [s for s in settlements if s.job_id in refused]
                 refused -= {s.job_id for s in named if not s.ran} | set(await self._queue.recorded(named))
         except (AnswerLost, asyncio.CancelledError):

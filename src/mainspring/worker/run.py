@@ -4,8 +4,8 @@
 
 A run is claimed when it is handed to its executor. The executor reports to `run.life`: `begin` when the
 turn of the run has come, `handler_begins` when the handler is called, `end` when it has ended. The lifecycle
-does the rest, for every executor alike: it says that a run started, keeps timeouts and deadlines, tells the
-executor to stop a run (`Executor.stop`) and settles each run once. What an executor reports of a run that has
+does the rest, for every executor alike: it reports that a run started, keeps timeouts and deadlines, has the
+executor stop a run (`Executor.stop`) and settles each run once. What an executor reports of a run that has
 ended is ignored.
 """
 
@@ -60,8 +60,8 @@ class Executor(Protocol):
         ends at once, as `Stopped(started=False)`."""
 
     def is_sure_to_end(self, run: ActiveRun) -> bool:
-        """Whether a run that was told to stop ends in any case. If it may go on, the lifecycle settles it
-        after a while, and its execution slot is lost until it ends."""
+        """Whether a stop ends this run in any case. If it may go on, the lifecycle settles it after a while,
+        and its execution slot is lost until it ends."""
 
     async def close(self) -> None:
         """End what still runs, and take nothing more: the process ends."""
@@ -88,7 +88,7 @@ class Lifecycle(Protocol):
         """The run has ended like this, after so many seconds. What comes after this is ignored."""
 
     def leaked(self, claim: Claim, what: str, left: int) -> None:
-        """The handler of this claim was told to end and goes on: what it occupies is lost, `left` remain."""
+        """The handler of this claim ignored a stop: what it occupies is lost, and `left` remain."""
 
 
 class ActiveRun:
@@ -129,7 +129,7 @@ class ActiveRun:
 
     @property
     def late(self) -> bool:
-        """Whether it is told to stop because its timeout has passed."""
+        """Whether it should stop because its timeout has passed."""
         return self.stop is Stop.TIMEOUT
 
     def is_set(self) -> bool:
@@ -145,7 +145,7 @@ class ActiveRun:
         self.life.handler_ended(self)
 
     def stopped(self) -> Outcome:
-        """How it ends if it was told to stop, and did."""
+        """How it ends if it did stop."""
         if self.stop is Stop.TIMEOUT:
             return timed_out(self.task, TimeoutError())
         return Expired(failure=expired_failure()) if self.stop is Stop.DEADLINE else Stopped()

@@ -74,7 +74,8 @@ class RunSteps:
         self._under_way: list[str] = []
         self._sleeps = 0
         self.suspended: Suspended | None = None
-        """How this run was told to end; whoever swallows that does not get any further."""
+        """Raised to end this run, and raised again at every call: a handler that swallows it gets no
+        further."""
 
     async def step(
         self,

@@ -1,4 +1,4 @@
-"""ThreadPool for plain functions, which take calls and tell of their ends in chunks, not one by one."""
+"""Threads for plain functions: calls are taken, and their ends reported, in chunks and not one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OnEnd = Callable[[Any, BaseException | None], None]
 
 
 class ThreadCall:
-    """One call, and what becomes of it. What is told of it is told on the event loop."""
+    """One call, and its end. Its callbacks are called on the event loop."""
 
     __slots__ = ("_ticket", "on_begin", "on_end", "on_over", "over", "work")
 
@@ -39,7 +39,8 @@ class ThreadCall:
         self._ticket = [None]
 
     def take(self) -> bool:
-        """Whether it is ours: to begin it, or that it never begins. Whoever comes first, from any thread."""
+        """Take the right to begin the call, or to see to it that it never begins. True for the first caller,
+        on any thread."""
         try:
             self._ticket.pop()
         except IndexError:
@@ -58,7 +59,7 @@ class FunctionPool(Protocol):
     """Where plain functions are called."""
 
     def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> ThreadCall:
-        """ThreadCall it, as soon as there is a place."""
+        """Call it, as soon as there is a place."""
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -152,7 +153,7 @@ class ThreadPool:
                 self._tell(call.on_begin)
             try:
                 value, error = call.work(), None
-            except BaseException as raised:  # noqa: BLE001 - not swallowed: whoever waits gets it
+            except BaseException as raised:  # noqa: BLE001 - not swallowed: the caller gets it
                 value, error = None, raised
             self._tell(_End(call, value, error))
 
@@ -164,7 +165,7 @@ class ThreadPool:
                 self._loop.call_soon_threadsafe(self._hear)
 
     def _hear(self) -> None:
-        # Before the first is taken: of what comes from now on, we are told again.
+        # Before the first is taken: for what comes from now on, this is called again.
         self._telling = False
         try:
             while self._news:
@@ -198,7 +199,7 @@ async def run_in_thread(call: Callable[[], T]) -> T:
     def work() -> None:
         try:
             future.set_result(within(as_a_future_can_carry, call))
-        except BaseException as error:  # noqa: BLE001 - not swallowed: whoever waits gets it
+        except BaseException as error:  # noqa: BLE001 - not swallowed: the caller gets it
             future.set_exception(error)
 
     threading.Thread(target=work, name="mainspring-step", daemon=True).start()
@@ -208,12 +209,12 @@ async def run_in_thread(call: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         # It cannot be stopped: its job should not begin elsewhere while it is about to end here.
         await asyncio.wait([waiting], timeout=LINGER.total_seconds())
-        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody wants to hear
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, and not raised
         raise
 
 
 def as_a_future_can_carry(call: Callable[[], T]) -> T:
-    """ThreadCall it; what a future cannot carry would hang the job instead of failing it."""
+    """Call it. What a future cannot carry would hang the job instead of failing it."""
     try:
         return call()
     except (StopIteration, GeneratorExit) as error:
@@ -245,7 +246,7 @@ class HandlerThreads:
 
         def ended(value: object, error: BaseException | None) -> None:
             if future.done():
-                return  # whoever waited was cancelled
+                return  # the waiting task was cancelled
             if error is None:
                 future.set_result(value)
             else:
@@ -270,7 +271,7 @@ class HandlerThreads:
         begin elsewhere while it is about to end here: so it gets a moment."""
 
         def look() -> None:
-            # It may be told to end twice, for its timeout and by us; it is given up once.
+            # It may be stopped twice, for its timeout and by a release; it is given up once.
             if not call.over and call.on_over is None:
                 self._lose(call, claim)
                 on_given_up()

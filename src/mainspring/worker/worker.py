@@ -149,7 +149,7 @@ class Worker:
         self._tell_lost(dropped)
 
     def _tell_lost(self, claims: tuple[Claim, ...]) -> None:
-        """Their handlers have been told to stop; now there is time to ask who has them."""
+        """Their handlers have been stopped; now there is time to ask which worker has the jobs."""
         if claims:
             task = asyncio.ensure_future(self._tell_whereabouts(claims))
             self._telling.add(task)
@@ -160,7 +160,7 @@ class Worker:
         try:
             where = tuple(await self._queue.whereabouts(ids))
         except StoreError:
-            where = ()  # it is told without
+            where = ()  # the event goes without it
         self._telemetry.emit(ClaimsLost(job_ids=ids, claims=claims, whereabouts=where))
 
 
@@ -186,7 +186,7 @@ class Bridge:
         self._loop.call_soon_threadsafe(lambda: self._worker.ended(expired=expired))
 
 
-class NobodyListens:
+class NoClaims:
     """For members that hold no claims: schedulers."""
 
     def holding(self) -> Sequence[tuple[int, int]]:

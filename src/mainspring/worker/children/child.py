@@ -1,4 +1,4 @@
-"""One child process, as its worker sees it: started, told what to run, and ended."""
+"""One child process, as its worker sees it: started, given jobs to run, and ended."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Child:
 
     async def _answer_to(self, frame: ToChild) -> Ready | Ended:
         self._expected = asyncio.get_running_loop().create_future()
-        # Whoever waits may be cancelled; what comes then is looked at by `end`, or by nobody.
+        # The waiting task may be cancelled; what comes then is looked at by `end`, or not at all.
         self._expected.add_done_callback(lambda done: done.cancelled() or done.exception())
         if self.gone.is_set():
             self._lose()
@@ -302,7 +302,7 @@ def _launched(
 
 
 class Launch(Value, frozen=True, kw_only=True):
-    """The command of a child, and the first thing it is told."""
+    """The command of a child, and the first frame that it gets."""
 
     command: tuple[str, ...]
     hello: Hello

@@ -6,8 +6,8 @@
 `Ask` is how a handler's context reaches what only the worker has: the store, the lease. The child names
 what it wants and sends a body; the worker looks the name up among the `answers` its pool was given, calls
 `await answer(claim, body)` and sends back what that returns, or what it raised. A new feature of the
-context needs a name, an answer in the worker, and in the child `line.ask(name, body)`, which blocks, or
-`await line.aask(name, body)`. Bodies are bytes; JSON is the custom.
+context needs a name, an answer in the worker, and in the child `channel.ask(name, body)`, which blocks, or
+`await channel.aask(name, body)`. Bodies are bytes; JSON is the custom.
 `Tell` is the same for what needs no answer: progress, and lines of the log.
 """
 
@@ -56,7 +56,7 @@ class Hello(Value, frozen=True, kw_only=True, tag=True):
 
 
 class StartRun(Value, frozen=True, kw_only=True, tag=True):
-    """StartRun this job."""
+    """Run this job."""
 
     claim: Claim
     function: str | None = None

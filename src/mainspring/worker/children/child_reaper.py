@@ -31,7 +31,7 @@ def keep(lifeline: socket.socket, worker: int, run: Callable[[], None]) -> int:
     """Fork; the child calls `run` and never returns. Answer the runner's exit code once no process is
     left of it."""
     reaper = os.getpid()
-    # Nothing but the lifeline tells us what to do, and the worker's end.
+    # Only the lifeline gives orders: a byte, or the end of the worker.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     woken, wake = os.pipe()
@@ -62,7 +62,7 @@ def _become_runner(reaper: int, run: Callable[[], None], lifeline: socket.socket
         adopt_orphans()  # so that it sees for itself whether a run left processes behind
         run()
         code = 0
-    except Exception:  # noqa: BLE001 - nobody above us would show it
+    except Exception:  # noqa: BLE001 - no caller is left that would show it
         traceback.print_exc()
     finally:
         os._exit(code)
@@ -87,7 +87,7 @@ def _watch(runner: int, lifeline: socket.socket, woken: int) -> int:
 
 
 def _end_all(runner: int, status: int | None = None) -> int:
-    """Kill until there is nobody left to kill: orphans come to us, so none escapes."""
+    """Kill until no process is left: orphans become our children, so none escapes."""
     while True:
         try:
             pid, how = os.waitpid(-1, os.WNOHANG)

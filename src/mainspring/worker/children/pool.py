@@ -30,8 +30,9 @@ _ALONE = Isolation()
 
 
 class ChildSlots:
-    """So many runs at a time, in the order they came. The next slot that becomes free can be kept for a
-    suspect: it is not claimed before, and jobs that were claimed and wait might take every slot for ever."""
+    """So many runs at a time, in the order they came. The next slot that becomes free can be kept for a job
+    whose process died (`suspect`): such a job is claimed only when a slot is free, and jobs that were claimed
+    and wait might take every slot for ever."""
 
     def __init__(self, size: int) -> None:
         self.free = size
@@ -41,11 +42,11 @@ class ChildSlots:
         """Called when a slot is free that is kept."""
 
     def keep(self) -> None:
-        """Give the next slot that becomes free to nobody but a suspect."""
+        """Keep the next slot that becomes free for a job whose process died."""
         self._keeping = True
 
     def let_go(self) -> None:
-        """No suspect comes: whoever waits may have what is free."""
+        """There is no such job: a waiting run may have the free slot."""
         self._keeping = False
         self._hand_on()
 

@@ -31,8 +31,8 @@ def _memory(size: int | None) -> Iterator[None]:
     if size is None:
         yield
         return
-    # Linux counts what a process may write to and nobody shares: a cap that means memory. The whole
-    # address space, which is all that others can limit, holds reserves that are never used.
+    # Linux counts the memory that a process may write to and does not share: a cap that means memory. The
+    # whole address space, which is all that others can limit, holds reserves that are never used.
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     before, most = resource.getrlimit(kind)
     resource.setrlimit(kind, (size if most == resource.RLIM_INFINITY else min(size, most), most))

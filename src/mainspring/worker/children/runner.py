@@ -51,16 +51,16 @@ MakeEffects = Callable[[Claim, Settling, int], RunsEffects]
 
 
 class Runner:
-    """Runs what comes over the line until its other end closes."""
+    """Runs what comes over the channel until its other end closes."""
 
     def __init__(
         self,
-        line: ChildChannel,
+        channel: ChildChannel,
         find: Callable[[StartRun], Handler],
         effects: MakeEffects,
         tracer: Tracer | None = None,
     ) -> None:
-        self._line = line
+        self._channel = channel
         self._tracer = tracer
         self._find = find
         self._effects = effects
@@ -69,12 +69,12 @@ class Runner:
     def serve(self) -> None:
         """Say that we are ready, and work."""
         signal.signal(signal.SIGTERM, self._terminated)
-        self._line.listen()
-        self._line.send(Ready())
-        while (run := self._line.next_run()) is not None:
+        self._channel.listen()
+        self._channel.send(Ready())
+        while (run := self._channel.next_run()) is not None:
             ended = self._ended(run)
             _flush()  # what the handler printed comes before what is logged about its end
-            self._line.send(ended)
+            self._channel.send(ended)
         self._looper.close()
 
     def _ended(self, run: StartRun) -> Ended:
@@ -97,7 +97,7 @@ class Runner:
             self._tracer.enter(run.claim.trace)
         effects = None
         if signature.wants_context:
-            effects = self._effects(run.claim, _Settling(self._line), run.result_bytes)
+            effects = self._effects(run.claim, _Settling(self._channel), run.result_bytes)
         context = None if effects is None else self._context(run, effects)
 
         def call() -> object:
@@ -109,10 +109,10 @@ class Runner:
         return (outcome if effects is None else effects.end(outcome)), clean
 
     def _context(self, run: StartRun, effects: RunsEffects) -> Context:
-        said = _Said(self._line)
+        said = _Said(self._channel)
         return context_of(
             run.claim,
-            self._line.cancelled,
+            self._channel.cancelled,
             log=RunLogger(run.claim, said, SystemClock()),
             on_progress=said.progress,
             effects=effects,
@@ -128,8 +128,8 @@ class Runner:
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(task.cancel)
 
-        self._line.on_cancel = cancel
-        if self._line.cancelled.is_set():
+        self._channel.on_cancel = cancel
+        if self._channel.cancelled.is_set():
             task.cancel()
         try:
             returned = await cast("Any", call())
@@ -137,7 +137,7 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything, SystemExit too
             outcome, clean = _raised(error, retry)
         finally:
-            self._line.on_cancel = lambda: None
+            self._channel.on_cancel = lambda: None
         return (outcome if effects is None else await effects.aend(outcome)), clean
 
     def _terminated(self, number: int, frame: object) -> None:
@@ -149,21 +149,22 @@ class Runner:
 class _Said:
     """What a handler says of its run goes to the worker, which waits for it and writes it."""
 
-    def __init__(self, line: ChildChannel) -> None:
-        self._line = line
+    def __init__(self, channel: ChildChannel) -> None:
+        self._channel = channel
 
     def add(self, line: str) -> None:
-        self._line.send(Tell(name="log", body=line.encode("utf-8", "replace")))
+        self._channel.send(Tell(name="log", body=line.encode("utf-8", "replace")))
 
     def progress(self, fraction: float, note: str) -> None:
-        self._line.send(Tell(name="progress", body=msgspec.json.encode((fraction, note))))
+        self._channel.send(Tell(name="progress", body=msgspec.json.encode((fraction, note))))
 
 
 class _Settling:
-    """Tells the worker that the claim may be gone from the store at any moment, and that this is no loss."""
+    """Reports to the worker that the claim may be gone from the store at any moment, and that this is no
+    loss."""
 
-    def __init__(self, line: ChildChannel) -> None:
-        self._line, self._settling = line, False
+    def __init__(self, channel: ChildChannel) -> None:
+        self._channel, self._settling = channel, False
 
     @property
     def settling(self) -> bool:
@@ -172,7 +173,7 @@ class _Settling:
     @settling.setter
     def settling(self, value: bool) -> None:
         self._settling = value
-        self._line.send(Tell(name="settling", body=b"1" if value else b""))
+        self._channel.send(Tell(name="settling", body=b"1" if value else b""))
 
 
 def _outcome(work: Callable[[], bytes | None], retry: Retry) -> tuple[Outcome, bool]:
