@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks.bench import Bench, task_of
 from benchmarks.figure import percentile
 from mainspring import Mainspring
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
 from mainspring.model.schedule import NewSchedule, Overlap
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 

@@ -14,7 +14,7 @@ from benchmarks.growth.processes import resident_mb, started
 from benchmarks.growth.target import app as target
 from benchmarks.measures import one_of_a_herd
 from mainspring import Mainspring
-from mainspring.engine.scheduler import Scheduler
+from mainspring.scheduler.scheduler import Scheduler
 
 HOUR = timedelta(hours=1)
 DUE = 1000

@@ -11,9 +11,9 @@ from benchmarks.bench import Bench
 from benchmarks.guard.counts import KINDS
 from benchmarks.measures import ARGUMENTS, HOUR, no_schedules
 from mainspring import Mainspring
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Overlap
 from mainspring.process.serve import aserve
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.triggers.intervals import Every
 
 CONCURRENCY = 10

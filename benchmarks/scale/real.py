@@ -19,11 +19,11 @@ from benchmarks.scale.mixture import Herd, mixture
 from benchmarks.scale.processor import taken
 from mainspring import Mainspring
 from mainspring.clock import Clock
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule
 from mainspring.process.serve import aserve
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.cron import Cron
 from tests.support.postgres import PostgresServer

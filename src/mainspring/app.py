@@ -38,8 +38,8 @@ from mainspring.tasks.schedule_options import (
 )
 from mainspring.tasks.task import Task
 from mainspring.tasks.workflow import Workflow, WorkflowFactory
-from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
-from mainspring.tracing import Tracer, the_tracer, traced
+from mainspring.telemetry.events import SchedulesUndeclared, SchedulesWritten, Telemetry
+from mainspring.telemetry.traces import Tracer, the_tracer, traced
 from mainspring.triggers.calendars import Calendar
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from mainspring.admin.queues import Limits, Queues
     from mainspring.admin.schedules.orders import Schedules
     from mainspring.admin.workflows.orders import Workflows
-    from mainspring.engine.lease import Leasing
-    from mainspring.engine.waiter import Waiter
+    from mainspring.client.lease import Leasing
+    from mainspring.client.results import Waiter
 
 
 MOST_TOLD = 20
@@ -229,7 +229,7 @@ class Mainspring:
         `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
         for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
         with forks.rest.awaited():
-            from mainspring.engine.lease import leasing
+            from mainspring.client.lease import leasing  # not before it is needed: commands start without it
 
         return leasing(_LeaseHome(self), name, ttl=ttl, wait=wait, portal=self._portal)
 
@@ -384,7 +384,7 @@ class Mainspring:
         waiter = self._opened.waiters.get(loop)
         if waiter is None:
             with forks.rest.awaited():
-                from mainspring.engine.waiter import Waiter
+                from mainspring.client.results import Waiter  # not before it is needed
 
             waiter = self._opened.waiters[loop] = Waiter(store, self._clock)
         return await waiter.result(job_id, limit)

@@ -9,6 +9,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from mainspring.errors import StoreUnavailable
+
 T = TypeVar("T")
 
 NOW = timedelta()
@@ -62,3 +64,24 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
         return answer
     work.close()
     raise RuntimeError("a coroutine that must not wait has waited")
+
+
+async def answer(call: Coroutine[Any, Any, T], *, within: timedelta, to: str) -> T:
+    """The call's answer, or StoreUnavailable when the time is up. A cancelled call may go on for long,
+    because its session with a frozen server is given time to be cancelled too: that is not waited for."""
+    asking = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait({asking}, timeout=within.total_seconds())
+    except asyncio.CancelledError:
+        drop(asking)
+        raise
+    if not asking.done():
+        drop(asking)
+        raise StoreUnavailable(f"no answer to {to}")
+    return asking.result()
+
+
+def drop(asking: asyncio.Future[Any]) -> None:
+    """Have no more to do with this call; what it still raises is nobody's."""
+    asking.cancel()
+    asking.add_done_callback(lambda late: late.cancelled() or late.exception())

@@ -13,7 +13,6 @@ import pytest
 
 from mainspring.admin.slot_verification.audit import Audit, History, Kind, Passed, Range, Unjudged, audit
 from mainspring.admin.slot_verification.auditing import Auditor, Report
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import NotFound
 from mainspring.model.schedule import (
     Change,
@@ -26,8 +25,9 @@ from mainspring.model.schedule import (
     Skipped,
     Slot,
 )
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import START, ManualClock
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import Every

@@ -12,11 +12,11 @@ from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.run import Verdict
 from mainspring.model.schedule import BackfillState, Disposition, Misfire, Overlap, Reprocess, Skipped
-from mainspring.telemetry import Telemetry
+from mainspring.scheduler.scheduler import Scheduler
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import START
 from mainspring.triggers.cron import Cron
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk

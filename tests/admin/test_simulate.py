@@ -12,9 +12,9 @@ import pytest
 from mainspring.admin.simulation.load import MINUTE, load
 from mainspring.admin.simulation.simulate import Fate, Horizon, Outage, Outcome, simulate
 from mainspring.admin.simulation.views import load_lines, notes, outcome_in_words
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Schedule, Skipped
-from mainspring.telemetry import Telemetry
+from mainspring.scheduler.scheduler import Scheduler
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import START
 from mainspring.triggers.calendars import Calendar
 from mainspring.triggers.cron import Cron

@@ -8,11 +8,11 @@ import pytest
 
 from mainspring.admin.health.stats import SeriesView, Stats, StatView
 from mainspring.admin.views import to_json
-from mainspring.engine.tally import MOST_KEYS, Tallier
 from mainspring.errors import InvalidArgument, StoreUnavailable
 from mainspring.model.run import Reason, Verdict
 from mainspring.model.stats import BOUNDS, BUCKETS, OTHER, By, Counted, bucket, quantile
-from mainspring.telemetry import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
+from mainspring.process.statistics import MOST_KEYS, StatisticsCollector
+from mainspring.telemetry.events import JobsExpired, JobsQuarantined, RunEnded, SlotsFired
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
 
@@ -37,7 +37,7 @@ def tallier(desk):
         def fraction(self):
             return 0.5
 
-    return Tallier(desk.store.stats, desk.clock, Half())
+    return StatisticsCollector(desk.store.stats, desk.clock, Half())
 
 
 def test_a_quantile_is_within_its_bucket():

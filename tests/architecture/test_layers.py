@@ -72,12 +72,14 @@ def layer(name: str, known: dict[str, int]) -> str | None:
     return next((package for package in known if is_within(name, package)), None)
 
 
-@pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("container", LAYERS)
+@pytest.mark.parametrize(
+    ("container", "name"),
+    [(room, name) for room, known in LAYERS.items() for name in MODULES if layer(name, known)],
+)
 def test_imports_point_down(name, container):
     known = LAYERS[container]
     own = layer(name, known)
-    for target in imports(name) if own else ():
+    for target in imports(name):
         other = layer(target, known)
         if other and other != own:
             assert known[other] < known[own], f"{name} may not import {target}"
@@ -86,6 +88,23 @@ def test_imports_point_down(name, container):
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in DOORS])
 def test_every_module_has_a_layer(name):
     assert layer(name, LAYERS["mainspring"]), f"{name} is in no layer of [tool.importlinter]"
+
+
+@pytest.mark.parametrize("room", [room for room in LAYERS if room not in ("mainspring", "mainspring.store")])
+def test_every_module_of_a_room_with_layers_has_one(room):
+    inside = {name for name in MODULES if is_within(name, room) and name != room}
+
+    assert {name for name in inside if layer(name, LAYERS[room]) is None} == set()
+
+
+@pytest.mark.parametrize(
+    "room", ["mainspring.worker", "mainspring.scheduler", "mainspring.alerts", "mainspring.client"]
+)
+def test_rooms_that_meet_in_a_process_do_not_know_each_other(room):
+    others = {"mainspring.worker", "mainspring.scheduler", "mainspring.alerts", "mainspring.client"} - {room}
+    known = {target for name in MODULES if is_within(name, room) for target in imports(name)}
+
+    assert {target for target in known for other in others if is_within(target, other)} == set()
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -19,7 +19,7 @@ from mainspring.errors import ClaimLost
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
-from mainspring.telemetry import SettlementRefused
+from mainspring.telemetry.events import SettlementRefused
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Floor
 

@@ -183,7 +183,8 @@ def test_help_loads_no_driver_and_no_engine(bare_shell: Shell) -> None:
         "    cli(['--help'])\n"
         "except SystemExit as end:\n"
         "    assert end.code == 0\n"
-        "heavy = {'asyncpg', 'sqlite3', 'uvloop', 'mainspring.engine', 'mainspring.process.serve'}\n"
+        "heavy = {'asyncpg', 'sqlite3', 'uvloop', 'mainspring.worker', 'mainspring.scheduler'}\n"
+        "heavy |= {'mainspring.alerts', 'mainspring.client', 'mainspring.process'}\n"
         "assert heavy.isdisjoint(sys.modules), heavy & set(sys.modules)\n"
     )
 

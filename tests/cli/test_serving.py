@@ -138,7 +138,7 @@ def test_a_worker_whose_last_thread_or_hand_is_lost_ends_and_says_so(
 
     process = started("worker", "stuck", "--shutdown-timeout", "1s", *options)
     read_until(process, "0 left")
-    read_until(process, "stopping: handlers that would not end have taken every thread or hand")
+    read_until(process, "stopping: handlers that would not end have taken every thread or execution slot")
 
     assert process.wait(FINISHES_WITHIN) == 70
     job = shell("jobs", "show", job_id, "--json").data

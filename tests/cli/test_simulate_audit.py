@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from mainspring.clock import SystemClock
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Overlap
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.cron import Cron
 from tests.cli.conftest import Answer

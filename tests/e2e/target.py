@@ -10,8 +10,8 @@ import subprocess
 import time
 
 from mainspring import Context, Isolation, Mainspring, Retry
-from mainspring.engine.isolate.line import current
 from mainspring.model.job import JobFilter
+from mainspring.worker.children.child_channel import current
 
 SCHEDULES = [f"tick-{number}" for number in range(8)]
 

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mainspring.engine.isolate.line import current
 from mainspring.tasks.context import Context
+from mainspring.worker.children.child_channel import current
 
 NUMBER = {"calls": 0}
 ORPHAN = """

@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
-from mainspring.engine.heart import Heart
-from mainspring.engine.isolate.child import Answers
-from mainspring.engine.isolate.frames import Hello
-from mainspring.engine.isolate.launch import Launch
-from mainspring.engine.isolate.pool import Pool
-from mainspring.engine.journal import Journal
-from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.dead_letter import DeadFilter, DeadJob
 from mainspring.model.job import Job, NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Run
+from mainspring.process.heartbeat import Heartbeat
 from mainspring.process.serve import CHILD
 from mainspring.store.around import around
-from mainspring.telemetry import Event, Telemetry
+from mainspring.telemetry.events import Event, Telemetry
 from mainspring.testing.clock import ManualClock
+from mainspring.worker.children.child import Answers, Launch
+from mainspring.worker.children.child_channel import Hello
+from mainspring.worker.children.pool import Pool
+from mainspring.worker.run import Executor
+from mainspring.worker.run_reports import RunReports
+from mainspring.worker.worker import Worker
 
 E = TypeVar("E", bound=Event)
 
@@ -120,7 +120,15 @@ class Faulty:
 class Floor:
     """One worker of one app. Nothing moves unless it is ticked."""
 
-    def __init__(self, store: Any, clock: ManualClock, *, seed: int = 1, **config: Any) -> None:
+    def __init__(
+        self,
+        store: Any,
+        clock: ManualClock,
+        *,
+        seed: int = 1,
+        executors: Sequence[Executor] = (),
+        **config: Any,
+    ) -> None:
         self.store = Faulty(store)
         self.clock = clock
         self.heard = Heard()
@@ -140,8 +148,9 @@ class Floor:
             entropy=self.entropy,
             telemetry=self.telemetry,
             children=self._children,
+            executors=executors,
         )
-        self.heart = Heart(
+        self.heart = Heartbeat(
             lambda: queue,
             Member(id=0, role=Role.WORKER, name="w"),
             self.worker.membership,
@@ -152,7 +161,11 @@ class Floor:
             entropy=self.entropy,
             telemetry=self.telemetry,
         )
-        self.claimer, self.crew, self.settler = self.worker.claimer, self.worker.crew, self.worker.settler
+        self.claimer, self.active_runs, self.result_writer = (
+            self.worker.claimer,
+            self.worker.active_runs,
+            self.worker.result_writer,
+        )
 
     @property
     def task(self) -> Any:
@@ -181,9 +194,9 @@ class Floor:
 
     async def finish(self) -> None:
         """Let every run end, and write how."""
-        await until(lambda: not self.crew.running)
-        while self.settler.pending:
-            await self.settler.tick()
+        await until(lambda: not self.active_runs.running)
+        while self.result_writer.pending:
+            await self.result_writer.tick()
 
     async def job(self, job_id: int) -> Job:
         found = await self.store.jobs.get(job_id, at=self.clock.stamp())
@@ -196,9 +209,9 @@ class Floor:
     async def dead(self) -> list[DeadJob]:
         return list(await self.store.dead_letters.find(DeadFilter()))
 
-    def _children(self, journal: Journal) -> Pool:
+    def _children(self, journal: RunReports) -> Pool:
         launch = Launch(command=CHILD, hello=Hello(path=tuple(sys.path)))
         return Pool(self.config.children, launch, journal, self.answers)
 
     def close(self) -> None:
-        self.worker.executor.close()
+        self.worker.close()

@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
+from mainspring.alerts.alerter import Alerter, Pinger
+from mainspring.alerts.notification_sender import into_log
 from mainspring.config import AlertsConfig
-from mainspring.engine.alerter import Alerter
-from mainspring.engine.alertlog import into_log
-from mainspring.engine.log import log_event
-from mainspring.engine.pinger import Pinger
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import StoreUnavailable, TargetUnavailable
 from mainspring.model.alert import Message, NoteState
@@ -26,7 +24,8 @@ from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
 from mainspring.store.around import around
 from mainspring.store.opener import open_store
 from mainspring.targets.notify import LogNotifier, Notifier
-from mainspring.telemetry import AlertTold, AlertUndelivered, PingFailed, Telemetry
+from mainspring.telemetry.events import AlertTold, AlertUndelivered, PingFailed, Telemetry
+from mainspring.telemetry.log import log_event
 from mainspring.testing.clock import ManualClock
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk, settlement
 

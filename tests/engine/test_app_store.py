@@ -10,9 +10,15 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.engine.log import log_event
 from mainspring.errors import SchemaMismatch
-from mainspring.telemetry import Event, ProcessStopping, SchedulesUndeclared, SchedulesWritten, Telemetry
+from mainspring.telemetry.events import (
+    Event,
+    ProcessStopping,
+    SchedulesUndeclared,
+    SchedulesWritten,
+    Telemetry,
+)
+from mainspring.telemetry.log import log_event
 
 Run = Callable[[Any], Any]
 

@@ -11,7 +11,7 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.run import Verdict
 from mainspring.tasks.context import Context
-from mainspring.telemetry import RunEnded, RunStarted
+from mainspring.telemetry.events import RunEnded, RunStarted
 from tests.engine.kit import LEASE, SECOND, Floor, until
 
 
@@ -85,8 +85,8 @@ def test_runs_that_ended_but_are_not_yet_written_are_not_run_again_in_doubt(floo
         await _put(floor, 2)
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: not floor.crew.running)  # ended, and the settler has had no turn
-        assert floor.settler.pending == 2
+        await until(lambda: not floor.active_runs.running)  # ended, and the settler has had no turn
+        assert floor.result_writer.pending == 2
         floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
@@ -108,13 +108,13 @@ def test_runs_written_while_the_held_ones_are_asked_for_are_not_run_again(floor:
         await _put(floor, 2)
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: not floor.crew.running)
+        await until(lambda: not floor.active_runs.running)
         floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
 
         async def write() -> None:
-            await floor.settler.tick()
+            await floor.result_writer.tick()
 
         floor.store.during("queue.held", write)
         await floor.claimer.tick()
@@ -145,7 +145,7 @@ def test_runs_in_hand_go_on_undisturbed_while_others_are_adopted(floor: Floor, r
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
         await floor.claimer.tick()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
         gate.set()
         await floor.finish()
 
@@ -273,7 +273,7 @@ def test_a_stopped_claimer_claims_nothing_more(floor: Floor, run: Any) -> None:
         floor.claimer.stop()
         await floor.claimer.tick()
 
-        assert floor.heard.of(RunStarted) == [] and floor.crew.running == 0
+        assert floor.heard.of(RunStarted) == [] and floor.active_runs.running == 0
 
     run(story())
 
@@ -300,12 +300,12 @@ def test_a_run_that_settles_its_own_job_while_the_held_ones_are_asked_for_is_not
         floor.store.after("queue.claim")
         with pytest.raises(AnswerLost):
             await floor.claimer.tick()
-        [mine] = floor.crew._runs.values()
+        [mine] = floor.active_runs._runs.values()
         mine.settling = True  # as it is from the beginning of the commit on
 
         async def commit() -> None:
             gate.set()
-            await until(lambda: not floor.crew.running)
+            await until(lambda: not floor.active_runs.running)
 
         floor.store.during("queue.held", commit)
         await floor.claimer.tick()
@@ -326,7 +326,7 @@ def test_what_the_crew_cannot_take_is_asked_for_again(
         await _put(floor, 3)
         await floor.join()
         with monkeypatch.context() as patch:
-            patch.setattr(floor.crew, "start", lambda claims: 1 // 0)
+            patch.setattr(floor.active_runs, "start", lambda claims: 1 // 0)
             with pytest.raises(ZeroDivisionError):
                 await floor.claimer.tick()
         assert floor.claimer.in_doubt

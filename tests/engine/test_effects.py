@@ -13,7 +13,7 @@ from mainspring import Context, Retry
 from mainspring.errors import AnswerLost, ClaimLost, UsageError
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
-from mainspring.telemetry import ClaimsLost, RunEnded, SettlementRefused
+from mainspring.telemetry.events import ClaimsLost, RunEnded, SettlementRefused
 from tests.engine.kit import LEASE, Floor, until
 
 TABLE = "CREATE TABLE effects (job_id bigint)"
@@ -245,7 +245,7 @@ def test_a_stop_after_the_commit_finds_the_job_done(floor: Floor, run: Any, effe
         await floor.join()
         await floor.claimer.tick()
         await committed.wait()
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
         return job_id
 

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.sweeper import PASSES_BETWEEN_COUNTS, Sweeper
 from mainspring.entropy import SeededEntropy
 from mainspring.model.job import Failure, JobState
 from mainspring.model.run import Crashed, Reason, Verdict
+from mainspring.scheduler.housekeeping import PASSES_BETWEEN_COUNTS, Reaper, Sweeper
 from mainspring.tasks.context import Context, Discard, Snooze
 from mainspring.tasks.retry import On, Retry
-from mainspring.telemetry import DeadLettersCounted, JobsExpired, JobsQuarantined, RunEnded, RunStarted
+from mainspring.telemetry.events import DeadLettersCounted, JobsExpired, JobsQuarantined, RunEnded, RunStarted
 from tests.engine.kit import HOUR, MINUTE, SECOND, Floor, until
 
 PLAIN = Retry(attempts=3, base="10s", jitter=False)
@@ -168,10 +167,10 @@ def test_a_rule_for_timeouts_holds_for_our_own(floor: Floor, run: Any) -> None:
 def crashing(floor: Floor) -> None:
     """Have every run end as the executor of child processes would say it."""
 
-    async def crash(*_: Any, **__: Any) -> Crashed:
+    async def crash(_: Any) -> Crashed:
         return Crashed(failure=Failure(type="Crashed", message="signal 11"))
 
-    floor.worker.executor.run = crash  # type: ignore[method-assign, assignment]
+    floor.worker.executors[-1]._call = crash  # type: ignore[attr-defined]
 
 
 def test_a_crashed_run_goes_back_after_a_wait_and_is_quarantined_at_the_third(floor: Floor, run: Any) -> None:
@@ -220,8 +219,8 @@ def test_the_reaper_tells_of_jobs_it_quarantines(
             for _ in range(17):
                 floor.clock.advance(SECOND)
                 await reaper.tick()
-            doomed.crew.drop_all()
-            await until(lambda doomed=doomed: not doomed.crew.running)
+            doomed.active_runs.drop_all()
+            await until(lambda doomed=doomed: not doomed.active_runs.running)
 
         [dead] = await floor.dead()
         assert (dead.id, dead.reason) == (job_id, "crashed")
@@ -307,7 +306,7 @@ def test_a_job_that_waits_for_a_thread_beyond_its_deadline_does_not_begin(
         await floor.claimer.tick()
         job_id = await floor.put("second", expires=timedelta(milliseconds=50))
         await floor.claimer.tick()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
         go.set()
         await floor.finish()
 

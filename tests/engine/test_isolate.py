@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.engine.isolate import caps, child
-from mainspring.engine.isolate.pool import Seats
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, JobState
 from mainspring.model.run import Verdict
 from mainspring.process.serve import aserve
 from mainspring.tasks.retry import Retry
 from mainspring.tasks.task import Isolation
+from mainspring.worker.children import child, process_limits
+from mainspring.worker.children.pool import ChildSlots
 from tests.engine import isolated
 from tests.engine.kit import SECOND, Floor, until
 
@@ -47,7 +47,7 @@ def story(run: Any, floor: Floor) -> Callable[[Coroutine[Any, Any, None]], None]
         try:
             await story
         finally:
-            await floor.worker.executor.end_children()
+            await floor.worker.children.close()
 
     return lambda story: run(told(story))
 
@@ -57,7 +57,7 @@ async def done(floor: Floor) -> None:
     if floor.worker.membership.id is None:
         await floor.join()
     await floor.claimer.tick()
-    await until(lambda: not floor.crew.running, PATIENCE)
+    await until(lambda: not floor.active_runs.running, PATIENCE)
     await floor.finish()
 
 
@@ -133,7 +133,7 @@ def test_a_child_that_dies_costs_one_run_and_the_next_job_finds_a_new_one(
         job = await floor.job(nasty)
         assert (job.errors[0].type, job.worker_id) == ("ChildCrashed", None)
         assert job.errors[0].message.startswith(message)
-        assert floor.crew.running == 0
+        assert floor.active_runs.running == 0
 
     story(tell())
 
@@ -178,7 +178,7 @@ def test_the_traceback_of_a_child_begins_in_the_handler(floor: Floor, story: Any
 
         [error] = (await floor.job(job_id)).errors
         assert "in raises" in error.traceback
-        assert "mainspring/engine" not in error.traceback
+        assert "mainspring/worker" not in error.traceback
 
     story(tell())
 
@@ -232,8 +232,8 @@ def test_a_release_reaches_the_child(
         await floor.join()
         await floor.claimer.tick()
         await until((tmp_path / "begun").exists, PATIENCE)
-        floor.crew.release_all()
-        await until(lambda: not floor.crew.running, PATIENCE)
+        floor.active_runs.release_all()
+        await until(lambda: not floor.active_runs.running, PATIENCE)
         await floor.finish()
 
         assert [each.verdict for each in await floor.runs(job_id)] == [verdict]
@@ -250,9 +250,9 @@ def test_a_run_that_is_dropped_while_its_child_starts_leaves_no_process(floor: F
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: floor.heard.events)
-        floor.crew.release_all()
-        floor.crew.drop_all()
-        await until(lambda: not floor.crew.running, PATIENCE)
+        floor.active_runs.release_all()
+        floor.active_runs.drop_all()
+        await until(lambda: not floor.active_runs.running, PATIENCE)
 
         assert await floor.runs(job_id) == []
 
@@ -306,7 +306,7 @@ def test_a_fork_bomb_stops_at_its_cap_and_the_worker_goes_on(floor: Floor, story
 
 
 def _can_cap() -> bool:
-    folder = caps.group_of(os.getpid())
+    folder = process_limits.group_of(os.getpid())
     try:
         os.mkdir(f"{folder}-probe")
     except OSError:
@@ -346,7 +346,7 @@ def test_what_nobody_can_answer_is_an_error_in_the_handler(floor: Floor, story: 
         await done(floor)
 
         [error] = (await floor.job(job_id)).errors
-        assert error.type == "mainspring.engine.isolate.line.Refused"
+        assert error.type == "mainspring.worker.children.child_channel.Refused"
         assert "nobody knows this" in error.message
 
     story(tell())
@@ -425,12 +425,12 @@ def test_suspects_are_claimed_only_for_free_children(
         await _lose_all(floor, "held")
         for _ in range(3):
             await floor.claimer.tick()
-        assert floor.crew.running == children
+        assert floor.active_runs.running == children
         assert len(await floor.store.queue.held(floor.id, at=floor.clock.stamp())) == children
-        floor.crew.release_all()
-        await until(lambda: not floor.crew.running, PATIENCE)
+        floor.active_runs.release_all()
+        await until(lambda: not floor.active_runs.running, PATIENCE)
         await floor.finish()
-        await floor.worker.executor.end_children()
+        await floor.worker.children.close()
 
     run(tell())
 
@@ -442,31 +442,31 @@ def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
     floor.task(name="look")(isolated.look)
     order: list[str] = []
 
-    async def other(seats: Seats) -> None:
-        await seats.take(suspect=False)
+    async def other(slots: ChildSlots) -> None:
+        await slots.take(suspect=False)
         order.append("other")
-        seats.leave()
+        slots.leave()
 
     async def tell() -> None:
         suspect = await _lose_the_worker(floor, "look", b'{"args":["x"]}')
-        seats = floor.worker.executor._pool().seats
-        await seats.take(suspect=False)
-        waiting = asyncio.create_task(other(seats))
+        slots = floor.worker.children.pool.slots
+        await slots.take(suspect=False)
+        waiting = asyncio.create_task(other(slots))
         await floor.claimer.tick()
-        assert floor.crew.running == 0, "there is no child for it"
+        assert floor.active_runs.running == 0, "there is no child for it"
         called: list[bool] = []
-        floor.worker.executor.on_seat = lambda: called.append(True)
-        seats.leave()
+        floor.worker.signals.child_free.connect(lambda: called.append(True))
+        slots.leave()
         assert called == [True]
         await floor.claimer.tick()
-        assert floor.crew.running == 1
-        await until(lambda: not floor.crew.running, PATIENCE)
+        assert floor.active_runs.running == 1
+        await until(lambda: not floor.active_runs.running, PATIENCE)
         await waiting
         await floor.finish()
 
         assert (await floor.job(suspect)).state is JobState.SUCCEEDED
-        assert seats.free == 1
-        await floor.worker.executor.end_children()
+        assert slots.free == 1
+        await floor.worker.children.close()
 
     run(tell())
 
@@ -479,11 +479,11 @@ def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
 
     async def tell() -> None:
         await floor.join()
-        seats = floor.worker.executor._pool().seats
-        await seats.take(suspect=False)
-        waiting = asyncio.create_task(seats.take(suspect=False))
+        slots = floor.worker.children.pool.slots
+        await slots.take(suspect=False)
+        waiting = asyncio.create_task(slots.take(suspect=False))
         await floor.claimer.tick()
-        seats.leave()
+        slots.leave()
         await asyncio.sleep(0)
         assert not waiting.done()
         await floor.claimer.tick()
@@ -494,21 +494,21 @@ def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
 
 def test_a_seat_is_not_lost_with_who_is_cancelled_on_the_way_to_it(run: Any) -> None:
     async def tell() -> None:
-        seats = Seats(1)
-        await seats.take(suspect=False)
-        first, second = (asyncio.create_task(seats.take(suspect=False)) for _ in range(2))
+        slots = ChildSlots(1)
+        await slots.take(suspect=False)
+        first, second = (asyncio.create_task(slots.take(suspect=False)) for _ in range(2))
         await asyncio.sleep(0)
-        seats.leave()  # it is the first one's
+        slots.leave()  # it is the first one's
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         await second
-        third = asyncio.create_task(seats.take(suspect=True))
+        third = asyncio.create_task(slots.take(suspect=True))
         await asyncio.sleep(0)
         third.cancel()
         await asyncio.gather(third, return_exceptions=True)
-        seats.leave()
+        slots.leave()
 
-        assert seats.free == 1
+        assert slots.free == 1
 
     run(tell())
 
@@ -563,7 +563,7 @@ def test_a_worker_without_descriptors_fails_the_attempt_and_says_why(
         await done(floor)
 
         [error] = (await floor.job(job_id)).errors
-        assert (error.type, floor.crew.running) == ("OSError", 0)
+        assert (error.type, floor.active_runs.running) == ("OSError", 0)
         assert "Too many open files" in error.message
 
     story(tell())
@@ -602,7 +602,7 @@ def test_a_child_killed_while_it_is_idle_is_not_used(floor: Floor, story: Any) -
     async def tell() -> None:
         first = await result(floor, "look", b'{"args":["x"]}')
         os.kill(first["pid"], signal.SIGKILL)
-        pool: Any = floor.worker.executor._children
+        pool: Any = floor.worker.children._made
         await until(lambda: all(each.gone.is_set() for each in pool._idle), PATIENCE)
         second = await result(floor, "look", b'{"args":["x"]}')
 

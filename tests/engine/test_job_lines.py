@@ -13,12 +13,10 @@ import msgspec
 import pytest
 
 from mainspring import Isolation, Retry
-from mainspring.engine.failures import failure_of, reported
-from mainspring.engine.log import CALM, PATIENCE, TAIL, StoreLines, log_event
 from mainspring.errors import AnswerLost, StoreError, StoreFull, StoreUnavailable
 from mainspring.model.job import Claim, Failure, JobName, Whereabouts
 from mainspring.model.run import Verdict
-from mainspring.telemetry import (
+from mainspring.telemetry.events import (
     ClaimsLost,
     Event,
     HandlerLeaked,
@@ -30,7 +28,10 @@ from mainspring.telemetry import (
     SettlementRefused,
     StoreTrouble,
 )
+from mainspring.telemetry.log import CALM, PATIENCE, TAIL, StoreLines, log_event
+from mainspring.telemetry.run_fields import reported
 from mainspring.testing.clock import ManualClock
+from mainspring.worker.outcomes import failure_of
 from tests.engine import isolated
 from tests.engine.kit import Floor, until
 
@@ -151,8 +152,8 @@ def test_a_worker_whose_job_was_taken_over_is_told_by_whom(
         await rival.claimer.tick()
         await floor.heart.tick()
         await until(lambda: floor.heard.of(ClaimsLost))
-        rival.crew.drop_all()
-        await until(lambda: not (floor.crew.running or rival.crew.running))
+        rival.active_runs.drop_all()
+        await until(lambda: not (floor.active_runs.running or rival.active_runs.running))
 
     run(story())
     [lost] = floor.heard.of(ClaimsLost)
@@ -204,7 +205,7 @@ def test_a_failure_is_logged_with_its_exception_and_the_handlers_own_frames(
     for each in told:
         assert frames(each)[-2:] in (["on_the_loop", "helper"], ["in_a_thread", "helper"])
         assert not {"_run", "_plain"} & set(frames(each)), "our own frames say nothing"
-    assert not floor.settler._errors, "an exception keeps what its frames hold: it is let go of"
+    assert not floor.result_writer._errors, "an exception keeps what its frames hold: it is let go of"
 
 
 def test_a_timeout_is_logged_as_one_with_the_place_where_the_handler_stood(
@@ -237,9 +238,9 @@ def test_what_a_child_process_raised_is_logged_with_its_traceback_as_text(
         await floor.put("segfault", max_attempts=1)
         await floor.join()
         await floor.claimer.tick()
-        await until(lambda: not floor.crew.running, 60)
+        await until(lambda: not floor.active_runs.running, 60)
         await floor.finish()
-        await floor.worker.executor.end_children()
+        await floor.worker.children.close()
 
     run(story())
     logged(floor)

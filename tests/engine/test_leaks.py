@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine import crew, executor
-from mainspring.engine.worker import Bridge
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
 from mainspring.tasks.context import Context
 from mainspring.tasks.retry import Retry
-from mainspring.telemetry import HandlerLeaked, LoopBlocked
+from mainspring.telemetry.events import HandlerLeaked, LoopBlocked
+from mainspring.worker import active_runs, threads
+from mainspring.worker.worker import Bridge
 from tests.engine.kit import MINUTE, Floor, until
 
 TWICE = Retry(attempts=2, base=0)
@@ -26,8 +26,8 @@ TWICE = Retry(attempts=2, base=0)
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(crew, "WRITE_OFF_AFTER", timedelta(milliseconds=50))
-    monkeypatch.setattr(executor, "LINGER", timedelta(milliseconds=50))
+    monkeypatch.setattr(active_runs, "WRITE_OFF_AFTER", timedelta(milliseconds=50))
+    monkeypatch.setattr(threads, "LINGER", timedelta(milliseconds=50))
     yield
 
 
@@ -63,20 +63,20 @@ def test_a_coroutine_that_swallows_its_timeout_has_failed_and_its_hand_is_given_
     leaks: list[int] = []
 
     async def story() -> None:
-        floor.crew.on_leak = lambda: leaks.append(floor.crew.size)
+        floor.worker.signals.handler_lost.connect(lambda: leaks.append(floor.active_runs.size))
         job_id = await floor.put("deaf", max_attempts=2)
         await floor.work()
 
         job = await floor.job(job_id)
         assert (job.failures, job.errors[0].type, job.worker_id) == (1, "TimeoutError", None)
-        assert (floor.crew.size, floor.crew.free, leaks) == (7, 7, [7])
+        assert (floor.active_runs.size, floor.active_runs.free, leaks) == (7, 7, [7])
         [leaked] = floor.heard.of(HandlerLeaked)
-        assert (leaked.job_id, leaked.task, leaked.what, leaked.left) == (job_id, "deaf", "hand", 7)
+        assert (leaked.job_id, leaked.task, leaked.what, leaked.left) == (job_id, "deaf", "slot", 7)
         assert deaf.seen == [True]
 
         deaf.gate.set()
-        await until(lambda: floor.crew.size == 8)
-        assert floor.settler.pending == 0, "what it returned in the end counts for nothing"
+        await until(lambda: floor.active_runs.size == 8)
+        assert floor.result_writer.pending == 0, "what it returned in the end counts for nothing"
 
     run(story())
 
@@ -89,15 +89,15 @@ def test_a_released_coroutine_that_will_not_end_goes_back_at_no_cost(floor: Floo
         await floor.join()
         await floor.claimer.tick()
         await asyncio.sleep(0)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
         job = await floor.job(job_id)
         assert (job.state, job.failures) == (JobState.READY, 0)
         assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.RELEASED]
-        assert floor.crew.size == 7
+        assert floor.active_runs.size == 7
         deaf.gate.set()
-        await until(lambda: floor.crew.size == 8)
+        await until(lambda: floor.active_runs.size == 8)
 
     run(story())
 
@@ -112,13 +112,13 @@ def test_a_dropped_coroutine_that_will_not_end_frees_its_place_and_settles_nothi
         await floor.join()
         await floor.claimer.tick()
         await asyncio.sleep(0)
-        floor.crew.drop_all()
-        await until(lambda: not floor.crew.running)
+        floor.active_runs.drop_all()
+        await until(lambda: not floor.active_runs.running)
 
-        assert (floor.settler.pending, floor.crew.size) == (0, 7)
+        assert (floor.result_writer.pending, floor.active_runs.size) == (0, 7)
         assert await floor.runs(job_id) == []
         deaf.gate.set()
-        await until(lambda: floor.crew.size == 8)
+        await until(lambda: floor.active_runs.size == 8)
 
     run(story())
 
@@ -134,7 +134,7 @@ def test_a_coroutine_that_ends_in_time_is_not_given_up(floor: Floor, run: Any) -
         await asyncio.sleep(0.1)
 
         assert floor.heard.of(HandlerLeaked) == []
-        assert floor.crew.size == 8
+        assert floor.active_runs.size == 8
 
     run(story())
 
@@ -153,11 +153,11 @@ def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run:
 
         assert (await floor.job(job_id)).errors[0].type == "TimeoutError"
         [leaked] = floor.heard.of(HandlerLeaked)
-        assert (leaked.what, leaked.left, floor.worker.executor.threads_left) == ("thread", 3, 3)
-        assert not floor.crew.worn_out
+        assert (leaked.what, leaked.left, floor.worker.threads.left) == ("thread", 3, 3)
+        assert not floor.worker.worn_out
 
         gate.set()
-        await until(lambda: floor.worker.executor.threads_left == 4)
+        await until(lambda: floor.worker.threads.left == 4)
         assert seen == [True], "its context told it that its time was over"
 
     run(story())
@@ -168,7 +168,7 @@ def test_a_thread_that_will_not_end_is_given_up_until_it_does(floor: Floor, run:
 def test_a_function_that_ends_soon_after_its_time_was_too_late(
     floor: Floor, run: Any, monkeypatch: pytest.MonkeyPatch, asks: bool, raises: bool
 ) -> None:
-    monkeypatch.setattr(executor, "LINGER", timedelta(seconds=20))
+    monkeypatch.setattr(threads, "LINGER", timedelta(seconds=20))
     gate = threading.Event()
 
     def late() -> str:
@@ -184,7 +184,7 @@ def test_a_function_that_ends_soon_after_its_time_was_too_late(
         job_id = await floor.put("late", max_attempts=2)
         await floor.join()
         await floor.claimer.tick()
-        [going] = floor.crew._runs.values()
+        [going] = floor.active_runs._runs.values()
         await until(lambda: going.late)
         gate.set()
         await floor.finish()
@@ -207,17 +207,17 @@ def test_a_function_that_is_told_to_end_twice_is_given_up_once(floor: Floor, run
         job_id = await floor.put("stuck", max_attempts=2)
         await floor.join()
         await floor.claimer.tick()
-        [going] = floor.crew._runs.values()
+        [going] = floor.active_runs._runs.values()
         await until(lambda: going.late)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
-        await asyncio.sleep(2 * executor.LINGER.total_seconds())  # the second look has been, too
+        await asyncio.sleep(2 * threads.LINGER.total_seconds())  # the second look has been, too
 
         assert len(floor.heard.of(HandlerLeaked)) == 1
-        assert floor.worker.executor.threads_left == 3
+        assert floor.worker.threads.left == 3
         assert (await floor.job(job_id)).failures == 0, "we ended it, so it costs no attempt"
         gate.set()
-        await until(lambda: floor.worker.executor.threads_left == 4)
+        await until(lambda: floor.worker.threads.left == 4)
 
     run(story())
 
@@ -236,7 +236,7 @@ def test_a_function_that_waits_for_a_thread_is_given_back_without_a_run(new_floo
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: begun)
-        assert floor.crew.release([second]) == 1
+        assert floor.active_runs.release([second]) == 1
         gate.set()
         await floor.finish()
 
@@ -258,10 +258,10 @@ def test_a_worker_without_threads_is_worn_out(new_floor: Any, run: Any) -> None:
     async def story() -> None:
         await floor.put("stuck", max_attempts=2)
         await floor.work()
-        assert floor.crew.worn_out
+        assert floor.worker.worn_out
 
         gate.set()
-        await until(lambda: not floor.crew.worn_out)
+        await until(lambda: not floor.worker.worn_out)
 
     run(story())
 
@@ -274,13 +274,13 @@ def test_what_is_given_up_at_a_stop_is_no_news(floor: Floor, run: Any) -> None:
         await floor.join()
         await floor.claimer.tick()
         await asyncio.sleep(0)
-        floor.crew.draining = True
-        floor.crew.release_all()
+        floor.active_runs.draining = True
+        floor.active_runs.release_all()
         await floor.finish()
 
         assert floor.heard.of(HandlerLeaked) == []
         deaf.gate.set()
-        await until(lambda: floor.crew.size == 8)
+        await until(lambda: floor.active_runs.size == 8)
 
     run(story())
 
@@ -291,14 +291,14 @@ def test_the_heart_notices_a_blocked_event_loop_and_only_then(floor: Floor, run:
     @floor.task(timeout="1m")
     async def blocks() -> None:
         bridge = Bridge(floor.worker, asyncio.get_running_loop())
-        bridge.on_blocked = lambda: told.append("blocked")
+        floor.worker.signals.loop_blocked.connect(lambda: told.append("blocked"))
 
         def heart() -> None:
             bridge.holding()
             floor.clock.advance(MINUTE)
             bridge.holding()
             assert told == []
-            floor.clock.advance(crew.BLOCKED_AFTER + timedelta(seconds=1))
+            floor.clock.advance(active_runs.BLOCKED_AFTER + timedelta(seconds=1))
             bridge.holding()
 
         thread = threading.Thread(target=heart)

@@ -10,14 +10,13 @@ from itertools import pairwise
 import pytest
 
 from mainspring.app import Mainspring
+from mainspring.client.lease import LeaseAcquirer, leasing
 from mainspring.clock import SystemClock
-from mainspring.engine.candidate import Candidate
-from mainspring.engine.lease import leasing
 from mainspring.entropy import SeededEntropy, SystemEntropy
 from mainspring.errors import InvalidArgument, LeaseHeld, LeaseLost, StoreUnavailable, UsageError
 from mainspring.model.process import Lease
 from mainspring.sync import Portal
-from mainspring.telemetry import StoreTrouble, Telemetry
+from mainspring.telemetry.events import StoreTrouble, Telemetry
 from tests.engine.kit import LEASE, SECOND, Faulty, Heard
 
 NOW = timedelta()
@@ -39,8 +38,8 @@ class Bench:
     async def store(self):
         return self._store
 
-    def candidate(self, wait=NOW):
-        return Candidate(
+    def acquirer(self, wait=NOW):
+        return LeaseAcquirer(
             self._store.leases,
             "crm",
             ttl=LEASE,
@@ -51,7 +50,7 @@ class Bench:
         )
 
     async def granted(self):
-        return await self.candidate().ask()
+        return await self.acquirer().ask()
 
     async def info(self):
         [info] = await self._store.leases.all(at=self.clock.stamp())
@@ -109,47 +108,47 @@ def test_who_does_not_wait_is_told_who_holds_it_and_until_when(bench, other, run
 
 def test_who_waits_asks_again_until_the_wait_is_over(bench, other, run, clock):
     run(bench.granted())
-    candidate = other.candidate(wait=10 * SECOND)
+    acquirer = other.acquirer(wait=10 * SECOND)
 
-    assert NOW < run(candidate.ask()) <= SECOND
+    assert NOW < run(acquirer.ask()) <= SECOND
     clock.advance(10 * SECOND)
     with pytest.raises(LeaseHeld):
-        run(candidate.ask())
+        run(acquirer.ask())
 
 
 def test_who_waits_for_ever_has_it_when_it_ends(bench, other, run, clock):
     run(bench.granted())
-    candidate = other.candidate(wait=None)
-    assert isinstance(run(candidate.ask()), timedelta)
+    acquirer = other.acquirer(wait=None)
+    assert isinstance(run(acquirer.ask()), timedelta)
 
     clock.advance(LEASE)
 
-    assert run(candidate.ask()).holding.token == 2
+    assert run(acquirer.ask()).holding.token == 2
 
 
 def test_a_store_that_never_answered_is_the_callers_to_know(bench, run):
     bench.faults.before("leases.acquire")
 
     with pytest.raises(StoreUnavailable):
-        run(bench.candidate(wait=None).ask())
+        run(bench.acquirer(wait=None).ask())
 
 
 def test_trouble_while_waiting_is_waited_out_and_told(bench, other, run):
     run(bench.granted())
-    candidate = other.candidate(wait=None)
-    run(candidate.ask())
+    acquirer = other.acquirer(wait=None)
+    run(acquirer.ask())
     other.faults.before("leases.acquire")
 
-    assert isinstance(run(candidate.ask()), timedelta)
+    assert isinstance(run(acquirer.ask()), timedelta)
     assert other.heard.of(StoreTrouble)
 
 
 def test_a_grant_whose_answer_was_lost_is_ours_when_we_ask_again(bench, run):
     bench.faults.after("leases.acquire")
-    candidate = bench.candidate(wait=10 * SECOND)
+    acquirer = bench.acquirer(wait=10 * SECOND)
 
-    assert isinstance(run(candidate.ask()), timedelta)
-    assert run(candidate.ask()).holding.token == 1
+    assert isinstance(run(acquirer.ask()), timedelta)
+    assert run(acquirer.ask()).holding.token == 1
 
 
 def test_a_grant_to_one_who_was_cancelled_meanwhile_is_given_back(bench, run):

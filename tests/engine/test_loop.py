@@ -7,10 +7,17 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from mainspring.engine.loop import LONGEST_BACKOFF, Cycle
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import StoreUnavailable
-from mainspring.telemetry import Event, LoopFailed, LoopStalled, StoreRecovered, StoreTrouble, Telemetry
+from mainspring.process.loop import LONGEST_BACKOFF, Cycle
+from mainspring.telemetry.events import (
+    Event,
+    LoopFailed,
+    LoopStalled,
+    StoreRecovered,
+    StoreTrouble,
+    Telemetry,
+)
 
 
 class Troubled:

@@ -11,11 +11,11 @@ from mainspring import Context, Mainspring, Period
 from mainspring.admin.simulation.simulate import Horizon, Outage, simulate
 from mainspring.admin.views import to_json
 from mainspring.admin.why.asking import Why
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.tasks.schedule import declare_schedule
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing import Harness, eager
 from tests.engine import isolated
 from tests.engine.kit import HOUR, MINUTE, Floor, until
@@ -221,10 +221,10 @@ def test_a_job_in_a_child_is_told_as_well(office: Office, run: Any) -> None:
         try:
             await floor.join()
             await floor.claimer.tick()
-            await until(lambda: not floor.crew.running, 60)
+            await until(lambda: not floor.active_runs.running, 60)
             await floor.finish()
         finally:
-            await floor.worker.executor.end_children()
+            await floor.worker.children.close()
         [row] = await floor.store.slots.of("c", limit=1)
         return await floor.job(row.job_id)
 

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from mainspring.app import Mainspring
-from mainspring.engine.process import Process
 from mainspring.errors import UsageError
 from mainspring.model.job import JobFilter, JobState, NewJob
 from mainspring.model.process import Role
 from mainspring.model.run import Verdict
+from mainspring.process.process import Process
 from mainspring.process.serve import aserve
 from mainspring.store.postgres import sweep
 from mainspring.sync import Portal
 from mainspring.tasks.context import Context
 from mainspring.tasks.enqueue import JobHandle
-from mainspring.telemetry import ProcessStopped, RunStarted, Telemetry
+from mainspring.telemetry.events import ProcessStopped, RunStarted, Telemetry
 from tests.engine.kit import Heard, until, until_async
 
 
@@ -188,7 +188,7 @@ def test_cancelling_a_process_leaves_no_heart_beating_and_no_claim_held(shop: Sh
         async with asyncio.timeout(20):
             await asyncio.gather(serving, return_exceptions=True)
 
-        assert not [t for t in threading.enumerate() if t.name == "mainspring-heart"]
+        assert not [t for t in threading.enumerate() if t.name == "mainspring-heartbeat"]
         assert (await shop.job(handle.id)).state is JobState.READY
 
     run(story())

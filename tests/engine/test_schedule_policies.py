@@ -10,12 +10,12 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import Claim, JobFilter
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
-from mainspring.telemetry import Event, SlotsDropped, Telemetry
+from mainspring.scheduler.scheduler import Scheduler
+from mainspring.telemetry.events import Event, SlotsDropped, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.calendars import Calendar
 from mainspring.triggers.intervals import Every

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.pruner import Pruner
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.scheduler import AFTER, BATCH, FIRST_CHUNK, Scheduler
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import JobFilter, JobState
 from mainspring.model.run import RESULT_GONE, Verdict
 from mainspring.model.schedule import Disposition, NewSchedule, Overlap
+from mainspring.scheduler.housekeeping import Pruner, Reaper
+from mainspring.scheduler.scheduler import AFTER, BATCH, FIRST_CHUNK, Scheduler
 from mainspring.store.store import Store
 from mainspring.tasks.context import Context
-from mainspring.telemetry import (
+from mainspring.telemetry.events import (
     HistoryPruned,
     MembersReaped,
     ResultsDropped,
@@ -295,7 +294,7 @@ def test_the_reaper_gives_back_what_a_dead_worker_held(floor: Floor, run: Any) -
         assert sum(event.jobs for event in floor.heard.of(MembersReaped)) == 1
         assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
         assert await floor.store.processes.all(at=floor.clock.stamp()) == []
-        floor.crew.drop_all()
+        floor.active_runs.drop_all()
         await floor.finish()
 
     run(story())
@@ -332,7 +331,7 @@ def test_after_an_outage_the_reaper_waits_for_those_who_come_back(floor: Floor, 
         assert floor.heard.of(MembersReaped) == []
         assert not reaper.expects
         assert (await floor.job(job_id)).state is JobState.RUNNING
-        floor.crew.drop_all()
+        floor.active_runs.drop_all()
         await floor.finish()
 
     run(story())
@@ -366,7 +365,7 @@ def test_the_pruner_drops_results_earlier_where_asked_and_sweeps_what_ended_runs
     @floor.task
     async def quick(ctx: Context) -> int:
         ctx.progress(0.5)
-        await floor.worker.journal.tick()
+        await floor.worker.reports.tick()
         return 7
 
     async def story() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.schedule import NewSchedule, Slot
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.store import Store
-from mainspring.telemetry import LagMeasured, Telemetry
+from mainspring.telemetry.events import LagMeasured, Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.cron import Cron
 from tests.engine.kit import HOUR, SECOND, Heard

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.log import log_event
-from mainspring.engine.supervisor import ABORT_WITHIN, LONGEST_PAUSE, Supervisor, exit_code, pause_after
 from mainspring.entropy import SeededEntropy
-from mainspring.telemetry import Telemetry, WorkerEnded, WorkerStarted
+from mainspring.process.supervisor import ABORT_WITHIN, LONGEST_PAUSE, Supervisor, exit_code, pause_after
+from mainspring.telemetry.events import Telemetry, WorkerEnded, WorkerStarted
+from mainspring.telemetry.log import log_event
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Heard
 

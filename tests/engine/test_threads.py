@@ -1,4 +1,4 @@
-"""Threads for plain functions."""
+"""ThreadPool for plain functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.threads import Threads
+from mainspring.worker.threads import ThreadPool
 from tests.engine.kit import until
 
 SIZE = 4
@@ -26,7 +26,7 @@ class Told:
 
 def test_what_a_function_returns_or_raises_is_told_on_the_event_loop(run: Any) -> None:
     async def story() -> None:
-        threads, here, where = Threads(SIZE), threading.get_ident(), set[int]()
+        threads, here, where = ThreadPool(SIZE), threading.get_ident(), set[int]()
         told = Told()
 
         def end(value: Any, error: BaseException | None) -> None:
@@ -48,7 +48,7 @@ def test_what_a_function_returns_or_raises_is_told_on_the_event_loop(run: Any) -
 
 def test_functions_that_take_long_are_spread_over_all_threads_and_no_more(run: Any) -> None:
     async def story() -> None:
-        threads, gate, told = Threads(SIZE), threading.Event(), Told()
+        threads, gate, told = ThreadPool(SIZE), threading.Event(), Told()
         begun: list[int] = []
 
         def waits() -> None:
@@ -69,7 +69,7 @@ def test_functions_that_take_long_are_spread_over_all_threads_and_no_more(run: A
 
 def test_calls_come_again_after_a_rest(run: Any) -> None:
     async def story() -> None:
-        threads, told = Threads(SIZE), Told()
+        threads, told = ThreadPool(SIZE), Told()
         for round_ in range(1, 200):
             threads.start(lambda: None, told)
             await until(lambda round_=round_: len(told.ends) == round_)  # type: ignore[misc]
@@ -80,7 +80,7 @@ def test_calls_come_again_after_a_rest(run: Any) -> None:
 
 def test_a_call_that_was_taken_back_in_time_never_begins(run: Any) -> None:
     async def story() -> None:
-        threads, gate, told = Threads(1), threading.Event(), Told()
+        threads, gate, told = ThreadPool(1), threading.Event(), Told()
         threads.start(lambda: gate.wait(20), told)
         second = threads.start(lambda: "never", told)
         third = threads.start(lambda: "last", told)
@@ -99,7 +99,7 @@ def test_a_call_that_was_taken_back_in_time_never_begins(run: Any) -> None:
 def test_a_defect_in_who_is_told_keeps_nothing_from_the_others(run: Any) -> None:
     async def story() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        threads, gate, told = Threads(1), threading.Event(), Told()
+        threads, gate, told = ThreadPool(1), threading.Event(), Told()
 
         def fails(value: Any, error: BaseException | None) -> None:
             raise ZeroDivisionError
@@ -117,7 +117,7 @@ def test_a_defect_in_who_is_told_keeps_nothing_from_the_others(run: Any) -> None
 
 def test_threads_at_rest_end_when_it_closes(run: Any) -> None:
     async def story() -> None:
-        threads, told = Threads(SIZE), Told()
+        threads, told = ThreadPool(SIZE), Told()
         before = threading.active_count()
         threads.start(lambda: None, told)
         await until(lambda: told.ends)
@@ -145,7 +145,7 @@ def test_a_system_without_threads_refuses_the_call_and_the_next_one_is_tried_aga
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        threads, told, system = Threads(SIZE), Told(), NoMore(monkeypatch, 0)
+        threads, told, system = ThreadPool(SIZE), Told(), NoMore(monkeypatch, 0)
         with pytest.raises(RuntimeError, match="can't start new thread"):
             threads.start(lambda: "lost", told)
         system.left = SIZE
@@ -162,7 +162,7 @@ def test_with_fewer_threads_than_were_asked_for_all_calls_are_done(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        threads, told, gate = Threads(SIZE), Told(), threading.Event()
+        threads, told, gate = ThreadPool(SIZE), Told(), threading.Event()
         NoMore(monkeypatch, 1)
         threads.start(lambda: gate.wait(20), told)
         for number in range(8):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from mainspring.engine.timers import Timers
+from mainspring.worker.active_runs import Timers
 from tests.engine.kit import until
 
 

@@ -19,7 +19,7 @@ from mainspring.model.job import JobState, NewJob
 from mainspring.model.run import Verdict
 from mainspring.tasks.context import Context, Snooze
 from mainspring.tasks.retry import Retry
-from mainspring.telemetry import RunEnded, RunStarted
+from mainspring.telemetry.events import RunEnded, RunStarted
 from tests.engine.kit import MINUTE, SECOND, Floor, until
 
 ONCE = Retry(attempts=1)
@@ -254,7 +254,7 @@ def test_whatever_a_handler_does_is_one_failed_attempt_and_the_worker_lives(
         verdict = Verdict.DEAD if name in FINAL else Verdict.FAILED
         assert [each.verdict for each in await floor.runs(nasty)] == [verdict]
         assert (await floor.job(after)).state is JobState.SUCCEEDED
-        assert floor.crew.running == 0
+        assert floor.active_runs.running == 0
 
     run(story())
 
@@ -307,7 +307,7 @@ def test_release_costs_no_attempt_even_if_the_handler_raises_on_its_way_out(floo
         await floor.claimer.tick()
         await until(lambda: len(floor.heard.of(RunStarted)) == 2)
         await asyncio.sleep(0)
-        assert floor.crew.release_all() == 2
+        assert floor.active_runs.release_all() == 2
         await floor.finish()
 
         for job_id in ids:
@@ -331,7 +331,7 @@ def test_a_handler_that_ends_well_while_it_is_released_has_succeeded(floor: Floo
         await floor.claimer.tick()
         await until(lambda: floor.heard.of(RunStarted))
         await asyncio.sleep(0)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
         assert (await floor.job(job_id)).state is JobState.SUCCEEDED
@@ -348,7 +348,7 @@ def test_a_run_ended_before_it_began_leaves_no_trace(floor: Floor, run: Any) -> 
         job_id = await floor.put("never")
         await floor.join()
         await floor.claimer.tick()  # in hand, and its task has not had a turn yet
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
 
         assert (await floor.job(job_id)).state is JobState.READY
@@ -376,7 +376,7 @@ def test_the_context_of_a_plain_function_says_when_it_should_end(floor: Floor, r
         await floor.join()
         await floor.claimer.tick()
         await until(began.is_set)
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await until(lambda: seen)
         await floor.finish()
 
@@ -417,9 +417,9 @@ def test_never_more_jobs_are_in_hand_than_there_are_hands(new_floor: Any, run: A
         await floor.join()
         for _ in range(40):
             await floor.claimer.tick()
-            assert floor.crew.running <= 3
+            assert floor.active_runs.running <= 3
             await asyncio.sleep(0)
-            await floor.settler.tick()
+            await floor.result_writer.tick()
         await floor.finish()
 
         assert len(floor.heard.of(RunEnded)) == 20
@@ -441,17 +441,17 @@ def test_settlements_that_cannot_be_written_press_back_on_claims(new_floor: Any,
         await floor.join()
         for _ in range(20):
             await floor.claimer.tick()
-            await until(lambda: not floor.crew.running)
+            await until(lambda: not floor.active_runs.running)
             with pytest.raises(StoreUnavailable):
-                await floor.settler.tick()
-        assert floor.settler.pending == 4  # twice its hands, and not one more
-        assert floor.crew.free == 0
+                await floor.result_writer.tick()
+        assert floor.result_writer.pending == 4  # twice its hands, and not one more
+        assert floor.active_runs.free == 0
 
         floor.store.heal()
         while len(floor.heard.of(RunEnded)) < 50:
-            await floor.settler.tick()
+            await floor.result_writer.tick()
             await floor.claimer.tick()
-            await until(lambda: not floor.crew.running)
+            await until(lambda: not floor.active_runs.running)
 
     run(story())
 
@@ -568,7 +568,7 @@ def test_a_plain_function_that_notices_gets_to_end_before_its_job_goes_back(floo
         await floor.join()
         await floor.claimer.tick()
         await until(lambda: floor.heard.of(RunStarted))
-        floor.crew.release_all()
+        floor.active_runs.release_all()
         await floor.finish()
         order.append("settled")
 
@@ -603,7 +603,7 @@ def test_an_error_that_is_no_handlers_ends_the_run_and_does_not_stay_in_hand(
     run(floor.work())
 
     job = run(floor.job(job_id))
-    assert floor.crew.running == 0
+    assert floor.active_runs.running == 0
     assert [error.type.rpartition(".")[2] for error in job.errors] == ["Odd"]
 
 
@@ -627,7 +627,7 @@ def test_plain_functions_without_a_thread_have_failed_and_others_go_on(
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", none_left)
             await floor.claimer.tick()
-            await until(lambda: not floor.crew.running)
+            await until(lambda: not floor.active_runs.running)
             await floor.finish()
 
         assert (await floor.job(second)).state is JobState.SUCCEEDED
@@ -658,14 +658,16 @@ def test_a_claim_that_is_granted_anew_runs_though_the_same_was_dropped(floor: Fl
         await floor.claimer.tick()
         await until(lambda: len(ran) == 1)
         [claim] = await floor.store.queue.held(floor.id, at=floor.clock.stamp())
-        assert [each.job_id for each in floor.crew.drop([(claim.job_id, claim.fence)])] == [claim.job_id]
-        floor.crew.start([claim])
+        assert [each.job_id for each in floor.active_runs.drop([(claim.job_id, claim.fence)])] == [
+            claim.job_id
+        ]
+        floor.active_runs.start([claim])
         await until(lambda: len(ran) == 2)
         gate.set()
-        await until(lambda: floor.crew.running == 1)
+        await until(lambda: floor.active_runs.running == 1)
 
-        assert floor.crew.holding() == [(claim.job_id, claim.fence)]
-        floor.crew.release_all()
+        assert floor.active_runs.holding() == [(claim.job_id, claim.fence)]
+        floor.active_runs.release_all()
         await floor.finish()
         assert (await floor.job(claim.job_id)).state is JobState.READY
 

@@ -18,12 +18,12 @@ import pytest
 from mainspring.admin.records import in_force
 from mainspring.admin.slot_verification.auditing import Auditor
 from mainspring.clock import SystemClock
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobFilter
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 

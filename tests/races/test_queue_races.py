@@ -14,17 +14,17 @@ from typing import Any
 import asyncpg
 
 from mainspring.clock import SystemClock
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Claim, JobFilter, NewJob
 from mainspring.model.limit import Gate
 from mainspring.model.process import Member, Reaped, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import NewSchedule, Opening, Overlap
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import SQL
 from mainspring.store.store import Store
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 

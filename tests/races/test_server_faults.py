@@ -13,14 +13,14 @@ import pytest
 
 from mainspring.app import Mainspring
 from mainspring.clock import SystemClock
-from mainspring.engine.process import Process
 from mainspring.errors import AnswerLost, StoreError
 from mainspring.model.job import JobFilter, JobState, NewJob
 from mainspring.model.process import Member, Role
+from mainspring.process.process import Process
 from mainspring.process.serve import aserve
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import Session
-from mainspring.telemetry import LeaseEnded, RunStarted, Telemetry
+from mainspring.telemetry.events import LeaseEnded, RunStarted, Telemetry
 from tests.engine.kit import Heard, until
 from tests.support.postgres import PostgresServer
 

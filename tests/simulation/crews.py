@@ -8,15 +8,14 @@ from typing import Any
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
-from mainspring.engine.heart import Heart
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.resolver import Resolver
-from mainspring.engine.sweeper import Sweeper
-from mainspring.engine.worker import Worker
 from mainspring.entropy import SeededEntropy
 from mainspring.model.process import Member, Role
-from mainspring.telemetry import Telemetry
+from mainspring.process.heartbeat import Heartbeat
+from mainspring.scheduler.housekeeping import Reaper, Sweeper
+from mainspring.scheduler.workflow_resolver import WorkflowResolver
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
+from mainspring.worker.worker import Worker
 from tests.simulation.hosts import Wire
 
 LOOPS = ("heart", "claimer", "settler", "resolver", "reaper", "sweeper")
@@ -32,8 +31,10 @@ class WorkHost:
         wired: Any = self.wire
         entropy, config = SeededEntropy(seed), WorkerConfig(concurrency=8, threads=1)
         self.worker = Worker(wired, app._registry, config, clock=clock, entropy=entropy, telemetry=telemetry)
+        self._freed = asyncio.Event()
+        self.worker.signals.run_ended.connect(self._freed.set)
         self._loops: dict[str, Any] = {
-            "heart": Heart(
+            "heart": Heartbeat(
                 lambda: wired,
                 Member(id=0, role=Role.WORKER, name=f"w{seed}"),
                 self.worker.membership,
@@ -45,8 +46,8 @@ class WorkHost:
                 telemetry=telemetry,
             ),
             "claimer": self.worker.claimer,
-            "settler": self.worker.settler,
-            "resolver": Resolver(wired.workflows, clock, entropy, telemetry, poll=config.poll),
+            "settler": self.worker.result_writer,
+            "resolver": WorkflowResolver(wired.workflows, clock, entropy, telemetry, poll=config.poll),
             "reaper": Reaper(wired, clock, entropy, telemetry),
             "sweeper": Sweeper(wired, clock, entropy, telemetry),
         }
@@ -59,12 +60,10 @@ class WorkHost:
             await self._let_handlers_end()
 
     async def _let_handlers_end(self) -> None:
-        freed = asyncio.Event()
-        self.worker.crew.on_freed = freed.set
-        while self.worker.crew.running:
-            freed.clear()
-            await freed.wait()
+        while self.worker.active_runs.running:
+            self._freed.clear()
+            await self._freed.wait()
 
     async def close(self) -> None:
         """The machine is gone, and everything that was on it."""
-        self.worker.executor.close()
+        self.worker.close()

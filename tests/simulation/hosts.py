@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mainspring.clock import Clock
-from mainspring.engine.scheduler import Scheduler
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.around import around
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.misfire import BREAKER
 

@@ -20,7 +20,7 @@ from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Stopping, WorkflowState
 from mainspring.rules.settle import CRASHES_ALLOWED
 from mainspring.tasks.context import Begin
-from mainspring.telemetry import Event, RunEnded, SettlementRefused, Telemetry, WorkflowEnded
+from mainspring.telemetry.events import Event, RunEnded, SettlementRefused, Telemetry, WorkflowEnded
 from mainspring.testing.clock import ManualClock
 from tests.simulation.crews import LOOPS, WorkHost
 from tests.simulation.hosts import Died, Host

@@ -16,11 +16,11 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor, Report
-from mainspring.engine.scheduler import CATCH_UP_PAUSE
 from mainspring.model.job import Claim, JobFilter, JobState
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Disposition, Skipped, Slot, StoredCalendar
+from mainspring.scheduler.scheduler import CATCH_UP_PAUSE
 from mainspring.tasks.payload import decode
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.calendars import from_dates

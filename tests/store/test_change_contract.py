@@ -11,12 +11,12 @@ import pytest
 
 from mainspring.admin.slot_verification.audit import Kind
 from mainspring.admin.slot_verification.auditing import Auditor
-from mainspring.engine.scheduler import Scheduler
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
 from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped, StoredCalendar
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store import declaring
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.triggers.calendars import from_dates
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import Every

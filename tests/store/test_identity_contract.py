@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from mainspring.clock import SystemClock
-from mainspring.engine.executor import context_of
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
+from mainspring.worker.handlers import context_of
 from tests.support.desk import settlement
 
 ANOTHER = "12345678-9abc-4def-8123-456789abcdef"

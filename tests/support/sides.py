@@ -8,13 +8,14 @@ from random import Random
 from typing import Any, TypeVar
 
 from mainspring.clock import Clock
-from mainspring.engine.settler import Settler
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Claim
 from mainspring.model.workflow import Definition, NodeKind, StepRecord, StepState, WorkflowState
+from mainspring.signals import Signals
 from mainspring.store.around import around
 from mainspring.store.store import Store
-from mainspring.telemetry import Event, SettlementRefused, Telemetry
+from mainspring.telemetry.events import Event, SettlementRefused, Telemetry
+from mainspring.worker.result_writer import ResultWriter
 from tests.support.cells import BAD, OPEN, JobKey, Key
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class Side:
         self.store, self.clock = store, clock
         self.flaky: Any = Flaky(store, dice, often)
         self.refused: list[SettlementRefused] = []
-        self.settler = Settler(self.flaky.queue, clock, Telemetry(self._hear))
+        self.result_writer = ResultWriter(self.flaky.queue, clock, Telemetry(self._hear), Signals())
         self.flows: dict[Key, int] = {}
         self.jobs: dict[JobKey, int] = {}
         self.claims: dict[JobKey, Claim] = {}
@@ -79,8 +80,8 @@ class Side:
         return found
 
     async def settle(self) -> None:
-        while self.settler.pending:
-            await insist(self.settler.tick)
+        while self.result_writer.pending:
+            await insist(self.result_writer.tick)
 
     async def resolve(self, limit: int) -> int:
         done = await insist(lambda: self.flaky.workflows.resolve(limit=limit, at=self.clock.stamp()))

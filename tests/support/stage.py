@@ -58,7 +58,7 @@ class Stage:
             assert claim.job_id == job_id
             side.flows[key] = job_id
             new = NewWorkflow(definition=drawn, params=PARAMS)
-            side.settler.put(claim, settlement(claim, Verdict.STARTED, start=new))
+            side.result_writer.put(claim, settlement(claim, Verdict.STARTED, start=new))
             await side.settle()
         await self.resolve()
         await self.check()
@@ -150,7 +150,7 @@ class Stage:
         spent = []
         for side in self.sides:
             claim = side.claims.pop(job)
-            side.settler.put(claim, settlement(claim, verdict, **fields))
+            side.result_writer.put(claim, settlement(claim, verdict, **fields))
             spent.append(claim)
         self.late.append(spent)
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mainspring.admin.order import Recorder
-from mainspring.engine.scheduler import Scheduler
 from mainspring.errors import AnswerLost, NotFound
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.job import Failure
@@ -20,9 +19,10 @@ from mainspring.model.process import Role
 from mainspring.model.run import Reason, Verdict
 from mainspring.model.schedule import NewSchedule, Overlap, Reprocess
 from mainspring.model.workflow import Constant, NodeKind, When
+from mainspring.scheduler.scheduler import Scheduler
 from mainspring.store.store import Store
 from mainspring.tasks.payload import encode
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.clock import ManualClock
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import Every

@@ -16,9 +16,9 @@ import pytest
 from mainspring import Context, Mainspring, Retry
 from mainspring.cli.logs import set_up_logging
 from mainspring.config import LogConfig, Settings
-from mainspring.engine.log import log_event
 from mainspring.process.serve import aserve
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
+from mainspring.telemetry.log import log_event
 
 FORGED = [
     "plain",

@@ -11,7 +11,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mainspring.config import MetricsConfig, Settings
-from mainspring.engine.progress import Progress
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Failure, NewJob
 from mainspring.model.process import Member, Role
@@ -20,9 +19,9 @@ from mainspring.model.schedule import Skipped
 from mainspring.model.workflow import WorkflowState
 from mainspring.monitor import catalogue
 from mainspring.monitor.metrics import Metrics
-from mainspring.monitor.survey import Survey
+from mainspring.monitor.store_poll import StorePoll
 from mainspring.store.around import timed
-from mainspring.telemetry import (
+from mainspring.telemetry.events import (
     ClaimsLost,
     Event,
     HandlerLeaked,
@@ -44,6 +43,7 @@ from mainspring.telemetry import (
     StoreTrouble,
     WorkflowEnded,
 )
+from mainspring.telemetry.progress import Progress
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty
 
@@ -174,7 +174,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     store: Any, run: Any, clock: ManualClock, metrics: Metrics, backend: str
 ) -> None:
     faulty = Faulty(store)
-    survey = Survey(timed(faulty, clock, metrics.called), clock, SETTINGS)  # type: ignore[arg-type]
+    survey = StorePoll(timed(faulty, clock, metrics.called), clock, SETTINGS)  # type: ignore[arg-type]
     metrics.watch(survey)
     progress = metrics.progress = Progress(clock, 30 * SECOND)
     progress.mark("claimer")

@@ -13,16 +13,16 @@ import pytest
 from mainspring.admin.health.status import look, troubles
 from mainspring.clock import SystemClock
 from mainspring.config import MetricsConfig, Settings
-from mainspring.engine.loop import Cycle
-from mainspring.engine.progress import Progress
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.model.process import Member, Role
-from mainspring.monitor.health import alive, ready
-from mainspring.monitor.server import LARGEST_HEAD, Page, ProbeServer, listen
-from mainspring.monitor.survey import Survey
-from mainspring.telemetry import Telemetry
+from mainspring.monitor.monitor import ProbePage, ProbeServer, alive, listen, ready
+from mainspring.monitor.probes import LARGEST_HEAD
+from mainspring.monitor.store_poll import StorePoll
+from mainspring.process.loop import Cycle
+from mainspring.telemetry.events import Telemetry
+from mainspring.telemetry.progress import Progress
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty, until
 
@@ -90,7 +90,7 @@ def test_old_rows_may_be_dropped_for_minutes(clock: ManualClock) -> None:
 def test_it_is_ready_while_the_store_answers(store: Any, run: Any, clock: ManualClock) -> None:
     faulty, progress = Faulty(store), Progress(clock, 30 * SECOND)
     settings = Settings(metrics=MetricsConfig(every=15 * SECOND))
-    survey = Survey(faulty, clock, settings)  # type: ignore[arg-type]
+    survey = StorePoll(faulty, clock, settings)  # type: ignore[arg-type]
 
     async def story() -> None:
         assert not ready(progress, survey).ok
@@ -150,9 +150,9 @@ def test_status_and_alerts_judge_alike(store: Any, run: Any, clock: ManualClock)
     ],
 )
 def test_the_probe_server_answers_whatever_it_is_sent(sent: bytes, answer: bytes, run: Any) -> None:
-    pages: dict[str, Callable[[], Page]] = {
-        "/healthz": lambda: Page(body=b"up\n"),
-        "/bad": lambda: Page(status=503, body=b"down\n"),
+    pages: dict[str, Callable[[], ProbePage]] = {
+        "/healthz": lambda: ProbePage(body=b"up\n"),
+        "/bad": lambda: ProbePage(status=503, body=b"down\n"),
     }
 
     async def story() -> bytes:
@@ -186,7 +186,7 @@ def test_a_port_that_is_taken_is_said_at_once() -> None:
 
 def test_a_slow_sender_does_not_stop_the_others(run: Any) -> None:
     async def story() -> bytes:
-        server, on = ProbeServer({"/healthz": lambda: Page(body=b"up\n")}), listen("127.0.0.1", 0)
+        server, on = ProbeServer({"/healthz": lambda: ProbePage(body=b"up\n")}), listen("127.0.0.1", 0)
         await server.start(on)
         slow = [await asyncio.open_connection(*on.getsockname()) for _ in range(20)]
         for _, writer in slow:

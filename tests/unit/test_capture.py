@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from mainspring.engine.capture import Capture
+from mainspring.worker.run_reports import LogCapture
 
 
 def test_what_fits_is_kept_whole_and_nothing_is_none() -> None:
-    capture = Capture(1024)
+    capture = LogCapture(1024)
     assert capture.text() is None
 
     capture.add("one")
@@ -18,7 +18,7 @@ def test_what_fits_is_kept_whole_and_nothing_is_none() -> None:
 
 
 def test_a_log_that_is_too_long_keeps_its_head_and_its_tail_and_says_what_was_cut() -> None:
-    capture = Capture(1024)
+    capture = LogCapture(1024)
     lines = [f"line {number:04}" for number in range(1000)]
     for line in lines:
         capture.add(line)
@@ -35,7 +35,7 @@ def test_a_log_that_is_too_long_keeps_its_head_and_its_tail_and_says_what_was_cu
 
 
 def test_it_never_grows_beyond_its_limit_but_for_the_mark() -> None:
-    capture = Capture(2048)
+    capture = LogCapture(2048)
     for number in range(500):
         capture.add("☃" * number)
 
@@ -46,21 +46,21 @@ def test_it_never_grows_beyond_its_limit_but_for_the_mark() -> None:
 
 
 def test_one_long_line_is_cut_and_leaves_no_half_character() -> None:
-    capture = Capture(1024)
+    capture = LogCapture(1024)
     capture.add("☃" * 1000)
 
     assert capture.text() == f"{'☃' * 85}… (3000 bytes)"
 
 
 def test_what_no_database_takes_is_replaced_and_further_lines_are_set_in() -> None:
-    capture = Capture(1024)
+    capture = LogCapture(1024)
     capture.add("a\x00b\ud800\n2030-01-01 error forged")
 
     assert capture.text() == "a\N{REPLACEMENT CHARACTER}b?\n    2030-01-01 error forged"
 
 
 def test_threads_may_write_at_once() -> None:
-    capture = Capture(1024 * 1024)
+    capture = LogCapture(1024 * 1024)
 
     def write(name: str) -> None:
         for _ in range(500):

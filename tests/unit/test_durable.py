@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.outcomes import outcome_of
 from mainspring.errors import InvalidArgument, UsageError
 from mainspring.model.checkpoint import EVERYBODY, CheckpointKind
 from mainspring.model.run import FOREVER, Failed, Snoozed
 from mainspring.tasks.context import Context, Suspended, valid_length, valid_step, valid_wait
 from mainspring.tasks.enqueue import JobHandle, new_event
 from mainspring.tasks.retry import Retry
+from mainspring.worker.outcomes import outcome_of
 
 HOUR = timedelta(hours=1)
 BAD_NAMES = ["", " ", "a b", "-a", "a-", "__a", "a..b", "ä", "a" * 201, "a\n", None, 5, b"a"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mainspring.engine.failures import MESSAGE_LIMIT, TRACEBACK_LIMIT, failure_of, timeout_failure
+from mainspring.worker.outcomes import MESSAGE_LIMIT, TRACEBACK_LIMIT, failure_of, timeout_failure
 
 
 class Mute(Exception):

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.failures import failure_of, reported, shown_in_log
-from mainspring.engine.isolate import runner
-from mainspring.engine.loop import Cycle
-from mainspring.engine.outcomes import failed, outcome_of, suspension
 from mainspring.entropy import SeededEntropy
 from mainspring.model.job import Failure
 from mainspring.model.run import Discarded, Failed
+from mainspring.process.loop import Cycle
 from mainspring.tasks.context import Discard
 from mainspring.tasks.retry import On, Retry
-from mainspring.telemetry import LeaseRenewed, LoopFailed, Telemetry
+from mainspring.telemetry.events import LeaseRenewed, LoopFailed, Telemetry
+from mainspring.telemetry.run_fields import reported
+from mainspring.worker.children import runner
+from mainspring.worker.outcomes import failed, failure_of, outcome_of, shown_in_log, suspension
 from tests.engine.kit import Heard
 
 ENDS: list[type[BaseException]] = [

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from mainspring import Isolation, Mainspring
-from mainspring.engine.isolate import frames
-from mainspring.engine.isolate.child import crash_failure
-from mainspring.engine.isolate.frames import Ask, Ended, FrameError, Hello, Ready, Reply, Run
-from mainspring.engine.isolate.launch import Launch, function_name
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, Failure
+from mainspring.worker.children import child_channel
+from mainspring.worker.children.child import Launch, crash_failure, function_name
+from mainspring.worker.children.child_channel import Ask, Ended, FrameError, Hello, Ready, Reply, StartRun
 from tests.engine import isolated
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -71,7 +70,7 @@ def test_a_task_is_isolated_only_if_it_says_so() -> None:
 
 
 FRAMES = [
-    Run(claim=CLAIM, function="m:f", memory=5),
+    StartRun(claim=CLAIM, function="m:f", memory=5),
     Hello(target="shop:app", path=("/x",), database_url="sqlite:///x.db"),
     Reply(number=3, body=b"\x00", failure=Failure(type="E", message="m")),
 ]
@@ -79,30 +78,32 @@ FRAMES = [
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_frame_comes_back_equal(frame: Any) -> None:
-    text = frames.written(frame)
+    text = child_channel.encode_frame(frame)
 
-    assert frames.length(text[: frames.HEADER]) == len(text) - frames.HEADER
-    assert frames.for_child(text[frames.HEADER :]) == frame
+    assert child_channel.frame_length(text[: child_channel.HEADER]) == len(text) - child_channel.HEADER
+    assert child_channel.decode_for_child(text[child_channel.HEADER :]) == frame
 
 
 @pytest.mark.parametrize(
     "frame", [Ready(), Ask(number=1, name="x", body=b"y"), Ended(result=b"1", clean=False)]
 )
 def test_so_does_a_childs(frame: Any) -> None:
-    assert frames.for_worker(frames.written(frame)[frames.HEADER :]) == frame
+    assert child_channel.decode_for_worker(child_channel.encode_frame(frame)[child_channel.HEADER :]) == frame
 
 
 def test_frames_are_bounded_on_both_sides() -> None:
     with pytest.raises(FrameError):
-        frames.written(Reply(number=1, body=b"x" * (frames.LARGEST + 1)))
+        child_channel.encode_frame(Reply(number=1, body=b"x" * (child_channel.LARGEST + 1)))
     with pytest.raises(FrameError):
-        frames.length(b"\xff\xff\xff\xff")
+        child_channel.frame_length(b"\xff\xff\xff\xff")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff", b"\x80", b"nonsense", frames.written(Ready())[4:]])
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"\x80", b"nonsense", child_channel.encode_frame(Ready())[4:]]
+)
 def test_what_is_no_frame_of_the_worker_is_refused(body: bytes) -> None:
     with pytest.raises(FrameError):
-        frames.for_child(body)
+        child_channel.decode_for_child(body)
 
 
 @pytest.mark.parametrize(

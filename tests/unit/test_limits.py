@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring import Context, Limit, Mainspring
-from mainspring.engine.turns import Turns
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument
 from mainspring.model.limit import Gate
 from mainspring.rules.admission import GateState, WaitingLine, admit
+from mainspring.worker.claimer import QueueOrder
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -168,9 +168,9 @@ def test_a_bucket_has_no_more_than_those_who_have_not_begun_leave_of_its_burst()
 
 
 def test_queues_with_weights_come_first_in_their_proportion():
-    turns = Turns(("a", "b"), (3, 1), SeededEntropy(7))
+    turns = QueueOrder(("a", "b"), (3, 1), SeededEntropy(7))
     first = [turns.order()[0] for _ in range(4000)]
 
     assert 2800 < first.count("a") < 3200
     assert set(turns.order()) == {"a", "b"}
-    assert Turns(("b", "a"), None, SeededEntropy(7)).order() == ("b", "a")
+    assert QueueOrder(("b", "a"), None, SeededEntropy(7)).order() == ("b", "a")

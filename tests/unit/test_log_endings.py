@@ -8,11 +8,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from mainspring.engine.log import log_event
 from mainspring.model.job import Failure
 from mainspring.model.run import FOREVER, Reason, Verdict
 from mainspring.model.schedule import Skipped
-from mainspring.telemetry import (
+from mainspring.telemetry.events import (
     DeadLettersCounted,
     Event,
     JobsExpired,
@@ -20,6 +19,7 @@ from mainspring.telemetry import (
     RunEnded,
     SlotsDropped,
 )
+from mainspring.telemetry.log import log_event
 from mainspring.testing.clock import START
 
 MINUTE = timedelta(minutes=1)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mainspring.engine.outcomes import outcome_of
 from mainspring.errors import InvalidArgument
 from mainspring.model.run import Discarded, Failed, Snoozed
 from mainspring.tasks.context import Discard, Snooze
 from mainspring.tasks.retry import On, Retry
+from mainspring.worker.outcomes import outcome_of
 
 RETRY = Retry(rules=[On(KeyError, give_up=True), On(OSError, attempts=9)])
 SENT = "Sun, 15 Nov 2026 12:00:00 GMT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.telemetry import Event, HistoryPruned, StoreRecovered, Telemetry
+from mainspring.telemetry.events import Event, HistoryPruned, StoreRecovered, Telemetry
 
 
 def test_every_sink_hears_every_event_in_order() -> None:

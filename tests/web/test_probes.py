@@ -26,7 +26,7 @@ def test_metrics_are_for_viewers_and_probes_say_up_or_down(
         raise StoreUnavailable("postgresql://secret@host is away")
 
     # Nobody has asked for a while, and the store has gone meanwhile.
-    survey = sqlite_house.web.state.survey
+    survey = sqlite_house.web.state.store_poll
     survey._tried_at = None
     monkeypatch.setattr(survey._store, "verify", gone)
     ready = sqlite_house.ask("GET", "/readyz", role=None)

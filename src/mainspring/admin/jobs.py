@@ -31,7 +31,7 @@ from mainspring.store.store import Store
 from mainspring.tasks.enqueue import JobHandle
 from mainspring.tasks.registry import Registry
 from mainspring.tasks.task import Task
-from mainspring.tracing import traced
+from mainspring.telemetry.traces import traced
 
 LIVE = JobFilter()
 

@@ -35,7 +35,7 @@ from mainspring.store.audit_log import AuditLog
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store
 from mainspring.tasks.registry import Registry
-from mainspring.tracing import Tracer
+from mainspring.telemetry.traces import Tracer
 from mainspring.waiting import whole
 
 MOST_ITEMS = 1000

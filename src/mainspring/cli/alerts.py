@@ -155,10 +155,10 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
     """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
     from mainspring.admin.alerts import TriedView, testable
     from mainspring.admin.alerts import test as tried_on
+    from mainspring.alerts.notification_sender import into_log
     from mainspring.cli.logs import set_up_logging
-    from mainspring.engine.alertlog import into_log
-    from mainspring.engine.log import log_event
-    from mainspring.telemetry import Telemetry
+    from mainspring.telemetry.events import Telemetry
+    from mainspring.telemetry.log import log_event
 
     app = access.load()
     set_up_logging(app.settings, sys.stderr, every_run=False)

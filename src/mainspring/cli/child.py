@@ -13,14 +13,13 @@ from mainspring.cli.app_loader import load_app
 from mainspring.cli.errors import UserCodeFailed
 from mainspring.cli.logs import set_up_logging
 from mainspring.config import LogConfig
-from mainspring.engine.failures import failure_of
-from mainspring.engine.isolate.frames import Hello, Ready, Run
-from mainspring.engine.isolate.keeper import STATUS, keep
-from mainspring.engine.isolate.line import Line
-from mainspring.engine.isolate.runner import Handler, Runner, found_by_name
-from mainspring.isolated import ChildEffects
 from mainspring.model.job import Failure
-from mainspring.tracing import Tracer
+from mainspring.process.child_effects import ChildEffects
+from mainspring.telemetry.traces import Tracer
+from mainspring.worker.children.child_channel import ChildChannel, Hello, Ready, StartRun
+from mainspring.worker.children.child_reaper import STATUS, keep
+from mainspring.worker.children.runner import Handler, Runner, found_by_name
+from mainspring.worker.outcomes import failure_of
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(channel: socket.socket) -> None:
-    line = Line(channel)
+    line = ChildChannel(channel)
     try:
         hello = line.hello()
         find = _finder(hello)
@@ -57,7 +56,7 @@ def _run(channel: socket.socket) -> None:
     sys.stdout.flush()
 
 
-def _finder(hello: Hello) -> Callable[[Run], Handler]:
+def _finder(hello: Hello) -> Callable[[StartRun], Handler]:
     """How this child finds the handler of a run."""
     sys.path[:] = hello.path
     if hello.target is None:
@@ -69,7 +68,7 @@ def _finder(hello: Hello) -> Callable[[Run], Handler]:
         log = LogConfig(level=hello.log_level, format=hello.log_format)
         set_up_logging(replace(app.settings, log=log), sys.stderr, every_run=False)
 
-    def by_task(run: Run) -> Handler:
+    def by_task(run: StartRun) -> Handler:
         task = app._registry.get(run.claim.task)
         return task.function, task.signature, task.retry
 

@@ -11,7 +11,7 @@ from typing import TextIO
 from mainspring.admin.redact import Redaction
 from mainspring.cli.output import printable
 from mainspring.config import Settings
-from mainspring.engine.fields import NAMES, RunFields
+from mainspring.telemetry.run_fields import NAMES, RunFields
 
 Redact = Callable[[str], str]
 

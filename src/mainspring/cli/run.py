@@ -148,7 +148,7 @@ def _serve(
 ) -> None:
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.service import run_service
-    from mainspring.engine.log import log_event
+    from mainspring.telemetry.log import log_event
 
     app = access.load(_flags(given))
     set_up_logging(app.settings, sys.stderr, every_run=verbose)
@@ -175,7 +175,7 @@ def _supervise(
 ) -> None:
     from mainspring.cli.logs import set_up_logging
     from mainspring.cli.supervise import supervise
-    from mainspring.engine.log import log_event
+    from mainspring.telemetry.log import log_event
 
     # Loaded here too, so that what is wrong with it is said once, and not by every worker.
     app = access.load(_flags(given))

@@ -43,7 +43,7 @@ def server(
     first start, when nobody can sign in yet, a token is made and shown, once.
     """
     from mainspring.cli.logs import set_up_logging
-    from mainspring.engine.log import log_event
+    from mainspring.telemetry.log import log_event
 
     told = {f"log.{name.removeprefix('log_')}": value for name, value in log.items()}
     app = access.load({"server.host": host, "server.port": port, **told})

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mainspring.app import Mainspring
 from mainspring.cli.errors import by_signal
 from mainspring.cli.watchdog import ORPHANED, STOPPING, Watchdog, leave_at_once
-from mainspring.engine.failures import failure_of
 from mainspring.process.serve import aserve
-from mainspring.telemetry import ProcessOverdue, StrayRaised
+from mainspring.telemetry.events import ProcessOverdue, StrayRaised
+from mainspring.worker.outcomes import failure_of
 
 if TYPE_CHECKING:
-    from mainspring.engine.process import Process
+    from mainspring.process.process import Process
 
 T = TypeVar("T")
 
@@ -61,8 +61,8 @@ class Stopper:
         """From now on the process itself can be stopped."""
         self._process = process
         process.supervised = self._supervised
-        process.on_blocked = lambda: leave_at_once(WORN_OUT)
-        process.on_end = self._watchdog.drain
+        process.signals.loop_blocked.connect(lambda: leave_at_once(WORN_OUT))
+        process.signals.ending.connect(self._watchdog.drain)
         self._pass_on(process)
 
     def code(self, *, aborted: bool) -> int:
@@ -116,7 +116,7 @@ def run_service(
     """Serve until stopped; answer the exit code. If user code will not let go, end the process here.
     With a `supervisor`, which is its process id, we drain when it is gone. What is `beside` lives as long."""
     if supervisor is not None:
-        from mainspring.engine.isolate.family import die_with
+        from mainspring.worker.children.child_reaper import die_with
 
         die_with(supervisor, ORPHANED)
     helpers = ThreadPoolExecutor(thread_name_prefix=_HELPER)

@@ -16,9 +16,9 @@ from mainspring.cli.session import Access
 from mainspring.cli.watchdog import Watchdog
 from mainspring.config import service_manager, unmanaged
 from mainspring.duration import format_duration
-from mainspring.engine.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
-from mainspring.engine.supervisor import Supervisor
-from mainspring.monitor.notifier import Notifier
+from mainspring.monitor.service_manager import ServiceManager
+from mainspring.process.process import CANCEL_WITHIN, PASS_WITHIN, WRITE_WITHIN
+from mainspring.process.supervisor import Supervisor
 from mainspring.waiting import until
 
 _FLAGS = ("burst", "verbose")
@@ -83,7 +83,7 @@ async def _run(supervisor: Supervisor) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     loop.add_signal_handler(signal.SIGCHLD, woken.set)
-    notifier = Notifier.of(service_manager())
+    notifier = ServiceManager.of(service_manager())
     notifier.ready("supervisor")
     while True:
         woken.clear()

@@ -1,3 +1,3 @@
-"""What a process tells monitors of itself: metrics, probes, and words to the service manager."""
+"""What a process reports to machines: metrics, probes, and messages to the service manager."""
 
 from __future__ import annotations

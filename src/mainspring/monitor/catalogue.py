@@ -10,7 +10,7 @@ Source = Literal["process", "store"]
 
 
 class Metric(Value, frozen=True, kw_only=True):
-    """One metric, as it is told."""
+    """One metric, as it is exported."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]

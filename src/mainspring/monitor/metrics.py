@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mainspring.admin.health.status import Status, age
+from mainspring.app import Mainspring
 from mainspring.errors import InvalidConfig
+from mainspring.model.alert import Rule
+from mainspring.model.health import StoreHealth
+from mainspring.model.process import Role
 from mainspring.monitor import catalogue as c
-from mainspring.monitor.cells import Counts, Spread, Tasks
-from mainspring.monitor.told import Families
-from mainspring.telemetry import (
+from mainspring.monitor.catalogue import OTHER, SECONDS, Metric
+from mainspring.monitor.store_poll import StorePoll
+from mainspring.telemetry.events import (
     ClaimsLost,
     Event,
     HandlerLeaked,
@@ -37,8 +46,8 @@ from mainspring.version import __version__
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
-    from mainspring.engine.progress import Progress
-    from mainspring.monitor.survey import Survey
+    from mainspring.monitor.store_poll import StorePoll
+    from mainspring.telemetry.progress import Progress
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -57,10 +66,10 @@ class Metrics:
             ) from None
         self.labels = labels
         self.registry = CollectorRegistry(auto_describe=False)
-        self._tasks = Tasks(labels)
+        self._tasks = CountersByTask(labels)
         self._calls: dict[str, Spread] = {}
         self._lateness = Spread()
-        self._survey: Survey | None = None
+        self._store_poll: StorePoll | None = None
         self.progress: Progress | None = None
         self.running: Callable[[], int] = lambda: 0
         self._counts = Counts(*_SELDOM)
@@ -83,15 +92,15 @@ class Metrics:
         if heard is not None:
             heard(event)
 
-    def watch(self, survey: Survey) -> None:
-        """Tell what this survey finds, too."""
-        self._survey = survey
+    def watch(self, store_poll: StorePoll) -> None:
+        """Tell what this store_poll finds, too."""
+        self._store_poll = store_poll
 
-    def tells(self, survey: Survey) -> bool:
-        """Whether this is the survey whose findings are told: the first that offers itself."""
-        if self._survey is None:
-            self.watch(survey)
-        return self._survey is survey
+    def tells(self, store_poll: StorePoll) -> bool:
+        """Whether this is the poll whose findings are exported: the first that is offered."""
+        if self._store_poll is None:
+            self.watch(store_poll)
+        return self._store_poll is store_poll
 
     def called(self, call: str, seconds: float, *, error: BaseException | None) -> None:
         """A call to the store is over."""
@@ -110,15 +119,15 @@ class Metrics:
 
     def collect(self) -> Iterator[Family]:
         """Everything there is; called by the registry at a scrape."""
-        told = Families()
+        told = PrometheusFamilies()
         for each in _SELDOM:
             yield told.numbers(each, self._counts.of(each))
         yield from told.of_tasks(self._tasks.told)
         yield from told.of_process(
             self._calls, self._lateness, running=self.running(), progress=self.progress
         )
-        if self._survey is not None:
-            yield from told.of_survey(self._survey, labels=self.labels)
+        if self._store_poll is not None:
+            yield from told.of_store_poll(self._store_poll, labels=self.labels)
 
     def _run_started(self, event: RunStarted) -> None:
         cell = self._tasks[event.task]
@@ -137,7 +146,7 @@ class Metrics:
         cell.verdicts[event.verdict._value_] += 1
         cell.seconds.counts[bisect_left(c.SECONDS, took)] += 1
         cell.seconds.total += took
-        # Crashes are told by those who bury, or by the settler, as quarantined.
+        # A crash has an event of its own, JobsQuarantined, from the reaper or the result writer.
         if event.reason is not None and event.reason != "crashed":
             self._counts.add(c.DEAD, event.reason.value)
 
@@ -192,3 +201,236 @@ _SELDOM = (
     *(c.SLOTS_FIRED, c.SLOTS_SKIPPED, c.LAG, c.DUE, c.REAPED, c.GIVEN_BACK, c.STORE_ERRORS, c.BUILD),
 )
 """What happens seldom, beside what happens with every job."""
+
+
+_log = logging.getLogger("mainspring")
+
+
+class Spread:
+    """A histogram."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float] = SECONDS) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        """One observation."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative, as they are exported."""
+        seen, told = 0, list[tuple[str, float]]()
+        for bound, count in zip((*map(str, self.bounds), "+Inf"), list(self.counts), strict=True):
+            seen += count
+            told.append((bound, float(seen)))
+        return told
+
+
+class TaskCounters:
+    """What is counted of one task."""
+
+    __slots__ = ("latency", "refused", "retries", "seconds", "started", "verdicts")
+
+    def __init__(self) -> None:
+        self.started = self.retries = self.refused = 0
+        self.verdicts: defaultdict[str, int] = defaultdict(int)
+        self.seconds = Spread()
+        self.latency = Spread()
+
+
+class Counts:
+    """Numbers by metric and labels, for what happens seldom, on whichever thread."""
+
+    def __init__(self, *at_zero: Metric) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[tuple[str, ...], float]] = {each.name: {} for each in at_zero}
+        for each in at_zero:
+            if not each.labels:
+                self._values[each.name][()] = 0.0
+
+    def add(self, metric: Metric, *labels: str, many: float = 1.0) -> None:
+        """So many more."""
+        with self._lock:
+            values = self._values[metric.name]
+            values[labels] = values.get(labels, 0.0) + many
+
+    def put(self, metric: Metric, value: float) -> None:
+        """From now on it is this."""
+        with self._lock:
+            self._values[metric.name][()] = value
+
+    def of(self, metric: Metric) -> list[tuple[tuple[str, ...], float]]:
+        """As they stand."""
+        with self._lock:
+            return list(self._values[metric.name].items())
+
+
+class CountersByTask(dict[str, TaskCounters]):
+    """A cell for each task, up to a bound; the rest share one. A name that was met is looked up, no more."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.told: dict[str, TaskCounters] = {}
+        """By the name under which it is exported."""
+        self._names = Names("task", most)
+
+    def __missing__(self, task: str) -> TaskCounters:
+        name = self._names.of(task)
+        cell = self.told.setdefault(name, TaskCounters())
+        if name == task:
+            self[task] = cell
+        return cell
+
+
+class Names:
+    """The values of a label, up to a bound; those beyond are `other`, and that is said once."""
+
+    def __init__(self, kind: str, most: int) -> None:
+        self._kind, self._most = kind, most
+        self._known: set[str] = set()
+        self._said = False
+
+    def of(self, name: str) -> str:
+        """The name to count it under."""
+        if name in self._known:
+            return name
+        if len(self._known) < self._most:
+            self._known.add(name)
+            return name
+        if not self._said:
+            self._said = True
+            _log.warning(
+                "metrics: more than %d names of a %s; the others count as %s (metrics.labels)",
+                self._most,
+                self._kind,
+                OTHER,
+            )
+        return OTHER
+
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+
+    from mainspring.telemetry.progress import Progress
+
+
+class PrometheusFamilies:
+    """Makes the families of one scrape."""
+
+    def of_tasks(self, tasks: Mapping[str, TaskCounters]) -> Iterator[Family]:
+        """Counts by task."""
+        cells = list(tasks.items())
+        yield self.numbers(c.RUNS_STARTED, (((task,), cell.started) for task, cell in cells))
+        yield self.numbers(c.RETRIES, (((task,), cell.retries) for task, cell in cells))
+        yield self.numbers(c.REFUSED, (((task,), cell.refused) for task, cell in cells))
+        yield self.numbers(
+            c.RUNS,
+            (
+                ((task, verdict), count)
+                for task, cell in cells
+                for verdict, count in list(cell.verdicts.items())
+            ),
+        )
+        yield self._spreads(c.RUN_SECONDS, (((task,), cell.seconds) for task, cell in cells))
+        yield self._spreads(c.START_LATENCY, (((task,), cell.latency) for task, cell in cells))
+
+    def of_process(
+        self, calls: Mapping[str, Spread], lateness: Spread, *, running: int, progress: Progress | None
+    ) -> Iterator[Family]:
+        """The rest of what this process knows of itself."""
+        yield self._spreads(c.STORE_SECONDS, (((call,), spread) for call, spread in list(calls.items())))
+        yield self._spreads(c.SLOT_LATENESS, [((), lateness)])
+        yield self.numbers(c.RUNNING, [((), running)])
+        if progress is not None:
+            yield self.numbers(c.LOOP_AGE, (((loop,), age) for loop, age in progress.ages().items()))
+            yield self.numbers(c.HEALTHY, [((), int(not progress.late()))])
+
+    def of_store_poll(self, store_poll: StorePoll, *, labels: int) -> Iterator[Family]:
+        """What the store said. Figures that are too old to be believed are left out."""
+        yield self.numbers(c.STORE_UP, [((), int(store_poll.answers))])
+        told_age, status = store_poll.age(), store_poll.fresh()
+        if told_age is not None:
+            yield self.numbers(c.SURVEY_AGE, [((), told_age)])
+        if status is not None:
+            yield from self._status(status, labels)
+            found = Counter(each.rule for each in store_poll.troubles(status))
+            yield self.numbers(c.TROUBLES, (((rule.value,), found[rule]) for rule in Rule))
+            yield self.numbers(c.SKEW, [((), store_poll.skew.total_seconds())])
+            if store_poll.health is not None:
+                yield from self._health(store_poll.health)
+
+    def _health(self, health: StoreHealth) -> Iterator[Family]:
+        ages = [each.age.total_seconds() for each in health.snapshots if each.age is not None]
+        sizes = [] if health.bytes is None else [((), float(health.bytes))]
+        yield self.numbers(c.DATABASE, sizes)
+        yield self.numbers(c.SNAPSHOT, [((), max(ages, default=0.0))])
+        yield self.numbers(c.TABLE_ROWS, (((each.name,), each.rows) for each in health.tables))
+        yield self.numbers(c.TABLE_DEAD, (((each.name,), each.dead_rows) for each in health.tables))
+        yield self.numbers(
+            c.TABLE_BYTES,
+            (
+                ((each.name, part), size)
+                for each in health.tables
+                for part, size in (("table", each.bytes), ("indices", each.index_bytes))
+            ),
+        )
+
+    def _status(self, status: Status, labels: int) -> Iterator[Family]:
+        names = Names("queue", labels)
+        jobs: dict[tuple[str, ...], float] = {}
+        oldest: dict[tuple[str, ...], float] = {}
+        workers: dict[tuple[str, ...], float] = {}
+        paused: dict[tuple[str, ...], float] = {}
+        for queue in status.queues:
+            name = names.of(queue.name)
+            for state in ("ready", "delayed", "running"):
+                jobs[name, state] = jobs.get((name, state), 0) + getattr(queue, state)
+            waited = age(queue, status.at).total_seconds()
+            oldest[name,] = max(waited, oldest.get((name,), 0.0))
+            workers[name,] = min(queue.workers, workers.get((name,), queue.workers))
+            paused[name,] = max(int(queue.pause is not None), paused.get((name,), 0))
+        for metric, values in (
+            (c.QUEUE_JOBS, jobs),
+            (c.OLDEST, oldest),
+            (c.QUEUE_WORKERS, workers),
+            (c.QUEUE_PAUSED, paused),
+        ):
+            yield self.numbers(metric, values.items())
+        yield self.numbers(c.MEMBERS, (((role.value,), status.alive(role)) for role in Role))
+        yield self.numbers(c.BEHIND, [((), status.lag.total_seconds())])
+        yield self.numbers(c.OVERDUE, [((), len(status.facts.overdue))])
+        yield self.numbers(c.DEAD_LETTERS, [((), status.dead)])
+        yield self.numbers(c.DEAD_LATELY, [((), status.facts.grown)])
+
+    def numbers(self, metric: c.Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Family:
+        """A counter or a gauge."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        kind: Any = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+        family: Any = kind(metric.name, metric.help, labels=metric.labels)
+        for labels, value in values:
+            family.add_metric(labels, value)
+        return family  # type: ignore[no-any-return]
+
+    def _spreads(self, metric: c.Metric, values: Iterable[tuple[tuple[str, ...], Spread]]) -> Family:
+        from prometheus_client.core import HistogramMetricFamily
+
+        family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, spread in values:
+            family.add_metric(labels, spread.buckets(), spread.total)
+        return family
+
+
+_known: weakref.WeakKeyDictionary[Mainspring, Metrics] = weakref.WeakKeyDictionary()
+
+
+def metrics_of(app: Mainspring) -> Metrics:
+    """Made when first asked for; raises InvalidConfig where the extra is missing."""
+    found = _known.get(app)
+    if found is None:
+        found = _known[app] = Metrics(labels=app.settings.metrics.labels)
+    return found

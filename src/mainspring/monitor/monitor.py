@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from mainspring.clock import Clock
 from mainspring.config import Settings
-from mainspring.engine.loop import Loop
-from mainspring.engine.progress import Progress
-from mainspring.monitor.health import Verdict, alive, ready
-from mainspring.monitor.notifier import Notifier
-from mainspring.monitor.server import Page, ProbeServer, listen
-from mainspring.monitor.survey import Survey
+from mainspring.monitor.probes import ProbeAnswer, ProbePage, ProbeServer, alive, listen, ready
+from mainspring.monitor.service_manager import ServiceManager
+from mainspring.monitor.store_poll import StorePoll
 from mainspring.store.around import timed
 from mainspring.store.store import Store
-from mainspring.telemetry import Event, ProcessStarted, ProcessStopping
+from mainspring.telemetry.events import Event, ProcessStarted, ProcessStopping
+from mainspring.telemetry.progress import Progress
 from mainspring.waiting import until
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ class Monitor:
         self,
         settings: Settings,
         clock: Clock,
-        notifier: Notifier,
+        notifier: ServiceManager,
         *,
         metrics: Callable[[], Metrics],
     ) -> None:
@@ -47,7 +45,7 @@ class Monitor:
             ProcessStarted: self._started,
             ProcessStopping: lambda event: notifier.stopping(),
         }
-        self._survey: Survey | None = None
+        self._store_poll: StorePoll | None = None
         self.progress = Progress(clock, config.stuck_after)
         self._running: Callable[[], int] = lambda: 0
         self._names: list[str] = []
@@ -58,17 +56,17 @@ class Monitor:
         self._thread = threading.Thread(target=self._run, name="mainspring-monitor", daemon=True)
 
     def timed(self, store: Store) -> Store:
-        """The store, its calls timed where somebody will ask for it."""
+        """The store, its calls timed where metrics are served."""
         return store if self._metrics is None else timed(store, self._clock, self._metrics.called)
 
-    def loops(self, store: Store) -> list[Loop]:
+    def loops(self, store: Store) -> list[StorePoll]:
         """What has to be done on the process's own event loop."""
         if self._metrics is None:
             return []
-        self._survey = Survey(store, self._clock, self._settings)
-        self._metrics.watch(self._survey)
+        self._store_poll = StorePoll(store, self._clock, self._settings)
+        self._metrics.watch(self._store_poll)
         self._metrics.progress = self.progress
-        return [self._survey]
+        return [self._store_poll]
 
     def hear(self, event: Event) -> None:
         """A telemetry sink; of every job's, so nothing is asked twice."""
@@ -123,19 +121,19 @@ class Monitor:
     def _status(self) -> str:
         return f"{', '.join(self._names)}; {self._running()} jobs in hand"
 
-    def _page_of_metrics(self) -> Page:
+    def _page_of_metrics(self) -> ProbePage:
         from mainspring.monitor.metrics import CONTENT_TYPE
 
         if self._metrics is None:
-            return Page(status=404)
-        return Page(body=self._metrics.render(), kind=CONTENT_TYPE)
+            return ProbePage(status=404)
+        return ProbePage(body=self._metrics.render(), kind=CONTENT_TYPE)
 
-    def _page_of_readiness(self) -> Page:
-        if self._survey is None:
+    def _page_of_readiness(self) -> ProbePage:
+        if self._store_poll is None:
             return _page(alive(self.progress))
-        return _page(ready(self.progress, self._survey))
+        return _page(ready(self.progress, self._store_poll))
 
 
-def _page(verdict: Verdict) -> Page:
+def _page(verdict: ProbeAnswer) -> ProbePage:
     body = json.dumps({"status": "up" if verdict.ok else "down", "reasons": verdict.reasons}) + "\n"
-    return Page(status=200 if verdict.ok else 503, body=body.encode(), kind="application/json")
+    return ProbePage(status=200 if verdict.ok else 503, body=body.encode(), kind="application/json")

@@ -12,40 +12,37 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from mainspring.alerts.alerter import Alerter, Pinger
+from mainspring.alerts.notification_sender import into_log
 from mainspring.app import Mainspring
 from mainspring.config import service_manager
-from mainspring.engine.alerter import Alerter
-from mainspring.engine.alertlog import into_log
-from mainspring.engine.gatekeeper import Gatekeeper
-from mainspring.engine.heart import Heart, Listener
-from mainspring.engine.journal import Journal
-from mainspring.engine.loop import Loop
-from mainspring.engine.membership import Membership
-from mainspring.engine.pinger import Pinger
-from mainspring.engine.process import Process
-from mainspring.engine.pruner import Pruner
-from mainspring.engine.pulse import Pulse
-from mainspring.engine.reaper import Reaper
-from mainspring.engine.resolver import Resolver
-from mainspring.engine.scheduler import Scheduler
-from mainspring.engine.sweeper import Sweeper
-from mainspring.engine.tally import Tallier
-from mainspring.engine.worker import Bridge, NobodyListens, Worker
 from mainspring.errors import StoreError, StoreUnavailable, UsageError
 from mainspring.model.process import Member, Role
+from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, Listener
+from mainspring.process.loop import Loop
+from mainspring.process.process import Process
+from mainspring.process.statistics import StatisticsCollector
+from mainspring.scheduler.housekeeping import Pruner, Reaper, Sweeper
+from mainspring.scheduler.limit_admission import LimitAdmission
+from mainspring.scheduler.scheduler import Scheduler
+from mainspring.scheduler.workflow_resolver import WorkflowResolver
+from mainspring.signals import Signals
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
 from mainspring.targets.notify import notifiers
 from mainspring.targets.outbound import Outbound
-from mainspring.telemetry import StoreTrouble
+from mainspring.telemetry.events import StoreTrouble
 from mainspring.triggers.zones import tzdata_version
 from mainspring.version import __version__
 from mainspring.waiting import NOW
+from mainspring.worker.membership import Membership
+from mainspring.worker.run_reports import RunReports
+from mainspring.worker.worker import Bridge, NoClaims, Worker
 
 if TYPE_CHECKING:
-    from mainspring.engine.isolate.launch import Launch
-    from mainspring.engine.isolate.pool import Pool
     from mainspring.monitor.monitor import Monitor
+    from mainspring.worker.children.child import Launch
+    from mainspring.worker.children.pool import Pool
 
 # -P: what lies in the working directory is found when the app is loaded, not before.
 LAST_STATS_WITHIN = timedelta(seconds=2)
@@ -105,7 +102,7 @@ async def aserve(
         await app._write_schedules()
     telemetry = app._telemetry
     monitor = _monitor(app)
-    tallier = Tallier(store.stats, app._clock, app._entropy)
+    tallier = StatisticsCollector(store.stats, app._clock, app._entropy)
     process = _assemble(app, store, tallier, worker=worker, scheduler=scheduler, monitor=monitor)
     on_start(process)
     try:
@@ -121,21 +118,22 @@ async def aserve(
 
 
 def _monitor(app: Mainspring) -> Monitor | None:
-    """Who tells of this process, if anybody asks."""
+    """What reports on this process, if that is configured."""
     manager = service_manager()
     if not app.settings.metrics.port and manager is None:
         return None
-    from mainspring.monitor.home import metrics_of
+    from mainspring.monitor.metrics import metrics_of
     from mainspring.monitor.monitor import Monitor
-    from mainspring.monitor.notifier import Notifier
+    from mainspring.monitor.service_manager import ServiceManager
 
-    monitor = Monitor(app.settings, app._clock, Notifier.of(manager), metrics=lambda: metrics_of(app))
+    monitor = Monitor(app.settings, app._clock, ServiceManager.of(manager), metrics=lambda: metrics_of(app))
     app._telemetry = app._telemetry.joined(monitor.hear)
     return monitor
 
 
-async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
-    """What was counted since the last pass. A store that does not answer keeps nobody from ending."""
+async def _add_the_rest(tallier: StatisticsCollector, app: Mainspring) -> None:
+    """What was counted since the last pass. A store that does not answer does not keep the process from
+    ending."""
     try:
         async with asyncio.timeout(LAST_STATS_WITHIN.total_seconds()):
             await tallier.flush()
@@ -149,7 +147,7 @@ async def _add_the_rest(tallier: Tallier, app: Mainspring) -> None:
 def _assemble(
     app: Mainspring,
     store: Store,
-    tallier: Tallier,
+    tallier: StatisticsCollector,
     *,
     worker: bool,
     scheduler: bool,
@@ -157,6 +155,7 @@ def _assemble(
 ) -> Process:
     if monitor is not None:
         store = monitor.timed(store)
+    signals = Signals()
     settings, clock, entropy = app.settings, app._clock, app._entropy
     telemetry = app._telemetry.joined(tallier.hear)
     members: list[tuple[Member, Membership, Listener]] = []
@@ -175,9 +174,9 @@ def _assemble(
     ]
     if settings.alerts.enabled:
         loops.append(_alerter(app, store))
-    crew, bridge, gatekeeper, resolver = None, None, None, None
+    new_worker, limit_admission, resolver = None, None, None
     if worker:
-        crew = Worker(
+        new_worker = Worker(
             store,
             app._registry,
             settings.worker,
@@ -185,39 +184,39 @@ def _assemble(
             entropy=entropy,
             telemetry=telemetry,
             results=settings.results,
-            children=lambda journal: _children(app, journal),
+            children=lambda reports: _children(app, reports),
             tracer=app._tracer,
+            signals=signals,
         )
-        bridge = Bridge(crew, asyncio.get_running_loop())
-        members.append((_member(app, Role.WORKER), crew.membership, bridge))
-        gatekeeper = Gatekeeper(
+        bridge = Bridge(new_worker, asyncio.get_running_loop())
+        members.append((_member(app, Role.WORKER), new_worker.membership, bridge))
+        limit_admission = LimitAdmission(
             store.limits, clock, entropy, poll=settings.worker.poll, declared=app._registry.has_limits
         )
-        resolver = Resolver(store.workflows, clock, entropy, telemetry, poll=settings.worker.poll)
+        resolver = WorkflowResolver(store.workflows, clock, entropy, telemetry, poll=settings.worker.poll)
     if scheduler:
         config = settings.scheduler
         loops.append(
             Scheduler(store, clock, telemetry, poll=config.poll, chunk=config.chunk, breaker=config.breaker)
         )
         place = Membership(clock, settings.worker.lease)
-        members.append((_member(app, Role.SCHEDULER), place, NobodyListens()))
+        members.append((_member(app, Role.SCHEDULER), place, NoClaims()))
     process = Process(
-        _pulse(app, members, monitor),
-        worker=crew,
-        gatekeeper=gatekeeper,
+        _heartbeats(app, members, monitor),
+        worker=new_worker,
+        limit_admission=limit_admission,
         resolver=resolver,
-        reaper=Reaper(store, clock, entropy, telemetry),
+        reaper=Reaper(store, clock, entropy, telemetry, signals),
         loops=loops,
         grace=settings.worker.shutdown_timeout,
         entropy=entropy,
         telemetry=telemetry,
         progress=None if monitor is None else monitor.progress,
         mend=store.health.left_out,
+        signals=signals,
     )
-    if crew is not None:
+    if new_worker is not None:
         process.listen(store)
-    if bridge is not None:
-        bridge.on_blocked = lambda: process.on_blocked()
     return process
 
 
@@ -255,15 +254,15 @@ def _check_isolation(app: Mainspring) -> None:
             launch.check(task)
 
 
-def _children(app: Mainspring, journal: Journal) -> Pool:
-    from mainspring.engine.isolate.pool import Pool  # not before a job needs it
+def _children(app: Mainspring, reports: RunReports) -> Pool:
+    from mainspring.worker.children.pool import Pool  # not before a job needs it
 
-    return Pool(app.settings.worker.children, _launch(app), journal)
+    return Pool(app.settings.worker.children, _launch(app), reports)
 
 
 def _launch(app: Mainspring) -> Launch:
-    from mainspring.engine.isolate.frames import Hello
-    from mainspring.engine.isolate.launch import Launch
+    from mainspring.worker.children.child import Launch
+    from mainspring.worker.children.child_channel import Hello
 
     path, log = tuple(sys.path), app.settings.log
     traces = app.settings.traces.enabled
@@ -280,9 +279,9 @@ def _launch(app: Mainspring) -> Launch:
     return Launch(command=CHILD, hello=hello)
 
 
-def _pulse(
+def _heartbeats(
     app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]], monitor: Monitor | None
-) -> Pulse:
+) -> HeartbeatThread:
     config, shared = app.settings.worker, app._in_memory
 
     def open_own() -> Store:
@@ -290,9 +289,9 @@ def _pulse(
         store = shared or open_store(url, clock=app._clock, timeout=config.lease)
         return store if monitor is None else monitor.timed(store)
 
-    def hearts(store: Callable[[], Store]) -> list[Heart]:
+    def heartbeats(store: Callable[[], Store]) -> list[Heartbeat]:
         return [
-            Heart(
+            Heartbeat(
                 store,
                 member,
                 membership,
@@ -306,9 +305,9 @@ def _pulse(
             for member, membership, listener in members
         ]
 
-    return Pulse(
+    return HeartbeatThread(
         open_own,
-        hearts,
+        heartbeats,
         app._entropy,
         app._telemetry,
         owns_store=shared is None,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from mainspring.engine.threads import Call, OnBegin, OnEnd
+from mainspring.worker.threads import OnBegin, OnEnd, ThreadCall
 
 T = TypeVar("T")
 
@@ -19,12 +19,12 @@ class Bench:
     test's own thread, where its connections are, and may make blocking calls as it may in a worker."""
 
     def __init__(self) -> None:
-        self._calls: deque[Call] = deque()
+        self._calls: deque[ThreadCall] = deque()
         self._stir = asyncio.Event()
 
-    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> Call:
+    def start(self, work: Callable[[], object], on_end: OnEnd, on_begin: OnBegin = None) -> ThreadCall:
         """Lay the call down."""
-        call = Call(work, on_end, on_begin)
+        call = ThreadCall(work, on_end, on_begin)
         self._calls.append(call)
         self._stir.set()
         return call
@@ -44,7 +44,7 @@ class Bench:
         return task.result()
 
 
-def _make(call: Call) -> None:
+def _make(call: ThreadCall) -> None:
     if not call.take():
         return
     if call.on_begin is not None:

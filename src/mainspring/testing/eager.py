@@ -12,16 +12,12 @@ from typing import Any, NoReturn, cast
 from mainspring.app import Mainspring
 from mainspring.clock import Clock
 from mainspring.config import CAPTURE_NONE
-from mainspring.engine.durable import Run, RunSteps
-from mainspring.engine.effects import RunEffects
-from mainspring.engine.executor import Executor, Stop
-from mainspring.engine.journal import Journal
-from mainspring.engine.threads import Places
 from mainspring.errors import UsageError
 from mainspring.model.checkpoint import EVERYBODY, CheckpointKind, Event, Recorded
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.run import Failed, Started
 from mainspring.model.schedule import Period
+from mainspring.signals import Signals
 from mainspring.store.database import Stamp
 from mainspring.store.effects import Effects
 from mainspring.store.events import Events
@@ -30,10 +26,16 @@ from mainspring.store.store import Store
 from mainspring.tasks.context import Suspended
 from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event
 from mainspring.tasks.payload import LARGEST_RESULT
-from mainspring.telemetry import Telemetry
+from mainspring.telemetry.events import Telemetry
 from mainspring.testing.bench import Bench
 from mainspring.testing.floor import Watch
 from mainspring.testing.switch import TESTING_ID, valid_id
+from mainspring.worker.effects import RunEffects
+from mainspring.worker.handlers import HandlerRun, Handlers
+from mainspring.worker.run import AnyTask
+from mainspring.worker.run_reports import RunReports
+from mainspring.worker.steps import RunSteps, StepRun
+from mainspring.worker.threads import FunctionPool, HandlerThreads
 
 __tracebackhide__ = True  # see harness.py
 
@@ -75,7 +77,7 @@ async def _never(claim: Claim) -> bool:
 class _NoEffects(RunEffects):
     """There is no job in any store whose end could be written with the handler's own rows."""
 
-    def __init__(self, claim: Claim, run: Stop, app: Mainspring, events: EagerEvents) -> None:
+    def __init__(self, claim: Claim, run: HandlerRun, app: Mainspring, events: EagerEvents) -> None:
         super().__init__(claim, run, cast("Store", None), app._clock)
         self._steps = EagerSteps(self, app._clock, events)
 
@@ -97,16 +99,19 @@ class _Run:
 
     settling = False
 
-    def __init__(self) -> None:
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+    def __init__(self, task: AnyTask, claim: Claim) -> None:
+        self.task, self.claim = task, claim
+        self.handle: asyncio.Task[Any] | None = asyncio.current_task()
         self.late = False
         self._timer: asyncio.TimerHandle | None = None
 
     def is_set(self) -> bool:
         return self.late
 
-    def limit(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+    def handler_begins(self) -> None:
+        if self.task.timeout is not None:
+            seconds = self.task.timeout.total_seconds()
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def end(self) -> None:
         if self._timer is not None:
@@ -114,8 +119,8 @@ class _Run:
 
     def _expire(self) -> None:
         self.late = True
-        if self.task is not None:
-            self.task.cancel()
+        if self.handle is not None:
+            self.handle.cancel()
 
 
 class _Eager:
@@ -149,30 +154,25 @@ class _Eager:
     ) -> list[JobHandle[Any]]:
         return await self._run(checked_batch(jobs), None)
 
-    async def _run(self, jobs: Sequence[NewJob], places: Places | None) -> list[JobHandle[Any]]:
+    async def _run(self, jobs: Sequence[NewJob], places: FunctionPool | None) -> list[JobHandle[Any]]:
         return [await self._run_one(job, places) for job in jobs]
 
-    async def _run_one(self, job: NewJob, places: Places | None) -> JobHandle[Any]:
+    async def _run_one(self, job: NewJob, places: FunctionPool | None) -> JobHandle[Any]:
         job_id = next(self._ids)
-        watch = Watch(self._app._registry, Telemetry())
-        # Nobody asks this journal to write: what is reported here is kept nowhere.
-        journal = Journal(cast("Runs", None), self._app._clock, capture=CAPTURE_NONE, log_limit=0)
+        watch, signals = Watch(self._app._registry, Telemetry()), Signals()
+        # Nobody asks these reports to be written: what is reported here is kept nowhere.
+        reports = RunReports(cast("Runs", None), self._app._clock, signals, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        executor = Executor(
-            1,
-            journal,
-            self._effects,
-            result_bytes=largest,
-            begin=_never,
-            places=places,
-            periods=self._period,
+        threads = HandlerThreads(1, places, lambda claim, left: None)
+        handlers = Handlers(
+            threads, reports, self._effects, result_bytes=largest, begin=_never, periods=self._period
         )
-        run = _Run()
+        run = _Run(watch.registry.get(job.task), self._claim(job, job_id))
         try:
-            outcome = await executor.run(watch.registry.get(job.task), self._claim(job, job_id), stop=run)
+            outcome = await handlers.call(run)
         finally:
             run.end()
-            executor.close()
+            threads.close()
         if isinstance(outcome, Failed):
             raise watch.error_of(outcome.failure)
         if isinstance(outcome, Started):
@@ -182,7 +182,7 @@ class _Eager:
     async def _period(self, schedule_id: int, slot: datetime) -> Period:
         return self._of or Period(end=slot)
 
-    def _effects(self, claim: Claim, run: Stop) -> RunEffects:
+    def _effects(self, claim: Claim, run: HandlerRun) -> RunEffects:
         return _NoEffects(claim, run, self._app, self._events)
 
     def _claim(self, job: NewJob, job_id: int) -> Claim:
@@ -225,7 +225,7 @@ class EagerEvents:
 class EagerSteps(RunSteps):
     """A sleep is over as soon as it begins, and so is a wait with a timeout whose event was not sent."""
 
-    def __init__(self, run: Run, clock: Clock, events: EagerEvents) -> None:
+    def __init__(self, run: StepRun, clock: Clock, events: EagerEvents) -> None:
         effects, sent = cast("Effects", _Forgetful(clock)), cast("Events", _Sent(events))
         super().__init__(run, effects, sent, clock, result_bytes=LARGEST_RESULT)
 

@@ -10,18 +10,18 @@ from typing import Any, cast
 
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
-from mainspring.engine.heart import Heart
-from mainspring.engine.resolver import Resolver
-from mainspring.engine.scheduler import BATCH, Scheduler
-from mainspring.engine.threads import Places
-from mainspring.engine.worker import Worker
 from mainspring.model.job import Failure
 from mainspring.model.process import Member, Role
 from mainspring.model.value import Value
+from mainspring.process.heartbeat import Heartbeat
+from mainspring.scheduler.scheduler import BATCH, Scheduler
+from mainspring.scheduler.workflow_resolver import WorkflowResolver
 from mainspring.store.store import Store
 from mainspring.tasks.registry import Registry
 from mainspring.tasks.task import Task
-from mainspring.telemetry import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
+from mainspring.telemetry.events import Event, RunEnded, RunStarted, SettlementRefused, Telemetry
+from mainspring.worker.threads import FunctionPool
+from mainspring.worker.worker import Worker
 
 NAME = "mainspring.testing"
 
@@ -30,7 +30,13 @@ class Floor:
     """One job at a time, best first, so that the same test gives the same order every time."""
 
     def __init__(
-        self, app: Mainspring, store: Store, watch: Watch, *, queues: Sequence[str], places: Places | None
+        self,
+        app: Mainspring,
+        store: Store,
+        watch: Watch,
+        *,
+        queues: Sequence[str],
+        places: FunctionPool | None,
     ) -> None:
         self.queues = tuple(queues)
         self._store, self._clock, self._watch = store, app._clock, watch
@@ -45,9 +51,9 @@ class Floor:
             clock=app._clock,
             entropy=app._entropy,
             telemetry=watch.telemetry,
-            places=places,
+            pool=places,
         )
-        self._heart = Heart(
+        self._heart = Heartbeat(
             lambda: store,
             Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app._registry.tasks)),
             self._worker.membership,
@@ -66,11 +72,11 @@ class Floor:
             chunk=scheduling.chunk,
             breaker=scheduling.breaker,
         )
-        self._resolver = Resolver(
+        self._resolver = WorkflowResolver(
             store.workflows, app._clock, app._entropy, watch.telemetry, poll=config.poll
         )
         self._freed = asyncio.Event()
-        self._worker.crew.on_freed = self._freed.set
+        self._worker.signals.run_ended.connect(self._freed.set)
 
     async def fire(self) -> bool:
         """One pass of the scheduler; answer whether another has more to open at this moment."""
@@ -90,16 +96,16 @@ class Floor:
             pass
         self._freed.clear()
         await self._worker.claimer.tick()
-        if not self._worker.crew.running:
+        if not self._worker.active_runs.running:
             return None
         await self._freed.wait()
-        while self._worker.settler.pending:
-            await self._worker.settler.tick()
+        while self._worker.result_writer.pending:
+            await self._worker.result_writer.tick()
         return self._watch.ran[-1]
 
     def close(self) -> None:
         """Take no further work. The lease ends with the clock, or with the database."""
-        self._worker.executor.close()
+        self._worker.close()
 
 
 REFUSED = "refused"

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from mainspring.errors import StoreError
 from mainspring.model.access import AccessRole
-from mainspring.monitor.survey import Survey
+from mainspring.monitor.store_poll import StorePoll
 from mainspring.web.auth.policy import GuardedRoute, Routes
 from mainspring.web.services import Services, TheServices
 
@@ -24,13 +24,12 @@ def all_routes() -> list[Routes]:
 @_metrics.get("/metrics", role=AccessRole.VIEWER, include_in_schema=False)
 async def metrics(request: Request, services: TheServices) -> Response:
     """What Prometheus reads. The store is asked at most as often as the settings say."""
-    from mainspring.monitor.home import metrics_of
-    from mainspring.monitor.metrics import CONTENT_TYPE
+    from mainspring.monitor.metrics import CONTENT_TYPE, metrics_of
 
     found = metrics_of(services.app)
-    survey = await _survey(request, services)
-    if survey is not None and found.tells(survey):
-        await survey.refreshed()
+    store_poll = await _store_poll(request, services)
+    if store_poll is not None and found.tells(store_poll):
+        await store_poll.refreshed()
     return Response(found.render(), media_type=CONTENT_TYPE, headers=_FRESH)
 
 
@@ -43,21 +42,21 @@ async def healthz() -> Response:
 @_health.get("/readyz", role=None, include_in_schema=False)
 async def readyz(request: Request, services: TheServices) -> Response:
     """Up, if the store answers with the schema that this code needs."""
-    survey = await _survey(request, services)
-    if survey is not None:
-        await survey.refreshed()
-    if survey is None or not survey.ready:
+    store_poll = await _store_poll(request, services)
+    if store_poll is not None:
+        await store_poll.refreshed()
+    if store_poll is None or not store_poll.ready:
         return PlainTextResponse("down\n", 503, headers=_FRESH)
     return PlainTextResponse("up\n", headers=_FRESH)
 
 
-async def _survey(request: Request, services: Services) -> Survey | None:
+async def _store_poll(request: Request, services: Services) -> StorePoll | None:
     """One for all requests; None while the store cannot be opened."""
-    known: Survey | None = getattr(request.app.state, "survey", None)
+    known: StorePoll | None = getattr(request.app.state, "store_poll", None)
     if known is None:
         try:
             store = await services.store()
         except StoreError:
             return None
-        known = request.app.state.survey = Survey(store, services.clock, services.app.settings)
+        known = request.app.state.store_poll = StorePoll(store, services.clock, services.app.settings)
     return known

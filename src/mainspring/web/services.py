@@ -15,7 +15,7 @@ from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import AccessRole, Actor
 from mainspring.store.around import timed
 from mainspring.store.store import Store
-from mainspring.telemetry import StoreRecovered, StoreTrouble
+from mainspring.telemetry.events import StoreRecovered, StoreTrouble
 from mainspring.waiting import NOW
 
 NAME = "server"

@@ -8,9 +8,16 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from mainspring.admin.alerts import AlertDetail, Alerts, AlertView, RuleInfo, TriedView, testable
+from mainspring.admin.alerts import (
+    AlertDetail,
+    Alerts,
+    AlertView,
+    RuleInfo,
+    TriedView,
+    testable,
+)
 from mainspring.admin.health.status import StatusView, look, troubles
-from mainspring.engine.alertlog import into_log
+from mainspring.alerts.notification_sender import into_log
 from mainspring.model.access import AccessRole
 from mainspring.model.alert import AlertFilter, Rule
 from mainspring.model.value import Value
