@@ -10,7 +10,7 @@ from mainspring.model.backfill import Advance, Backfill, BackfillSlot, NewBackfi
 from mainspring.model.failure import Failure
 from mainspring.model.fleet import Beat, Member, MemberInfo, Reaped, Role, Watch
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob, JobFilter, Run
-from mainspring.model.job import Claim, Job, NewJob
+from mainspring.model.job import Claim, Job, JobEdit, NewJob
 from mainspring.model.limit import GateInfo
 from mainspring.model.schedule import Chunk, NewSchedule, Opening, Schedule, ScheduleVersion, Slot, Spec
 from mainspring.model.settlement import Settlement, Verdict
@@ -119,6 +119,14 @@ class Desk:
 
     def hasten(self, *job_ids: int) -> list[int]:
         return list(self.run(self.store.jobs.run_now(job_ids, at=self.clock.stamp())))
+
+    def reschedule(self, *job_ids: int, to: datetime) -> list[int]:
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.jobs.reschedule(job_ids, run_at=to, at=stamp)))
+
+    def edit_job(self, job: Job, **fields: Any) -> bool:
+        """Change a job that was read as this."""
+        return bool(self.run(self.store.jobs.edit(job, JobEdit(**fields), at=self.clock.stamp())))
 
     def replay(self, *job_ids: int) -> list[int]:
         return list(self.run(self.store.dead_letters.replay(job_ids, at=self.clock.stamp())))

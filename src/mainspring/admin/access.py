@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.views import View, iso
 from mainspring.clock import Clock
 from mainspring.config import AccessConfig
@@ -62,7 +62,9 @@ class Tokens(Noun):
             scopes=_scopes(scopes),
             expires_at=ends,
         )
-        return Shown(token=await store.access.add_token(new, at=self._stamp), secret=secret)
+        return await carried_out(
+            store.access.add_token(new, at=self._stamp), lambda token: Shown(token=token, secret=secret)
+        )
 
     async def aall(self) -> list[Token]:
         """Every token on record, newest first."""
@@ -73,7 +75,7 @@ class Tokens(Noun):
         """End a token and its sessions, at once; False when it had ended before."""
         if token_id not in {each.id for each in await self.aall()}:
             raise NotFound("token", token_id)
-        return await (await self._store()).access.revoke_token(token_id, at=self._stamp)
+        return await carried_out((await self._store()).access.revoke_token(token_id, at=self._stamp))
 
     create = blocking(acreate)
     all = blocking(aall)
@@ -91,14 +93,15 @@ class Sessions(Noun):
     @order("sessions.end")
     async def aend(self, session_id: int) -> None:
         """Sign one browser out, at once."""
-        if not await (await self._store()).access.close_sessions(session_id=session_id, at=self._stamp):
+        store = await self._store()
+        if not await carried_out(store.access.close_sessions(session_id=session_id, at=self._stamp)):
             raise NotFound("session", session_id)
 
     @order("sessions.end", result=lambda count: {"ended": count})
     async def aend_of(self, name: str) -> int:
         """Sign every browser of this name out; answers how many they were."""
         store = await self._store()
-        return await store.access.close_sessions(name=valid_actor_name(name), at=self._stamp)
+        return await carried_out(store.access.close_sessions(name=valid_actor_name(name), at=self._stamp))
 
     all = blocking(aall)
     end = blocking(aend)
