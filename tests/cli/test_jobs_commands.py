@@ -85,6 +85,50 @@ def test_a_delayed_job_is_retried_at_once_and_a_ready_one_says_why_not(shell: Sh
     assert refused.data[0]["why"] == "is due already and waits for a worker"
 
 
+def test_a_job_is_given_another_time(shell: Shell) -> None:
+    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+
+    moved = shell("jobs", "reschedule", job_id, "--delay", "2h", "--by", "ada")
+    fixed = shell("jobs", "reschedule", job_id, "--at", "2099-01-01T00:00:00Z")
+    neither, both = (
+        shell("jobs", "reschedule", job_id),
+        shell("jobs", "reschedule", job_id, "--delay", "2h", "--at", "2099-01-01T00:00:00Z"),
+    )
+
+    assert (moved.code, moved.out) == (0, f"job {job_id} rescheduled (was ready)\n")
+    assert (fixed.code, neither.code, both.code) == (0, 2, 2)
+    assert shell("jobs", "show", job_id, "--json").data["run_at"] == "2099-01-01T00:00:00+00:00"
+    acts = shell("acts", "list", "--json").data
+    assert [each["actor"] for each in acts if each["act"] == "jobs.reschedule"][-1] == "ada"
+
+
+def test_a_job_is_edited_and_one_that_does_not_wait_says_why_not(shell: Shell) -> None:
+    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+
+    edited = shell(
+        *("jobs", "edit", job_id, "-A", "shop", "--kwargs", '{"name": "Bob"}', "--priority", "9"),
+        *("--queue", "slow", "--attempts", "7", "--expires", "1h"),
+    )
+    wrong = shell("jobs", "edit", job_id, "-A", "shop", "--kwargs", '{"nobody": 1}')
+    nothing = shell("jobs", "edit", job_id)
+
+    assert (edited.code, edited.out) == (0, f"job {job_id} edited (was ready)\n"), edited.err
+    shown = shell("jobs", "show", job_id, "--json").data
+    assert (shown["kwargs"], shown["priority"], shown["queue"], shown["max_attempts"]) == (
+        {"name": "Bob"},
+        9,
+        "slow",
+        7,
+    )
+    assert shown["expires_at"] is not None
+    assert (wrong.code, nothing.code) == (2, 2), (wrong.err, nothing.err)
+    assert shell("jobs", "edit", job_id, "--expires", "never").code == 0
+    assert shell("jobs", "show", job_id, "--json").data["expires_at"] is None
+    shell("jobs", "cancel", job_id)
+    refused = shell("jobs", "edit", job_id, "--priority", "1")
+    assert (refused.code, refused.out) == (1, f"job {job_id} was cancelled; nothing was done\n")
+
+
 def test_a_cancelled_job_never_runs(shell: Shell) -> None:
     job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
 

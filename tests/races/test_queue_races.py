@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ import asyncpg
 
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreUnavailable
-from mainspring.model.job import Claim, JobFilter, NewJob
+from mainspring.model.job import Claim, Job, JobEdit, JobFilter, NewJob
 from mainspring.model.limit import Gate
 from mainspring.model.process import Member, Reaped, Role
 from mainspring.model.run import Settlement, Verdict
@@ -414,5 +414,67 @@ def test_a_pause_waits_for_the_claims_that_began_before_it(postgres_url: str, cl
         for each in (claiming, looks):
             await each.close()
         await store.close()
+
+    run(story())
+
+
+class _Scramble:
+    """Jobs that are claimed, moved to tomorrow and edited at the same time."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        self.jobs = jobs
+        self.claims: dict[int, Claim] = {}
+        self.moved: set[int] = set()
+        self.edited: set[int] = set()
+
+    async def claim(self, store: Store, worker: int) -> None:
+        while found := await _insist(lambda: _claim(store, worker, limit=3)):
+            for each in found:
+                assert each.job_id not in self.claims
+                self.claims[each.job_id] = each
+
+    async def move(self, store: Store) -> None:
+        far = datetime.now(UTC) + timedelta(days=1)
+        for job in self.jobs[::-3]:
+            self.moved.update(
+                await _insist(lambda job=job: store.jobs.reschedule([job.id], run_at=far, at=None))
+            )
+
+    async def edit(self, store: Store) -> None:
+        change = JobEdit(payload=b"[9]", priority=-1)
+        for job in self.jobs[::-2]:
+            if await _insist(lambda job=job: store.jobs.edit(job, change, at=None)):
+                self.edited.add(job.id)
+
+
+def test_a_job_is_claimed_or_moved_and_never_both(postgres_url: str, run: Any) -> None:
+    """Of a claim, a reschedule and an edit of one job, each finds it as the one before left it."""
+
+    async def story() -> None:
+        async with _stores(postgres_url, 4) as stores:
+            for worker in (1, 2):
+                await _join(stores[0], worker)
+            ids = await _insert(stores[0], 300)
+            jobs = [await stores[0].jobs.get(job_id, at=None) for job_id in ids]
+            scramble = _Scramble([job for job in jobs if job is not None])
+            await asyncio.gather(
+                scramble.claim(stores[0], 1),
+                scramble.claim(stores[1], 2),
+                scramble.move(stores[2]),
+                scramble.edit(stores[3]),
+            )
+            await scramble.claim(stores[0], 1)
+
+            claims = scramble.claims
+            assert not scramble.moved & claims.keys()
+            assert scramble.moved | claims.keys() == set(ids)
+            for job_id in ids:
+                job = await stores[0].jobs.get(job_id, at=None)
+                assert job is not None
+                new = (b"[9]", -1) if job_id in scramble.edited else (b"{}", 0)
+                assert (job.payload, job.priority) == new
+                assert job_id not in claims or claims[job_id].payload == job.payload
+            settled = [_settled(each) for each in claims.values()]
+            assert await stores[0].queue.settle(settled, at=None) == []
 
     run(story())

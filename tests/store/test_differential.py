@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from mainspring.model.dead_letter import DeadFilter
-from mainspring.model.job import Failure, JobFilter, JobState, NewJob
+from mainspring.model.job import Failure, JobEdit, JobFilter, JobState, NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
@@ -76,6 +76,15 @@ due_jobs = st.builds(
     queue=queues,
     priority=priorities,
     max_attempts=st.integers(1, 3),
+)
+edits = st.builds(
+    JobEdit,
+    payload=st.none() | payloads,
+    priority=st.none() | priorities,
+    queue=st.none() | queues,
+    max_attempts=st.none() | st.integers(1, 3),
+    expires=st.sampled_from([None, None, timedelta(seconds=30)]),
+    no_deadline=st.booleans(),
 )
 names = st.sampled_from(["s1", "s2", "s3"])
 # Jitter is left out: it is chance, and the stores do not share their dice.
@@ -387,6 +396,32 @@ class Stores(RuleBasedStateMachine):
         self.agree_on_jobs(
             lambda side: attrgetter(name)(side.store)([side.job_id(n) for n in numbers], at=self.at)
         )
+
+    @precondition(some_jobs)
+    @rule(chosen=many_picks, seconds=st.integers(-60, 120))
+    def reschedule(self, chosen, seconds):
+        numbers, then = self.numbers(chosen), self.at + timedelta(seconds=seconds)
+        self.agree_on_jobs(
+            lambda side: side.store.jobs.reschedule(
+                [side.job_id(n) for n in numbers], run_at=then, at=self.at
+            )
+        )
+
+    @precondition(some_jobs)
+    @rule(pick=picks, edit=edits, stale=st.booleans())
+    def edit_job(self, pick, edit, stale):
+        """A job that waits is changed, or one that was read before it was claimed and settled."""
+        [number] = self.numbers([pick])
+
+        async def change(side):
+            job = await side.store.jobs.get(side.job_id(number), at=self.at)
+            if job is None:
+                return None
+            if stale:
+                job = msgspec.structs.replace(job, fence=job.fence + 1)
+            return await side.store.jobs.edit(job, edit, at=self.at)
+
+        self.agree(change)
 
     @precondition(some_jobs)
     @rule(chosen=st.lists(picks, max_size=1))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
-from mainspring.model.job import Claim, Failure, Inserted, Job, JobFilter, NewJob
+from mainspring.model.job import Claim, Failure, Inserted, Job, JobEdit, JobFilter, NewJob
 from mainspring.model.limit import GateInfo
 from mainspring.model.process import Beat, Member, MemberInfo, Reaped, Role, Watch
 from mainspring.model.run import Run, Settlement, Verdict
@@ -128,6 +128,14 @@ class Desk:
 
     def hasten(self, *job_ids: int) -> list[int]:
         return list(self.run(self.store.jobs.run_now(job_ids, at=self.clock.stamp())))
+
+    def reschedule(self, *job_ids: int, to: datetime) -> list[int]:
+        stamp = self.clock.stamp()
+        return list(self.run(self.store.jobs.reschedule(job_ids, run_at=to, at=stamp)))
+
+    def edit_job(self, job: Job, **fields: Any) -> bool:
+        """Change a job that was read as this."""
+        return bool(self.run(self.store.jobs.edit(job, JobEdit(**fields), at=self.clock.stamp())))
 
     def replay(self, *job_ids: int) -> list[int]:
         return list(self.run(self.store.dead_letters.replay(job_ids, at=self.clock.stamp())))

@@ -74,6 +74,63 @@ def test_a_task_that_only_workers_know_is_taken_as_it_comes(house: House) -> Non
     assert again.json()["id"] == after.json()["id"]
 
 
+def test_a_job_that_waits_is_given_another_time(house: House) -> None:
+    first, second = (house.post("/jobs", {"task": "greet", "args": ["x"]}).json()["id"] for _ in range(2))
+
+    one = house.post(f"/jobs/{first}/reschedule", {"delay": "2h"})
+    both = house.post("/jobs/reschedule", {"ids": [first, second], "run_at": "2099-01-01T00:00:00Z"})
+
+    assert one.json() == {"id": first, "effect": "rescheduled", "was": "ready", "why": ""}
+    assert [(each["id"], each["effect"], each["was"]) for each in both.json()["items"]] == [
+        (first, "rescheduled", "delayed"),
+        (second, "rescheduled", "ready"),
+    ]
+    assert house.get(f"/jobs/{second}").json()["run_at"] == "2099-01-01T00:00:00+00:00"
+    house.post(f"/jobs/{first}/cancel", {})
+    refused = house.post(f"/jobs/{first}/reschedule", {"delay": 60})
+    assert (refused.status_code, refused.json()["code"], refused.json()["was"]) == (
+        409,
+        "refused",
+        "cancelled",
+    )
+
+
+def test_a_job_that_waits_is_edited(house: House) -> None:
+    job_id = house.post("/jobs", {"task": "greet", "args": ["x"], "delay": "1h"}).json()["id"]
+
+    edited = house.ask(
+        "PATCH",
+        f"/api/v1/jobs/{job_id}",
+        json={"args": ["y"], "priority": 5, "queue": "slow", "attempts": 4, "expires": "1h"},
+    )
+    shown = house.get(f"/jobs/{job_id}").json()
+    never = house.ask("PATCH", f"/api/v1/jobs/{job_id}", json={"expires": "never"})
+
+    assert edited.json() == {"id": job_id, "effect": "edited", "was": "delayed", "why": ""}
+    assert (shown["args"], shown["priority"], shown["queue"], shown["max_attempts"]) == (["y"], 5, "slow", 4)
+    assert shown["expires_at"] is not None
+    assert (never.status_code, house.get(f"/jobs/{job_id}").json()["expires_at"]) == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "change"),
+        ({"kwargs": {"nobody": 1}}, "greet"),
+        ({"expires": "soon"}, "expires"),
+        ({"expires": "1h", "expires_at": "2099-01-01T00:00:00Z"}, "expires"),
+        ({"priority": 101}, "priority"),
+        ({"name": "x"}, "name"),
+    ],
+)
+def test_an_edit_that_does_not_fit_names_its_field(sqlite_house: House, body: Any, field: str) -> None:
+    job_id = sqlite_house.post("/jobs", {"task": "greet", "args": ["x"]}).json()["id"]
+
+    answer = sqlite_house.ask("PATCH", f"/api/v1/jobs/{job_id}", json=body)
+
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
 def test_many_are_put_in_together_or_not_at_all(house: House) -> None:
     good, bad = {"task": "greet", "args": ["x"]}, {"task": "greet"}
     before = len(house.get("/jobs?limit=500").json()["items"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.views import iso
 from mainspring.clock import Clock
 from mainspring.config import AccessConfig
@@ -64,7 +64,9 @@ class Tokens(Noun):
             scopes=_scopes(scopes),
             expires_at=ends,
         )
-        return Shown(token=await store.access.add_token(new, at=self._stamp), secret=secret)
+        return await carried_out(
+            store.access.add_token(new, at=self._stamp), lambda token: Shown(token=token, secret=secret)
+        )
 
     async def aall(self) -> list[Token]:
         """Every token on record, newest first."""
@@ -75,7 +77,7 @@ class Tokens(Noun):
         """End a token and its sessions, at once; False when it had ended before."""
         if token_id not in {each.id for each in await self.aall()}:
             raise NotFound("token", token_id)
-        return await (await self._store()).access.revoke_token(token_id, at=self._stamp)
+        return await carried_out((await self._store()).access.revoke_token(token_id, at=self._stamp))
 
     create = blocking(acreate)
     all = blocking(aall)
@@ -93,14 +95,15 @@ class Sessions(Noun):
     @order("sessions.end")
     async def aend(self, session_id: int) -> None:
         """Sign one browser out, at once."""
-        if not await (await self._store()).access.close_sessions(session_id=session_id, at=self._stamp):
+        store = await self._store()
+        if not await carried_out(store.access.close_sessions(session_id=session_id, at=self._stamp)):
             raise NotFound("session", session_id)
 
     @order("sessions.end", result=lambda count: {"ended": count})
     async def aend_of(self, name: str) -> int:
         """Sign every browser of this name out; answers how many they were."""
         store = await self._store()
-        return await store.access.close_sessions(name=valid_actor_name(name), at=self._stamp)
+        return await carried_out(store.access.close_sessions(name=valid_actor_name(name), at=self._stamp))
 
     all = blocking(aall)
     end = blocking(aend)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.views import to_json
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
@@ -116,12 +116,14 @@ class Alerts(Noun):
     async def aack(self, alert_id: int) -> bool:
         """Acknowledge an alert: it is not repeated. False when it is over, or was acknowledged already."""
         await self.aget(alert_id)
-        return await (await self._store()).alerts.acknowledge(alert_id, author=self._author, at=self._stamp)
+        store = await self._store()
+        return await carried_out(store.alerts.acknowledge(alert_id, author=self._author, at=self._stamp))
 
     @order(
         "alerts.test",
         about=lambda *_, **__: "",
         result=lambda tried: {"tried": to_json([TriedView.of(each) for each in tried])},
+        several=True,
     )
     async def atest(self, targets: Sequence[Notifier]) -> list[Tried]:
         """Send a test alert and its recovery to each of these; answer what came of each."""

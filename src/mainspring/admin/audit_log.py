@@ -7,19 +7,21 @@ from typing import Any, Self
 
 import msgspec
 
-from mainspring.admin.order import Noun, blocking
+from mainspring.admin.order import RESULT, Noun, blocking
 from mainspring.errors import InvalidArgument
 from mainspring.model.audit_log import AuditEntry, AuditFilter, AuditPhase
 from mainspring.model.value import Value
 from mainspring.store.audit_log import START, digest_of
 
 IN_DOUBT = "in doubt"
+_ENDED = (AuditPhase.DONE, AuditPhase.FAILED)
 LARGEST_PAGE = 1000
 EVERYTHING = AuditFilter()
 
 
 class Act(Value, frozen=True, kw_only=True):
-    """One order: the entry that began it and, once known, the entry that ended it."""
+    """One order. `end` is the entry that says how it ended: of an order that was one transaction the same as
+    `entry`, of any other order an entry of its own, once the end is known."""
 
     entry: AuditEntry
     end: AuditEntry | None
@@ -28,9 +30,25 @@ class Act(Value, frozen=True, kw_only=True):
     def outcome(self) -> str:
         """done, failed or refused; in doubt while the end is not on record: the order is being carried out,
         or the process died over it, or the answer of the store was lost."""
-        if self.entry.phase is not AuditPhase.ORDERED:
+        if self.entry.phase is AuditPhase.REFUSED:
             return self.entry.phase.value
         return IN_DOUBT if self.end is None else self.end.phase.value
+
+    @property
+    def asked(self) -> object:
+        """What was ordered."""
+        said = _read(self.entry.details)
+        if self.end is not self.entry or not isinstance(said, dict):
+            return said
+        return {name: value for name, value in said.items() if name != RESULT}
+
+    @property
+    def result(self) -> object:
+        """What came of it; None while that is not known."""
+        if self.end is None:
+            return None
+        said = _read(self.end.details)
+        return said.get(RESULT) if self.end is self.entry and isinstance(said, dict) else said
 
 
 class Verified(Value, frozen=True, kw_only=True):
@@ -59,7 +77,7 @@ class AuditLog(Noun):
         entries = await log.find(which)
         orders = [each.id for each in entries if each.phase is AuditPhase.ORDERED]
         ends = await log.ends(orders) if orders else {}
-        return [Act(entry=each, end=ends.get(each.id)) for each in entries]
+        return [Act(entry=each, end=each if each.phase in _ENDED else ends.get(each.id)) for each in entries]
 
     async def averify(self, *, known: tuple[int, bytes] | None = None, page: int = LARGEST_PAGE) -> Verified:
         """Read the whole chain, a page at a time. `known` is the id and the digest of an entry, from an
@@ -126,9 +144,9 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
             target=entry.target,
             address=entry.address,
             outcome=act.outcome,
-            details=_read(entry.details),
+            details=act.asked,
             ended_at=None if end is None else end.at,
-            result=None if end is None else _read(end.details),
+            result=act.result,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.schedules.backfill_plan import PlannedSlot, judge, left_out, slots_between
 from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.admin.slot_verification.ledger import ledger
@@ -121,7 +121,8 @@ class Backfills(Noun):
     async def acancel(self, backfill_id: int) -> bool:
         """Make no more jobs of it; False when it had ended already."""
         await self.aget(backfill_id)
-        return await (await self._store()).backfills.cancel(backfill_id, author=self._author, at=self._stamp)
+        store = await self._store()
+        return await carried_out(store.backfills.cancel(backfill_id, author=self._author, at=self._stamp))
 
     async def aget(self, backfill_id: int) -> Backfill:
         """One backfill, and how far it is."""
@@ -145,7 +146,11 @@ class Backfills(Noun):
             reverse=plan.reverse,
             reprocess=plan.reprocess,
         )
-        return await self.aget(await (await self._store()).backfills.add(new, at=self._stamp))
+        store = await self._store()
+        backfill_id = await carried_out(
+            store.backfills.add(new, at=self._stamp), said=lambda backfill_id: {"backfill": backfill_id}
+        )
+        return await self.aget(backfill_id)
 
     plan = blocking(aplan)
     plan_left_out = blocking(aplan_left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.errors import UsageError
 from mainspring.store import statements
 from mainspring.store.migrations import migrations
@@ -41,8 +41,10 @@ class Database(Noun):
         unless forced: they have learnt the old one. The note is for the audit log."""
         store, digits = await self._store(), self._context.entropy.secret().hex()
         new = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
-        old = await store.change_identity(new, force=force, at=self._stamp)
-        if old is None:
+        ids = await carried_out(
+            store.change_identity(new, force=force, at=self._stamp), lambda old: (old or "", new)
+        )
+        if not ids[0]:
             alive = [each.name for each in await store.processes.all(at=self._stamp) if each.alive]
             named = ", ".join(alive[:_NAMED]) + (", …" if len(alive) > _NAMED else "")
             raise UsageError(
@@ -50,7 +52,7 @@ class Database(Noun):
                 "they have learnt. Stop them first, or use --force and start them anew at once. A fresh "
                 "clone still has its original's processes on record, for half a minute"
             )
-        return old, new
+        return ids
 
     migrate = blocking(amigrate)
     verify = blocking(averify)

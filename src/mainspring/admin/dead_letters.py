@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import msgspec
 
-from mainspring.admin.jobs import Done, effects, replayed
-from mainspring.admin.order import Noun, blocking, one_or_more, order
+from mainspring.admin.jobs import Done, replayed
+from mainspring.admin.order import Noun, blocking, carried_out, one_or_more, order
+from mainspring.admin.schedules.orders import effects
 from mainspring.clock import Clock
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
@@ -70,6 +71,10 @@ def _summary(answer: Replayed) -> object:
     return {"replayed": len(answer.job_ids), "left": answer.left}
 
 
+def _is_filter(which: object) -> bool:
+    return isinstance(which, DeadFilter)
+
+
 class DeadLetters(Noun):
     """Dead letters of one store."""
 
@@ -104,10 +109,15 @@ class DeadLetters(Noun):
             changed = payload.encode(args, kwargs, field=letter.task)
             if changed == letter.payload:
                 return letter, False
+            edited = msgspec.structs.replace(letter, payload=changed)
+            answer = await carried_out(
+                store.dead_letters.edit(
+                    job_id, payload=changed, expected=letter.payload, note=note, at=self._stamp
+                ),
+                lambda done, edited=edited: (edited, done),  # type: ignore[misc]
+            )
             # Where the letter was changed meanwhile, the change is made to what it has now.
-            if await store.dead_letters.edit(
-                job_id, payload=changed, expected=letter.payload, note=note, at=self._stamp
-            ):
+            if answer[1]:
                 return await self.aget(job_id), True
         raise NotFound("dead letter", job_id)
 
@@ -116,7 +126,7 @@ class DeadLetters(Noun):
         """Put dead jobs back into their queues, with all attempts restored and without a deadline."""
         return await replayed(await self._store(), one_or_more(ids), at=self._stamp)
 
-    @order("dead.replay", result=_summary)
+    @order("dead.replay", result=_summary, several=True)
     async def areplay_all(
         self,
         which: DeadFilter = ALL,
@@ -135,7 +145,7 @@ class DeadLetters(Noun):
                 break
         return done
 
-    @order("dead.purge", result=lambda count: {"purged": count})
+    @order("dead.purge", result=lambda count: {"purged": count}, several=_is_filter)
     async def apurge(self, which: int | Sequence[int] | DeadFilter) -> int:
         """Delete dead letters for good; answer how many. Named ones must all be there."""
         store = await self._store()
@@ -145,7 +155,7 @@ class DeadLetters(Noun):
         letters = await store.dead_letters.find(DeadFilter(ids=tuple(ids), limit=max(len(ids), 1)))
         for missing in set(ids) - {each.id for each in letters}:
             raise NotFound("dead letter", missing)
-        return await store.dead_letters.purge(list(dict.fromkeys(ids)))
+        return await carried_out(store.dead_letters.purge(ids))
 
     @order("dead.purge", result=lambda answer: {"purged": answer[0]})
     async def apurge_page(self, which: DeadFilter) -> tuple[int, bool]:
@@ -153,7 +163,9 @@ class DeadLetters(Noun):
         those were all."""
         store = await self._store()
         ids = [each.id for each in await store.dead_letters.find(which)]
-        return await store.dead_letters.purge(ids), len(ids) < which.limit
+        return await carried_out(
+            store.dead_letters.purge(ids), lambda purged: (purged, len(ids) < which.limit)
+        )
 
     get = blocking(aget)
     find = blocking(afind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.errors import NotFound
 from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.model.value import Value
@@ -27,7 +27,9 @@ class Events(Noun):
         event, store = new_event(name, payload, job_id), await self._store()
         if job_id is not None and await store.jobs.get(job_id, at=self._stamp) is None:
             raise NotFound("job", job_id)
-        return Sent(event=event, first=await store.events.send(event, at=self._stamp))
+        return await carried_out(
+            store.events.send(event, at=self._stamp), lambda first: Sent(event=event, first=first)
+        )
 
     send = blocking(asend)
 

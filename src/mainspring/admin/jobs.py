@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, NoReturn, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from mainspring.admin.order import AdminContext, Noun, blocking, one_or_more, order
-from mainspring.admin.views import JobView, ProgressView, RunView
+from mainspring.admin.order import AdminContext, Noun, blocking, carried_out, one_or_more, order
+from mainspring.admin.views import JobView, ProgressView, RunView, iso
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import Why
 from mainspring.admin.why.obstacle import hint
@@ -19,7 +19,7 @@ from mainspring.admin.workflow_of_job import StepOf, retry_words, step_of
 from mainspring.clock import Clock
 from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, NotFound, UnknownTask
-from mainspring.model.job import Inserted, Job, JobFilter, JobPage, JobState, NewJob, RequestKey
+from mainspring.model.job import Inserted, Job, JobEdit, JobFilter, JobPage, JobState, NewJob, RequestKey
 from mainspring.model.process import Role
 from mainspring.model.run import Progress, Run, Verdict
 from mainspring.model.schedule import Period
@@ -28,12 +28,17 @@ from mainspring.model.workflow import WorkflowRecord
 from mainspring.store.database import Stamp
 from mainspring.store.periods import slot_period
 from mainspring.store.store import Store
+from mainspring.tasks import payload
 from mainspring.tasks.enqueue import JobHandle
 from mainspring.tasks.registry import Registry
 from mainspring.tasks.task import Task
 from mainspring.telemetry.traces import traced
 
 LIVE = JobFilter()
+NEVER = "never"
+"""As a deadline: none."""
+_WAITING = (JobState.DELAYED, JobState.READY)
+_TRIES = 3
 
 
 class Effect(StrEnum):
@@ -41,6 +46,8 @@ class Effect(StrEnum):
 
     CANCELLED = "cancelled"
     HASTENED = "hastened"
+    RESCHEDULED = "rescheduled"
+    EDITED = "edited"
     REPLAYED = "replayed"
     PURGED = "purged"
     NONE = "none"
@@ -101,12 +108,6 @@ class EnqueueRequest(Value, frozen=True, kw_only=True):
     expires: Duration | datetime | None = None
 
 
-class Move(Protocol):
-    """A store's method that moves jobs and answers the ids that were moved."""
-
-    async def __call__(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]: ...
-
-
 _OPTIONS = tuple(each for each in EnqueueRequest.__struct_fields__ if each not in ("task", "args", "kwargs"))
 
 
@@ -124,8 +125,8 @@ def tasks_of(requests: Sequence[EnqueueRequest], **_: object) -> str:
     return " ".join(dict.fromkeys(each.task for each in requests))
 
 
-def _enqueued(answer: tuple[list[JobHandle[Any]], bool]) -> object:
-    return {"jobs": [each.id for each in answer[0]]}
+def _enqueued(jobs: Sequence[Inserted]) -> object:
+    return {"jobs": [each.job_id for each in jobs]}
 
 
 class Jobs(Noun):
@@ -192,36 +193,94 @@ class Jobs(Noun):
         """What a job waits for, or how it ended."""
         return await Why(await self._store(), self._clock).job(job_id)
 
-    @order("jobs.enqueue", about=tasks_of, result=_enqueued)
+    @order("jobs.enqueue", about=tasks_of)
     async def aenqueue(
         self, requests: Sequence[EnqueueRequest], *, request: RequestKey | None = None
     ) -> tuple[list[JobHandle[Any]], bool]:
         """Put jobs into their queues, all or none. With the key of a request, once: answers the handles, and
         whether the request had been answered before."""
-        return await put(await self._store(), self._context, requests, request)
+        return await put(await self._store(), self._context, requests, request, said=_enqueued)
 
     @order("jobs.cancel", result=effects)
     async def acancel(self, ids: int | Sequence[int]) -> list[Done]:
         """Take live jobs out of their queues for good; a running one is taken from its worker."""
         store = await self._store()
         found = await _found(store, one_or_more(ids), self._stamp)
-        return [
-            _refused(found[each.job_id])
-            if each.was is None
-            else Done(job_id=each.job_id, effect=Effect.CANCELLED, was=each.was)
-            for each in await store.jobs.cancel(list(found), at=self._stamp)
-        ]
+        return await carried_out(
+            store.jobs.cancel(list(found), at=self._stamp),
+            lambda cancelled: [
+                _refused(found[each.job_id])
+                if each.was is None
+                else Done(job_id=each.job_id, effect=Effect.CANCELLED, was=each.was)
+                for each in cancelled
+            ],
+        )
 
     @order("jobs.retry", result=effects)
     async def aretry(self, ids: int | Sequence[int]) -> list[Done]:
         """Make delayed jobs due now and put dead ones back into their queues."""
         store = await self._store()
         found = await _found(store, one_or_more(ids), self._stamp)
-        done = [
-            *await _moved(found, JobState.DELAYED, store.jobs.run_now, Effect.HASTENED, self._stamp),
-            *await _moved(found, JobState.DEAD, store.dead_letters.replay, Effect.REPLAYED, self._stamp),
-        ]
-        return _in_order(found, done)
+        delayed, dead = _those(found, JobState.DELAYED), _those(found, JobState.DEAD)
+        return await carried_out(
+            store.jobs.retry(delayed, dead, at=self._stamp),
+            lambda moved: _moved(
+                found, {JobState.DELAYED: Effect.HASTENED, JobState.DEAD: Effect.REPLAYED}, moved
+            ),
+        )
+
+    @order("jobs.reschedule", result=effects)
+    async def areschedule(
+        self, ids: int | Sequence[int], *, run_at: datetime | None = None, delay: Duration | None = None
+    ) -> list[Done]:
+        """Have jobs that wait run at this moment instead, or so long from now. A moment that has passed means
+        now. A job that a worker has claimed, or whose deadline would come first, is left as it is."""
+        if (run_at is None) == (delay is None):
+            raise InvalidArgument("run_at", run_at, "either run_at or delay")
+        wanted = _unknown("job").using(run_at=run_at, delay=delay).job()
+        store = await self._store()
+        found = await _found(store, one_or_more(ids), self._stamp)
+        now = await store.now(at=self._stamp)
+        then = max(wanted.run_at or now + wanted.delay, now)
+        waiting = [job.id for job in found.values() if job.state in _WAITING]
+        return await carried_out(
+            store.jobs.reschedule(waiting, run_at=then, at=self._stamp),
+            lambda moved: [_rescheduled(job, then, job.id in moved) for job in found.values()],
+        )
+
+    @order("jobs.edit", result=lambda done: effects([done]))
+    async def aedit(
+        self,
+        job_id: int,
+        *,
+        args: Sequence[object] | None = None,
+        kwargs: Mapping[str, object] | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        attempts: int | None = None,
+        expires: Duration | datetime | None = None,
+    ) -> Done:
+        """Change a job that waits; what is None stays. The options are those of an enqueue, and
+        `expires="never"` takes its deadline away. Where the app declares the task, the arguments must fit it,
+        and the limits are those of the new arguments. The job keeps its unique key. A job that a worker has
+        claimed, and a step of a workflow, are left as they are."""
+        given = {"args": args, "kwargs": kwargs, "priority": priority, "queue": queue, "attempts": attempts}
+        if all(each is None for each in (*given.values(), expires)):
+            raise InvalidArgument("change", {}, f"{', '.join(given)} or expires")
+        store = await self._store()
+        for _ in range(_TRIES):
+            [job] = (await _found(store, [job_id], self._stamp)).values()
+            if job.state not in _WAITING:
+                return _refused(job)
+            if job.workflow_id is not None:
+                why = f"is a step of workflow {job.workflow_id}, which says what its steps run with"
+                return Done(job_id=job_id, effect=Effect.NONE, was=job.state, why=why)
+            edit = _edit_of(job, self._context.registry, given, expires)
+            done = Done(job_id=job_id, effect=Effect.EDITED, was=job.state)
+            # Where the job was changed meanwhile, the change is made to what it is now.
+            if await carried_out(store.jobs.edit(job, edit, at=self._stamp), said=_changes(job, edit)):
+                return done
+        return Done(job_id=job_id, effect=Effect.NONE, was=job.state, why=_why_left(job))
 
     get = blocking(aget)
     find = blocking(afind)
@@ -232,13 +291,16 @@ class Jobs(Noun):
     enqueue = blocking(aenqueue)
     cancel = blocking(acancel)
     retry = blocking(aretry)
+    reschedule = blocking(areschedule)
+    edit = blocking(aedit)
 
 
 async def replayed(store: Store, ids: Sequence[int], *, at: Stamp) -> list[Done]:
     """Put dead jobs back into their queues; a job that is not dead, or is not known, answers so."""
     found = await _found(store, ids, at)
-    return _in_order(
-        found, await _moved(found, JobState.DEAD, store.dead_letters.replay, Effect.REPLAYED, at)
+    return await carried_out(
+        store.dead_letters.replay(_those(found, JobState.DEAD), at=at),
+        lambda moved: _moved(found, {JobState.DEAD: Effect.REPLAYED}, moved),
     )
 
 
@@ -252,23 +314,75 @@ async def _found(store: Store, ids: Sequence[int], at: Stamp) -> dict[int, Job]:
     return found
 
 
-async def _moved(
-    found: Mapping[int, Job], state: JobState, move: Move, effect: Effect, at: Stamp
-) -> list[Done]:
-    """Move those in this state; a job that left it meanwhile answers so."""
-    ids = [job.id for job in found.values() if job.state is state]
-    moved = set(await move(ids, at=at)) if ids else set()
+def _those(found: Mapping[int, Job], state: JobState) -> list[int]:
+    return [job.id for job in found.values() if job.state is state]
+
+
+def _moved(found: Mapping[int, Job], effects: Mapping[JobState, Effect], moved: Sequence[int]) -> list[Done]:
+    """What became of each job: one that has left its state meanwhile answers so."""
     return [
-        Done(job_id=job_id, effect=effect, was=state)
-        if job_id in moved
-        else Done(job_id=job_id, effect=Effect.NONE, was=state, why=_why_left(found[job_id]))
-        for job_id in ids
+        _refused(job)
+        if job.state not in effects
+        else Done(job_id=job.id, effect=effects[job.state], was=job.state)
+        if job.id in moved
+        else Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_why_left(job))
+        for job in found.values()
     ]
 
 
-def _in_order(found: Mapping[int, Job], done: Sequence[Done]) -> list[Done]:
-    answers = {each.job_id: each for each in done}
-    return [answers.get(job.id) or _refused(job) for job in found.values()]
+def _rescheduled(job: Job, then: datetime, moved: bool) -> Done:
+    if moved:
+        return Done(job_id=job.id, effect=Effect.RESCHEDULED, was=job.state)
+    if job.state not in _WAITING:
+        return _refused(job)
+    late = job.expires_at is not None and job.expires_at <= then
+    why = f"must have succeeded by {iso(job.expires_at)}, before that time" if late else _why_left(job)
+    return Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=why)
+
+
+def _edit_of(
+    job: Job, registry: Registry | None, given: Mapping[str, Any], expires: Duration | datetime | None
+) -> JobEdit:
+    """The change of a job, each part of it checked as an enqueue checks it."""
+    declared = None if registry is None else registry.tasks.get(job.task)
+    never = expires == NEVER
+    options = {each: given[each] for each in ("priority", "queue", "attempts")}
+    task = (declared or _unknown(job.task)).using(**options, expires=None if never else expires)
+    calls = given["args"] is not None or given["kwargs"] is not None
+    had = payload.decode(job.payload)
+    args = had[0] if given["args"] is None else given["args"]
+    kwargs = had[1] if given["kwargs"] is None else given["kwargs"]
+    if calls:
+        task.check(args, kwargs)
+    attempts = None if given["attempts"] is None else task.attempts
+    if attempts is not None and attempts <= job.failures:
+        raise InvalidArgument("attempts", attempts, f"more than {job.failures}, which have failed already")
+    return JobEdit(
+        payload=payload.encode(args, kwargs, field=job.task) if calls else None,
+        priority=None if given["priority"] is None else task.priority,
+        queue=None if given["queue"] is None else task.queue,
+        max_attempts=attempts,
+        gates=task.gates(given["queue"] or job.queue, args, kwargs)
+        if declared is not None and (calls or given["queue"] is not None)
+        else None,
+        expires=None if expires is None or never else task.expires,
+        expires_at=None if expires is None or never else task.expires_at,
+        no_deadline=never,
+    )
+
+
+def _changes(job: Job, edit: JobEdit) -> Callable[[bool], object]:
+    """What an edit changed, for the audit log: what was there before."""
+    was = {
+        each: getattr(job, each)
+        for each in ("priority", "queue", "max_attempts")
+        if getattr(edit, each) is not None
+    }
+    if edit.payload is not None:
+        was["args"], was["kwargs"] = payload.decode(job.payload)
+    if edit.no_deadline or edit.expires is not None or edit.expires_at is not None:
+        was["expires_at"] = job.expires_at
+    return lambda _: {str(Effect.EDITED): [job.id], "was": was}
 
 
 def _why_left(job: Job) -> str:
@@ -303,6 +417,8 @@ async def put(
     context: AdminContext,
     requests: Sequence[EnqueueRequest],
     request: RequestKey | None = None,
+    *,
+    said: Callable[[Sequence[Inserted]], object],
 ) -> tuple[list[JobHandle[Any]], bool]:
     """Make jobs of requests and put them into their queues. A task that the app declares is called as in
     Python: its signature, its limits, its defaults. One that only workers know is taken as it comes, and its
@@ -312,12 +428,16 @@ async def put(
     wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
     with traced(context.tracer, wanted) as jobs:
         if request is not None:
-            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
-            return _handles(jobs, answered.jobs), answered.again
-        if any(each.unique is not None for each in jobs):
-            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
-        ids = await store.queue.insert(jobs, at=clock.stamp())
-        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
+            return await carried_out(
+                store.queue.insert_once(request, jobs, at=clock.stamp()),
+                lambda answered: (_handles(jobs, answered.jobs), answered.again),
+                said=lambda answered: said(answered.jobs),
+            )
+        return await carried_out(
+            store.queue.insert_unique(jobs, at=clock.stamp()),
+            lambda done: (_handles(jobs, done), False),
+            said=said,
+        )
 
 
 class _Tasks:
@@ -346,7 +466,12 @@ class _Tasks:
             self._offered = frozenset(task for each in workers for task in each.tasks)
         if name not in self._offered:
             raise UnknownTask(name, (*self._declared, *self._offered))
-        return Task(_anything, sender=_NOBODY, name=name)
+        return _unknown(name)
+
+
+def _unknown(task: str) -> Task[..., Any]:
+    """A task of which nothing is known but its name."""
+    return Task(_anything, sender=_NOBODY, name=task)
 
 
 def _handles(jobs: Sequence[NewJob], done: Sequence[Inserted]) -> list[JobHandle[Any]]:

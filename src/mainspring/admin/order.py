@@ -1,5 +1,9 @@
 """Orders: what changes something is on record, in the name of the actor who ordered it.
 
+An order that is one transaction of the store has one entry in the audit log, which is committed in that
+transaction: the method passes the call of the store to `carried_out`. Any other order has an entry that is
+committed before it begins, and another one when its end is known: `@order(…, several=True)`.
+
 Every noun of `Admin` is written once, with methods that are awaited. Their blocking twins are made by
 `blocking`.
 """
@@ -14,11 +18,12 @@ import os
 import pwd
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from enum import Enum
 from itertools import islice
 from math import isfinite
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
@@ -31,7 +36,7 @@ from mainspring.entropy import Entropy
 from mainspring.errors import AnswerLost, MainspringError, StoreError, UsageError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditEntry, AuditPhase, NewAuditEntry
-from mainspring.store.audit_log import AuditLog
+from mainspring.store.audit_log import AuditLog, Signature, signed_with
 from mainspring.store.database import Stamp
 from mainspring.store.store import Store
 from mainspring.tasks.registry import Registry
@@ -43,12 +48,15 @@ MOST_ITEMS = 1000
 MOST_BITS = 1024
 """Of a whole number."""
 LARGEST_DETAILS = 64 * 1024
+RESULT = "result"
+"""Of an order that is one transaction, the part of the entry's details that says what came of it."""
 LONGEST, LONGEST_MESSAGE = 200, 1000
 _log = logging.getLogger("mainspring.audit_log")
 
 N = TypeVar("N", bound="Noun")
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 K = TypeVar("K", int, str)
 Method = Callable[Concatenate[N, P], Coroutine[Any, Any, R]]
 
@@ -63,9 +71,60 @@ class Blocking(Protocol):
 class Ending:
     """What came of an order, as the code that carries it out says. It is redacted."""
 
-    def __init__(self, order: AuditEntry) -> None:
-        self.order = order
+    def __init__(self) -> None:
         self.details: object = {}
+
+
+class OneTransaction(Ending):
+    """The same of an order that is one transaction of the store."""
+
+    def __init__(self, entry: Callable[[AuditPhase, object], NewAuditEntry], at: Stamp) -> None:
+        super().__init__()
+        self._entry, self._at = entry, at
+        self.result: Callable[[Any], object] = lambda answer: {}
+        """What is on record of what the order answers."""
+        self.committed = False
+        """Whether the store has carried it out, with its entry."""
+
+    async def carried_out(
+        self, call: Awaitable[S], answer: Callable[[S], R], said: Callable[[S], object] | None
+    ) -> R:
+        """The answer of the order, once the store has carried it out."""
+
+        def result(found: S) -> object:
+            return self.result(answer(found)) if said is None else plain(said(found))
+
+        signature = Signature(lambda found: self._entry(AuditPhase.DONE, result(found)), self._at)
+        try:
+            with signed_with(signature):
+                found = await call
+            self.committed = signature.written
+        except BaseException:
+            self.committed = signature.committed
+            raise
+        return answer(found)
+
+
+_under_way: ContextVar[OneTransaction | None] = ContextVar("mainspring_order", default=None)
+
+
+@overload
+async def carried_out(call: Awaitable[S], *, said: Callable[[S], object] | None = None) -> S: ...
+@overload
+async def carried_out(
+    call: Awaitable[S], answer: Callable[[S], R], *, said: Callable[[S], object] | None = None
+) -> R: ...
+async def carried_out(
+    call: Awaitable[Any],
+    answer: Callable[[Any], Any] = lambda found: found,
+    *,
+    said: Callable[[Any], object] | None = None,
+) -> Any:
+    """Carry out the order that is under way by this call of the store, whose transaction also writes the
+    entry. `answer` makes the order's answer of what the store answers. `said` makes the result that is on
+    record; without it that is the result of the order's answer. Both may be called within the transaction."""
+    order = _under_way.get()
+    return answer(await call) if order is None else await order.carried_out(call, answer, said)
 
 
 class Recorder:
@@ -79,12 +138,13 @@ class Recorder:
     async def recorded(
         self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
     ) -> AsyncIterator[Ending]:
-        """The body carries out the order once the order is on disk; where it cannot be written, the body does
-        not run. An error of the body is on record as the failure. Where the body is cancelled, or an answer
-        of the store was lost, the outcome is not known and no end is written: the order stays in doubt."""
+        """For an order that is more than one transaction, or that does something outside the store. The body
+        carries out the order once the order is on disk; where it cannot be written, the body does not run. An
+        error of the body is on record as the failure. Where the body is cancelled, or an answer of the store
+        was lost, the outcome is not known and no end is written: the order stays in doubt."""
         order = self._entry(AuditPhase.ORDERED, actor, act, target, details, address)
         [entry] = await self._append(order)
-        ending = Ending(entry)
+        ending = Ending()
         try:
             yield ending
         except AnswerLost:
@@ -93,6 +153,36 @@ class Recorder:
             await self._end(entry, AuditPhase.FAILED, _what(error))
             raise
         await self._end(entry, AuditPhase.DONE, ending.details)
+
+    @asynccontextmanager
+    async def recorded_at_once(
+        self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
+    ) -> AsyncIterator[OneTransaction]:
+        """For an order that is one transaction of the store. The body passes the call of the store to
+        `carried_out`: the transaction commits the order's entry, or neither. An order that changes nothing,
+        and an error of the body, are on record afterwards. Where the body is cancelled, or the answer of the
+        store was lost, the log has the entry if the order was carried out, and no entry if it was not."""
+        asked = self._entry(AuditPhase.ORDERED, actor, act, target, details, address)
+
+        def entry(phase: AuditPhase, result: object) -> NewAuditEntry:
+            about = asked.details.removesuffix(b"}") + (b"" if asked.details == b"{}" else b",")
+            details = b'%s"%s":%s}' % (about, RESULT.encode(), self._redaction.details(result))
+            return msgspec.structs.replace(asked, phase=phase, details=details)
+
+        order = OneTransaction(entry, self._clock.stamp())
+        token = _under_way.set(order)
+        try:
+            yield order
+        except AnswerLost:
+            raise
+        except Exception as error:
+            if not order.committed:
+                await self._append_last(entry(AuditPhase.FAILED, _what(error)))
+            raise
+        finally:
+            _under_way.reset(token)
+        if not order.committed:
+            await self._append_last(entry(AuditPhase.DONE, order.details))
 
     async def refused(
         self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
@@ -134,11 +224,15 @@ class Recorder:
             order=order.id,
             address=order.address,
         )
+        await self._append_last(end)
+
+    async def _append_last(self, end: NewAuditEntry) -> None:
         try:
             await self._append(end)
         except StoreError as error:
-            # The order is done, or has failed, whatever the log says: the caller must hear that and not this.
-            _log.error("order %d (%s): its end is not on record: %s", order.id, order.act, error)
+            # The order is done, or has failed, whatever the log says: the caller gets that answer or error.
+            number = "" if end.order is None else f" {end.order}"
+            _log.error("order%s (%s): its end is not on record: %s", number, end.act, error)
 
 
 class AdminContext:
@@ -185,6 +279,17 @@ class AdminContext:
         ) as ending:
             yield ending
 
+    @asynccontextmanager
+    async def recorded_at_once(
+        self, act: str, *, object: object = "", details: object = None
+    ) -> AsyncIterator[OneTransaction]:
+        """The body carries out an order of the actor that is one transaction of the store."""
+        recorder = await self.recorder()
+        async with recorder.recorded_at_once(
+            self.actor, act, target=object, details=details, address=self.address
+        ) as ending:
+            yield ending
+
 
 class Noun:
     """Questions and orders about one noun."""
@@ -209,12 +314,19 @@ class Noun:
 
 
 def order(
-    act: str, *, about: Callable[..., object] | None = None, result: Callable[[Any], object] | None = None
+    act: str,
+    *,
+    about: Callable[..., object] | None = None,
+    result: Callable[[Any], object] | None = None,
+    several: bool | Callable[..., bool] = False,
 ) -> Callable[[Method[N, P, R]], Method[N, P, R]]:
-    """A method that changes something: its call is on record as this act before it begins, and its end after
-    it. The object of the act is the first argument, or what `about` says of the arguments; all other
-    arguments are its details, without what is None, False or empty. `result` says what the end tells of the
-    answer. A dry run changes nothing and is not recorded."""
+    """A method that changes something: its call is on record as this act. The object of the act is the first
+    argument, or what `about` says of the arguments; all other arguments are its details, without what is
+    None, False or empty. `result` says what is on record of the answer. A dry run changes nothing and is not
+    recorded.
+
+    The method is one transaction, which it passes to `carried_out`. Otherwise it is `several`, always or for
+    these arguments: several transactions, or something outside the store."""
 
     def decorate(method: Method[N, P, R]) -> Method[N, P, R]:
         signature = inspect.signature(method)
@@ -222,19 +334,30 @@ def order(
         options = next(named, "")
 
         @functools.wraps(method)
-        async def carried_out(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        async def ordered(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if kwargs.get("dry_run"):
                 return await method(self, *args, **kwargs)
             given = dict(list(signature.bind(self, *args, **kwargs).arguments.items())[1:])
             given |= given.pop(options, {})
+            is_several = several(**given) if callable(several) else several
             said, details = _asked(given, about)
-            async with self._context.recorded(act, object=said, details=details) as ending:
+            if is_several:
+                async with self._context.recorded(act, object=said, details=details) as ending:
+                    answer = await method(self, *args, **kwargs)
+                    ending.details = on_record(answer)
+                return answer
+            async with self._context.recorded_at_once(act, object=said, details=details) as at_once:
+                at_once.result = on_record
                 answer = await method(self, *args, **kwargs)
-                ending.details = {} if result is None else plain(result(answer))
+                at_once.details = on_record(answer)
             return answer
 
-        carried_out.act = act  # type: ignore[attr-defined]
-        return carried_out
+        def on_record(answer: R) -> object:
+            return {} if result is None else plain(result(answer))
+
+        ordered.act = act  # type: ignore[attr-defined]
+        ordered.several = several  # type: ignore[attr-defined]
+        return ordered
 
     return decorate
 
@@ -304,7 +427,7 @@ class _Copy:
             case Enum():
                 return value.value
             case str():
-                return value
+                return _encodable(value)
             case float():
                 return value if isfinite(value) else str(value)
             case int():
@@ -324,7 +447,10 @@ class _Copy:
                 fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
                 return {name: self.of(each, depth) for name, each in fields if not _is_empty(each)}
             case Mapping():
-                return {str(name): self.of(each, depth) for name, each in islice(value.items(), MOST_ITEMS)}
+                return {
+                    _encodable(str(name)): self.of(each, depth)
+                    for name, each in islice(value.items(), MOST_ITEMS)
+                }
             case Sequence() | Set():
                 listed = [self.of(each, depth) for each in islice(value, MOST_ITEMS)]
                 return listed if len(value) <= MOST_ITEMS else [*listed, f"[{len(value)} in all]"]
@@ -355,7 +481,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _what(error: Exception) -> dict[str, object]:
-    """Our own errors say what they mean; what others say may hold whatever somebody sent."""
+    """Our own errors say what they mean; the text of others may contain what a client sent."""
     what: dict[str, object] = {"error": type(error).__name__}
     if isinstance(error, MainspringError):
         what["message"] = str(error)[:LONGEST_MESSAGE]
@@ -364,7 +490,12 @@ def _what(error: Exception) -> dict[str, object]:
     return what
 
 
+def _encodable(text: str) -> str:
+    """Without lone surrogates, which no client can read."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _clean(text: str) -> str:
     """One line that every database takes."""
-    text = text[:LONGEST].encode("utf-8", "replace").decode()
+    text = _encodable(text[:LONGEST])
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

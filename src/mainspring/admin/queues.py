@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from msgspec import UNSET, UnsetType
 
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.duration import Duration, duration
 from mainspring.model.limit import GateInfo
 from mainspring.model.process import Role
@@ -58,15 +58,16 @@ class Queues(Noun):
     async def apause(self, name: str, *, note: str | None = None) -> bool:
         """Claim nothing more from it; running jobs go on. False when it was paused already."""
         valid_name(name, "queue")
-        return await (await self._store()).queues.pause(name, author=self._author, note=note, at=self._stamp)
+        store = await self._store()
+        return await carried_out(store.queues.pause(name, author=self._author, note=note, at=self._stamp))
 
     @order("queues.resume", result=lambda changed: {"changed": changed})
     async def aresume(self, name: str) -> bool:
         """Claim from it again; False when it was not paused."""
         valid_name(name, "queue")
-        return await (await self._store()).queues.resume(name)
+        return await carried_out((await self._store()).queues.resume(name))
 
-    @order("queues.drain", result=lambda left: {"running": left})
+    @order("queues.drain", result=lambda left: {"running": left}, several=True)
     async def adrain(self, name: str, *, within: Duration, note: str | None = None) -> int:
         """Pause it and wait until none of its jobs runs; answer how many still run when the time is over."""
         valid_name(name, "queue")

@@ -15,7 +15,8 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, Replayed, ReplayedPage
 from mainspring.admin.views import DeadView, iso
 from mainspring.admin.workflow_of_job import retry_words
-from mainspring.cli.jobs import LARGEST_PAGE, report, show_job
+from mainspring.cli.acts import LARGEST_PAGE
+from mainspring.cli.jobs import report, show_job
 from mainspring.cli.options import (
     JOB_ID,
     LARGEST_ID,

@@ -10,6 +10,7 @@ import click
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.jobs import (
+    NEVER,
     Done,
     Effect,
     EnqueueRequest,
@@ -46,7 +47,7 @@ LARGEST_PAGE = 1000
 
 @click.group()
 def jobs() -> None:
-    """List, show, cancel and retry jobs, and read their logs."""
+    """List, show, cancel, retry, reschedule and edit jobs, and read their logs."""
 
 
 @jobs.command("list")
@@ -148,6 +149,76 @@ def cancel(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access
 def retry(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
     """Make delayed jobs due now, and put dead ones back into their queues."""
     ctx.exit(report(access.ask(lambda admin: admin.jobs.aretry(ids), by=author), as_json=as_json))
+
+
+@jobs.command()
+@click.argument("ids", nargs=-1, required=True, type=JOB_ID, metavar="ID...")
+@click.option("--at", type=moment, metavar="ISO", help="At this moment: 2026-03-01T09:00:00+01:00.")
+@click.option("--delay", type=length, help="So long from now: 10m.")
+@author_option
+@store_options
+@click.pass_context
+def reschedule(
+    ctx: click.Context,
+    ids: tuple[int, ...],
+    at: datetime | None,
+    delay: timedelta | None,
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Have jobs that wait run at another time."""
+    if (at is None) == (delay is None):
+        raise click.UsageError("--at, --delay: expected one of them")
+    done = access.ask(lambda admin: admin.jobs.areschedule(ids, run_at=at, delay=delay), by=author)
+    ctx.exit(report(done, as_json=as_json))
+
+
+@jobs.command()
+@click.argument("job_id", type=JOB_ID, metavar="ID")
+@click.option("--args", "listed", metavar="JSON", help="Other positional arguments, as a JSON array.")
+@click.option("--kwargs", "named", metavar="JSON", help="Other keyword arguments, as a JSON object.")
+@click.option("--priority", type=Whole(), help="From -100 to 100; higher runs first.")
+@click.option("--queue", help="Another queue.")
+@click.option("--attempts", type=Whole(1), help="How many times it may be tried in all.")
+@click.option("--expires", help='So long after it is due it must have succeeded: 1h; or "never".')
+@author_option
+@store_options
+@click.pass_context
+def edit(
+    ctx: click.Context,
+    job_id: int,
+    listed: str | None,
+    named: str | None,
+    priority: int | None,
+    queue: str | None,
+    attempts: int | None,
+    expires: str | None,
+    author: str,
+    access: Access,
+    as_json: bool,
+) -> None:
+    """Change a job that waits; what is not named stays as it is.
+
+    With -A the arguments are checked against the task's parameters, and the limits of the task count for the
+    new ones.
+    """
+    args = None if listed is None else positional(listed)
+    kwargs = None if named is None else keywords(named)
+    ends = expires if expires in (None, NEVER) else length(expires)
+    done = access.ask(
+        lambda admin: admin.jobs.aedit(
+            job_id,
+            args=args,
+            kwargs=kwargs,
+            priority=priority,
+            queue=queue,
+            attempts=attempts,
+            expires=ends,
+        ),
+        by=author,
+    )
+    ctx.exit(report([done], as_json=as_json))
 
 
 def report(done: Sequence[Done], *, as_json: bool) -> int:

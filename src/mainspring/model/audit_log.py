@@ -9,8 +9,8 @@ from mainspring.model.value import Value
 
 
 class AuditPhase(StrEnum):
-    """An act is on record before it is carried out, and once more when its end is known: one that has
-    no second entry is in doubt."""
+    """An order that is one transaction has one entry, DONE or FAILED. Any other order has an entry ORDERED
+    before it begins, and a second one when its end is known: without the second it is in doubt."""
 
     ORDERED = "ordered"
     DONE = "done"
@@ -31,9 +31,9 @@ class NewAuditEntry(Value, frozen=True, kw_only=True):
     target: str = ""
     """What it was done to: an id, a name."""
     details: bytes = b"{}"
-    """JSON: what was asked for, or what came of it; secrets are redacted."""
+    """JSON: what was asked for, what came of it, or both; secrets are redacted."""
     order: int | None = None
-    """The entry that ordered what this one tells the end of."""
+    """Of the second entry of an order: the first."""
     address: str = ""
     """Where the request came from."""
 

@@ -82,6 +82,21 @@ class Job(Value, frozen=True, kw_only=True):
     """The trace it goes on with, while it is live or dead."""
 
 
+class JobEdit(Value, frozen=True, kw_only=True):
+    """What becomes of a job that waits. What is None stays as it is."""
+
+    payload: bytes | None = None
+    priority: int | None = None
+    queue: str | None = None
+    max_attempts: int | None = None
+    gates: tuple[Gate, ...] | None = None
+    """The limits that it must pass then."""
+    expires: timedelta | None = None
+    """How long after it is due it must have succeeded; or, as an instant, `expires_at`."""
+    expires_at: datetime | None = None
+    no_deadline: bool = False
+
+
 class Claim(Value, frozen=True, kw_only=True, gc=False):
     """A job handed to one worker. (worker_id, fence) names this claim and no other, for ever.
 

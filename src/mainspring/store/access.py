@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.model.access import NewSession, NewToken, Session, Token
+from mainspring.store.audit_log import carried_out, carried_out_alone
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import reader
@@ -23,8 +24,10 @@ class Access:
 
     async def add_token(self, token: NewToken, *, at: Stamp) -> Token:
         """Store a token."""
-        [row] = await self._database.fetch(
+        return await carried_out_alone(
+            self._database,
             "add_token",
+            lambda rows: _token(rows[0]),
             digest=token.digest,
             name=token.name,
             role=token.role.value,
@@ -34,7 +37,6 @@ class Access:
             expires_at=token.expires_at,
             at=at,
         )
-        return _token(row)
 
     @reads
     async def tokens(self, *, at: Stamp) -> list[Token]:
@@ -58,7 +60,7 @@ class Access:
             await tx.fetch("close_sessions_of_token", id=token_id)
             return bool(revoked)
 
-        return await self._database.within("revoke_token", work)
+        return await carried_out(self._database, "revoke_token", work)
 
     async def open_session(self, session: NewSession, *, longest: timedelta, at: Stamp) -> Session:
         """Open a session now. Sessions older than `longest` are deleted in the same transaction."""
@@ -76,7 +78,7 @@ class Access:
             )
             return _session(row)
 
-        return await self._database.within("open_session", work)
+        return await carried_out(self._database, "open_session", work)
 
     @reads
     async def session(
@@ -102,7 +104,7 @@ class Access:
             named = [] if name is None else await tx.fetch("close_sessions_of", name=name)
             return len(closed) + len(named)
 
-        return await self._database.within("close_sessions", work)
+        return await carried_out(self._database, "close_sessions", work)
 
     @reads
     async def sessions(self, *, idle: timedelta, longest: timedelta, at: Stamp) -> list[Session]:

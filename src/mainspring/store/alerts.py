@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from mainspring.model.alert import Alert, AlertChange, AlertFilter, AlertMove, AlertNote, NoteEnd
+from mainspring.store.audit_log import carried_out_alone
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader
@@ -105,7 +106,7 @@ class Alerts:
 
     async def acknowledge(self, alert_id: int, *, author: str, at: Stamp) -> bool:
         """It is known: it is not repeated. False when it is not open, or acknowledged already."""
-        return bool(await self._database.fetch("ack_alert", id=alert_id, author=author, at=at))
+        return await carried_out_alone(self._database, "ack_alert", bool, id=alert_id, author=author, at=at)
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
         """Drop alerts that were closed so long ago, their notes, and which processes were lost before that;

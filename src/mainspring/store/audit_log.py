@@ -1,21 +1,29 @@
-"""The audit log: entries are appended one after the other, each tied to the one before, and never change."""
+"""The audit log: entries are appended one after the other, each tied to the one before, and never change.
+
+An order that is one transaction has one entry, which is committed in that transaction: `Signature`. All other
+entries are appended in transactions of their own: `AuditLog.append`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 import msgspec
 
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.model.audit_log import AuditEntry, AuditFilter, NewAuditEntry
-from mainspring.store.database import Database, Stamp, Transaction
+from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader
 from mainspring.waiting import whole
+
+T = TypeVar("T")
 
 START = bytes(32)
 """The digest that the first entry is tied to."""
@@ -56,7 +64,7 @@ class AuditLog:
             with suppress(ValueError):  # another call has written it already
                 self._waiting.remove(mine)
             if mine.done.done() and not mine.done.cancelled():
-                mine.done.exception()  # nobody awaits it any more: asyncio must not log it
+                mine.done.exception()  # its caller has gone: asyncio must not log it
             raise
         return await mine.done
 
@@ -107,15 +115,7 @@ class AuditLog:
 
     async def _write(self, group: Sequence[_Waiting]) -> None:
         async def work(tx: Transaction) -> list[list[AuditEntry]]:
-            written: list[list[AuditEntry]] = []
-            [head] = await tx.fetch("lock_head")
-            last, digest = head["id"], head["digest"]
-            for each in group:
-                written.append(_chained(last, digest, each.entries, each.at or moment(head["now"])))
-                last, digest = written[-1][-1].id, written[-1][-1].digest
-            await tx.each("append_acts", [_params(entry) for entries in written for entry in entries])
-            await tx.fetch("move_head", id=last, digest=digest)
-            return written
+            return await _appended(tx, [(each.entries, each.at) for each in group])
 
         written = await self._database.within("append_acts", work)
         for each, chained in zip(group, written, strict=True):
@@ -129,6 +129,97 @@ class _Waiting:
     def __init__(self, entries: Sequence[NewAuditEntry], at: Stamp) -> None:
         self.entries, self.at = entries, at
         self.done: asyncio.Future[list[AuditEntry]] = asyncio.get_running_loop().create_future()
+
+
+class Signature:
+    """The entry of an order that one transaction carries out. It is the last thing that this transaction
+    writes: other orders wait for the row of the last entry until the transaction ends, and a transaction that
+    has this row must not wait for any other."""
+
+    def __init__(self, entry: Callable[[Any], NewAuditEntry], at: Stamp) -> None:
+        self._entry, self._at = entry, at
+        self.written = False
+        """Whether the last transaction wrote it."""
+        self.committed = False
+        """Whether that transaction is known to be committed."""
+
+    async def write(self, tx: Transaction, answer: object) -> None:
+        """Append the entry of the order that this transaction answers so."""
+        await _appended(tx, [([self._entry(answer)], self._at)])
+        self.written = True
+
+
+_signature: ContextVar[Signature | None] = ContextVar("mainspring_signature", default=None)
+
+
+@contextmanager
+def signed_with(signature: Signature) -> Iterator[None]:
+    """The transaction of the order that is carried out inside it writes this entry."""
+    token = _signature.set(signature)
+    try:
+        yield
+    finally:
+        _signature.reset(token)
+
+
+def signature() -> Signature | None:
+    """What the transaction of an order has to write; None where no order is to be on record."""
+    return _signature.get()
+
+
+async def carried_out(
+    database: Database,
+    what: str,
+    work: Callable[[Any], Coroutine[Any, Any, T]],
+    *,
+    nested: bool = False,
+    outcome: Callable[[T], object] = lambda answer: answer,
+) -> T:
+    """Do the work of an order as `Database.within` does, with the order's entry in the same transaction.
+    `outcome` is what the order answers; where that is nothing (None, False, 0, empty), nothing was changed,
+    and no entry is written."""
+    entry = signature()
+    if entry is None:
+        return await database.within(what, work, nested=nested)
+
+    async def signed(tx: Transaction) -> T:
+        entry.written = False
+        answer = await work(tx)
+        if said := outcome(answer):
+            await entry.write(tx, said)
+        return answer
+
+    answer = await database.within(what, signed, nested=nested)
+    entry.committed = entry.written
+    return answer
+
+
+async def carried_out_alone(
+    database: Database, statement: str, read: Callable[[Sequence[Row]], T], **params: object
+) -> T:
+    """The same for an order that is one statement; `read` makes its answer of the rows."""
+    if signature() is None:
+        return read(await database.fetch(statement, **params))
+
+    async def work(tx: Transaction) -> T:
+        return read(await tx.fetch(statement, **params))
+
+    return await carried_out(database, statement, work)
+
+
+async def _appended(
+    tx: Transaction, groups: Sequence[tuple[Sequence[NewAuditEntry], Stamp]]
+) -> list[list[AuditEntry]]:
+    """Append these entries behind the last one."""
+    written: list[list[AuditEntry]] = []
+    [head] = await tx.fetch("lock_head")
+    last, digest = head["id"], head["digest"]
+    for entries, at in groups:
+        written.append(_chained(last, digest, entries, at or moment(head["now"])))
+        last, digest = written[-1][-1].id, written[-1][-1].digest
+    await tx.each("append_acts", [_params(entry) for entries in written for entry in entries])
+    await tx.fetch("move_head", id=last, digest=digest)
+    return written
 
 
 def digest_of(previous: bytes, entry: AuditEntry) -> bytes:

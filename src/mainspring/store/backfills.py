@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from mainspring.model.schedule import Advance, Backfill, BackfillJob, BackfillState, NewBackfill, Schedule
+from mainspring.store.audit_log import carried_out, carried_out_alone
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import moment, reader
@@ -71,7 +72,7 @@ class Backfills:
             backfill_id: int = row["id"]
             return backfill_id
 
-        return await self._database.within("add_backfill", work)
+        return await carried_out(self._database, "add_backfill", work)
 
     async def advance(self, *, at: Stamp) -> Advance:
         """Make jobs of the next slots of every active backfill, as many as may be live at once, each with its
@@ -89,7 +90,9 @@ class Backfills:
 
     async def cancel(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
         """Make no more jobs of it; the jobs there are go on. False when it is not active."""
-        return bool(await self._database.fetch("end_backfill", id=backfill_id, cancelled_by=author, at=at))
+        return await carried_out_alone(
+            self._database, "end_backfill", bool, id=backfill_id, cancelled_by=author, at=at
+        )
 
     @reads
     async def all(self, *, limit: int, schedule: str | None = None) -> list[Backfill]:

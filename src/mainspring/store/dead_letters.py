@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.job import Failure, JobName
-from mainspring.store.database import Database, Stamp
+from mainspring.store.audit_log import carried_out_alone
+from mainspring.store.database import Database, Row, Stamp
 from mainspring.store.reads import reads
 from mainspring.store.rows import reader, written
 
@@ -45,23 +46,33 @@ class DeadLetters:
     async def edit(self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp) -> bool:
         """Give a dead letter other arguments, if it still has those expected; they stay on record as a
         run with verdict `edited` and this note."""
-        edited = await self._database.fetch(
-            "edit_dead", id=job_id, payload=payload, expected=expected, error=written(note), at=at
+        return await carried_out_alone(
+            self._database,
+            "edit_dead",
+            bool,
+            id=job_id,
+            payload=payload,
+            expected=expected,
+            error=written(note),
+            at=at,
         )
-        return bool(edited)
 
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         """Put dead jobs back into their queue under the same id, with all attempts restored and
         without a deadline; answer the ids that were."""
-        rows = await self._database.fetch("replay_dead", ids=list(job_ids), at=at)
-        if rows:
+
+        def read(rows: Sequence[Row]) -> list[int]:
+            back = {row["id"] for row in rows}
+            return [job_id for job_id in job_ids if job_id in back]
+
+        found = await carried_out_alone(self._database, "replay_dead", read, ids=list(job_ids), at=at)
+        if found:
             self._database.hint(earlier=True)
-        back = {row["id"] for row in rows}
-        return [job_id for job_id in job_ids if job_id in back]
+        return found
 
     async def purge(self, job_ids: Sequence[int]) -> int:
         """Delete dead letters for good; answer how many."""
-        return len(await self._database.fetch("purge_dead", ids=list(job_ids)))
+        return await carried_out_alone(self._database, "purge_dead", len, ids=list(job_ids))
 
 
 def _params(which: DeadFilter) -> dict[str, object]:

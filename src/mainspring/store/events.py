@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.model.checkpoint import EVERYBODY, Event
+from mainspring.store.audit_log import carried_out
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
 
@@ -41,7 +42,7 @@ class Events:
                 tx.hint(earlier=True)
             return True
 
-        return await self._database.within("send_event", work)
+        return await carried_out(self._database, "send_event", work)
 
     @reads
     async def get(self, job_id: int, name: str) -> bytes | None:

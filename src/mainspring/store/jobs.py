@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -11,6 +12,7 @@ from mainspring.model.job import (
     CancelledJob,
     Failure,
     Job,
+    JobEdit,
     JobFilter,
     JobPage,
     JobState,
@@ -19,9 +21,11 @@ from mainspring.model.job import (
 )
 from mainspring.model.value import Value
 from mainspring.rules.settle import NEVER_BEGAN
+from mainspring.store.audit_log import carried_out, carried_out_alone
 from mainspring.store.codes import FINAL_CODE, FINAL_STATE, GATED
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.dead_letters import dead_job
+from mainspring.store.limits import Places
 from mainspring.store.paging import LOOK, NEWEST, Found, finished, found, gathered, live, matches, merged
 from mainspring.store.reads import reads
 from mainspring.store.rows import maybe_moment, moment, reader, written
@@ -70,15 +74,18 @@ _holding = reader(_Holding)
 class Jobs:
     """Jobs wherever they stand: live, dead or finished."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, places: Places) -> None:
+        self._database, self._places = database, places
 
     async def cancel(self, job_ids: Sequence[int], *, at: Stamp) -> list[CancelledJob]:
         """Take live jobs out of the queue for good. A running one is taken from its worker: its
         settlement will be refused, and the next heartbeat tells it to stop."""
-        rows = await self._database.fetch("cancel_jobs", ids=list(job_ids), at=at)
-        was = {row["id"]: JobState(row["was"]) for row in rows}
-        return [CancelledJob(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
+
+        def read(rows: Sequence[Row]) -> list[CancelledJob]:
+            was = {row["id"]: JobState(row["was"]) for row in rows}
+            return [CancelledJob(job_id=job_id, was=was.get(job_id)) for job_id in job_ids]
+
+        return await carried_out_alone(self._database, "cancel_jobs", read, ids=list(job_ids), at=at)
 
     async def run_now(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
         """Make waiting (delayed) jobs due now; answer the ids that were."""
@@ -87,6 +94,72 @@ class Jobs:
             self._database.hint(earlier=True)
         due = {row["id"] for row in rows}
         return [job_id for job_id in job_ids if job_id in due]
+
+    async def retry(self, delayed: Sequence[int], dead: Sequence[int], *, at: Stamp) -> list[int]:
+        """Make delayed jobs due now and put dead ones back into their queues, as `run_now` and a replay do;
+        answer the ids that were."""
+
+        async def work(tx: Transaction) -> list[int]:
+            moved = [*await tx.fetch("run_jobs_now", ids=list(delayed), at=at)] if delayed else []
+            moved += await tx.fetch("replay_dead", ids=list(dead), at=at) if dead else []
+            if moved:
+                tx.hint(earlier=True)
+            return [row["id"] for row in moved]
+
+        return await carried_out(self._database, "retry_jobs", work)
+
+    async def reschedule(self, job_ids: Sequence[int], *, run_at: datetime, at: Stamp) -> list[int]:
+        """Have jobs that wait run at this moment instead; answer the ids that will. One with limits goes back
+        before its limits, and gives back the places that it has. A job that a worker holds, or whose deadline
+        would come first, is left as it is."""
+
+        def read(rows: Sequence[Row]) -> list[int]:
+            moved = {row["id"] for row in rows}
+            return [job_id for job_id in job_ids if job_id in moved]
+
+        moved = await carried_out_alone(
+            self._database, "reschedule_jobs", read, ids=list(job_ids), run_at=run_at, at=at
+        )
+        if moved:
+            self._database.hint(earlier=True)
+        return moved
+
+    async def edit(self, job: Job, edit: JobEdit, *, at: Stamp) -> bool:
+        """Change a job that waits; False, and nothing changes, where it is not as it was read any more: a
+        worker has claimed it, it has ended, or its arguments were changed. A step of a workflow is left as it
+        is. The job keeps its unique key."""
+        lines = [None] if edit.gates is None else await self._places.lines([edit.gates])
+        if edit.queue is not None or edit.priority is not None:
+            queue, priority = (
+                edit.queue or job.queue,
+                job.priority if edit.priority is None else edit.priority,
+            )
+            await self._places.lanes([(queue, job.task, priority)])
+
+        async def work(tx: Transaction) -> bool:
+            edited = await tx.fetch(
+                "edit_job",
+                id=job.id,
+                fence=job.fence,
+                expected=job.payload,
+                payload=edit.payload,
+                priority=edit.priority,
+                queue=edit.queue,
+                max_attempts=edit.max_attempts,
+                keep_line=edit.gates is None,
+                line_id=lines[0],
+                keep_deadline=not (edit.no_deadline or edit.expires or edit.expires_at),
+                expires=edit.expires,
+                expires_at=edit.expires_at,
+            )
+            if edited and edit.gates is not None:
+                # Those of limits that it has no more. One that goes back before its limits holds nothing.
+                await tx.fetch("drop_permits", id=job.id)
+            if edited:
+                tx.hint(earlier=True)
+            return bool(edited)
+
+        return await carried_out(self._database, "edit_job", work)
 
     async def expire(self, *, limit: int, at: Stamp) -> list[int]:
         """Make dead letters, with reason `expired`, of jobs whose deadline has come and that nobody holds,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
-from mainspring.model.limit import Admission, GateInfo
+from mainspring.model.limit import Admission, Gate, GateInfo
 from mainspring.store.admitting import MOST_LINES, read, states_of
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
@@ -17,6 +17,18 @@ class Admitter(Protocol):
 
     async def admit(self, *, after: int = 0, at: Stamp) -> Admission:
         """As Limits.admit."""
+
+
+class Places(Protocol):
+    """Where jobs wait: in the lanes of queues, and in the lines of limits. What is new is put on record
+    before the jobs or schedules are written, in a transaction of its own: others may name the same at that
+    moment, and must not wait for each other."""
+
+    async def lines(self, gates: Iterable[tuple[Gate, ...]]) -> list[int | None]:
+        """The line in which jobs wait for these limits; None for jobs without limits."""
+
+    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+        """See to it that jobs of this queue, task and priority are looked for."""
 
 
 class Limits:

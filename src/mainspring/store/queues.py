@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from mainspring.errors import StoreError
 from mainspring.model.queue import QueueDepth, QueuePause
+from mainspring.store.audit_log import carried_out
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
 from mainspring.store.rows import reader
@@ -44,7 +45,7 @@ class Queues:
             await tx.fetch("mark_lanes", queue=queue, paused=True)
             return bool(paused)
 
-        paused = await self._database.within("pause_queue", work)
+        paused = await carried_out(self._database, "pause_queue", work)
         await self._claims_have_ended()
         return paused
 
@@ -58,7 +59,7 @@ class Queues:
             tx.hint(earlier=True)
             return bool(resumed)
 
-        return await self._database.within("resume_queue", work)
+        return await carried_out(self._database, "resume_queue", work)
 
     @reads
     async def pauses(self) -> list[QueuePause]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from mainspring.model.limit import Gate
 from mainspring.model.schedule import (
     Change,
     NewSchedule,
@@ -22,6 +21,7 @@ from mainspring.model.schedule import (
     Skipped,
     StoredCalendar,
 )
+from mainspring.store.audit_log import carried_out, carried_out_alone
 from mainspring.store.codes import CODE, catch_up_code, catch_up_read, spec_catch_up
 from mainspring.store.database import Database, Row, Stamp, Transaction
 from mainspring.store.declaring import (
@@ -35,6 +35,7 @@ from mainspring.store.declaring import (
     names_calendar,
     refuse_outdated,
 )
+from mainspring.store.limits import Places
 from mainspring.store.reads import reads
 from mainspring.store.rows import length, maybe_length, maybe_moment, moment, reader, written
 from mainspring.store.slots import Firing, read_slot, read_spec
@@ -56,17 +57,6 @@ _schedule = reader(
 )
 _version = reader(ScheduleVersion, schedule=lambda row: _definition.decode(row["definition"]))
 _counts = reader(ScheduleCounts, more=lambda row: row["total"] == MOST_COUNTED)
-
-
-class Places(Protocol):
-    """Where jobs of schedules wait. What is new is put on record before the schedules are written, in a
-    transaction of its own: others may name the same at the same moment, and must not wait for each other."""
-
-    async def lines(self, gates: Iterable[tuple[Gate, ...]]) -> list[int | None]:
-        """The line in which jobs wait for these limits; None for jobs without limits."""
-
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
-        """See to it that jobs of this queue, task and priority are looked for."""
 
 
 class Schedules:
@@ -146,29 +136,36 @@ class Schedules:
             await _add_versions(tx, reverted, Change.HANDED_BACK, author, note, now)
             return reverted
 
-        return await self._database.within("revert_schedules", work)
+        return await carried_out(self._database, "revert_schedules", work)
 
-    async def skip(self, name: str, *, count: int, author: str, at: Stamp) -> bool:
-        """Have the next `count` slots skipped as requested; False when there is no such schedule."""
+    async def skip(self, name: str, *, count: int, author: str, at: Stamp) -> int:
+        """Have `count` more of the next slots skipped as requested; answer how many are to be skipped in all,
+        0 when there is no such schedule."""
 
-        async def work(tx: Transaction) -> bool | None:
+        async def work(tx: Transaction) -> int | None:
             found = await _lock(tx, [name])
             now = await _now(tx, at)
             if not await self._decide(tx, found, None, now):
                 return None
             await tx.fetch("skip_slots", name=name, count=count)
-            await _add_versions(tx, [row["name"] for row in found], Change.SKIPPING, author, None, now)
-            return bool(found)
+            changed = await _add_versions(
+                tx, [row["name"] for row in found], Change.SKIPPING, author, None, now
+            )
+            return sum(each.skips for each in changed)
 
         return await self._whole("skip_slots", work)
 
     async def trigger(self, name: str, *, at: Stamp) -> int | None:
         """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
-        found = await self._database.fetch("trigger_schedule", name=name, at=at)
-        if not found:
-            return None
-        self._database.hint()
-        job_id: int = found[0]["id"]
+        job_id: int | None = await carried_out_alone(
+            self._database,
+            "trigger_schedule",
+            lambda rows: rows[0]["id"] if rows else None,
+            name=name,
+            at=at,
+        )
+        if job_id is not None:
+            self._database.hint()
         return job_id
 
     async def delete(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
@@ -284,7 +281,7 @@ class Schedules:
                 async def work(tx: Transaction, said: list[Said] = said) -> _Written | None:
                     return await self._write(tx, said, author, note, expected, at)
 
-                names, left = await self._whole("put_schedules", work)
+                names, left = await self._whole("put_schedules", work, _names_written)
                 changed += names
         return changed
 
@@ -330,10 +327,16 @@ class Schedules:
         await _add_versions(tx, names, Change.CHANGED, author or CODE, note, now)
         return names, late
 
-    async def _whole(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T | None]]) -> T:
+    async def _whole(
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T | None]],
+        outcome: Callable[[T | None], object] = lambda done: done,
+    ) -> T:
         """Until it has been done: where more is due before a change than one transaction should decide, it
-        takes several, and whoever reads in between finds the schedules as they were."""
-        while (done := await self._database.within(what, work)) is None:
+        takes several, and whoever reads in between finds the schedules as they were. The last transaction
+        makes the change, and has the entry of the audit log."""
+        while (done := await carried_out(self._database, what, work, outcome=outcome)) is None:
             pass
         return done
 
@@ -373,6 +376,10 @@ class Schedules:
 
 
 _Written = tuple[list[str], list[Said]]
+
+
+def _names_written(written: _Written | None) -> list[str]:
+    return [] if written is None else written[0]
 
 
 async def _lock(tx: Transaction, names: Iterable[str]) -> list[Row]:
@@ -449,7 +456,8 @@ async def _add_versions(
     at: datetime,
     *,
     number: int = 0,
-) -> None:
+) -> list[Schedule]:
+    """Put the schedules on record as they are now; answer them."""
     found = await tx.fetch("standing_schedules", names=names) if names else []
     schedules = [_schedule(row) for row in found]
     await tx.each(
@@ -468,6 +476,7 @@ async def _add_versions(
         note=note,
         at=at,
     )
+    return schedules
 
 
 def _open_fire(row: Row) -> OpenFire:

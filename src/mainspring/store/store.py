@@ -14,7 +14,7 @@ from typing import Protocol
 
 from mainspring.store.access import Access
 from mainspring.store.alerts import Alerts
-from mainspring.store.audit_log import AuditLog
+from mainspring.store.audit_log import AuditLog, carried_out
 from mainspring.store.backfills import Backfills
 from mainspring.store.calendars import Calendars
 from mainspring.store.database import Database, Stamp, Transaction
@@ -24,7 +24,7 @@ from mainspring.store.events import Events
 from mainspring.store.health import Health
 from mainspring.store.jobs import Jobs
 from mainspring.store.leases import Leases
-from mainspring.store.limits import Admitter, Limits
+from mainspring.store.limits import Admitter, Limits, Places
 from mainspring.store.migrations import Schema
 from mainspring.store.processes import Processes
 from mainspring.store.pruning import prune
@@ -32,7 +32,7 @@ from mainspring.store.queue import Queue
 from mainspring.store.queues import Queues
 from mainspring.store.rows import moment
 from mainspring.store.runs import Runs
-from mainspring.store.schedules import Places, Schedules
+from mainspring.store.schedules import Schedules
 from mainspring.store.slots import Firing, Slots
 from mainspring.store.stats import Stats
 from mainspring.store.workflows.calls import Workflows
@@ -74,7 +74,7 @@ class Store(ABC):
         self._base, self._schema = database, schema
         self.health = health
         self.queue = queue
-        self.jobs = Jobs(database)
+        self.jobs = Jobs(database, places)
         self.dead_letters = DeadLetters(database)
         self.leases = Leases(database)
         self.alerts = Alerts(database)
@@ -137,7 +137,7 @@ class Store(ABC):
             changed = await tx.fetch("change_identity", id=new, force=force, at=at)
             return old["id"] if changed else None
 
-        old = await self._base.within("change_identity", work)
+        old = await carried_out(self._base, "change_identity", work)
         if old is not None:
             self._base.renamed(new)
         return old

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import msgspec
 
-from mainspring.admin.order import Noun, blocking, one_or_more, order
+from mainspring.admin.order import Noun, blocking, carried_out, one_or_more, order
 from mainspring.admin.schedules.declared import write_declared
 from mainspring.admin.schedules.draft import Draft, changes
 from mainspring.admin.schedules.edited import Written, upcoming
@@ -209,14 +209,15 @@ class Schedules(Noun):
             raise _taken(name)
         draft = await _drafted(store, self._registry, name, wishes)
         now = await store.now(at=self._stamp)
-        if not dry_run:
-            try:
-                await self._put(draft, now, note, None)
-            except Outdated:
-                raise _taken(name) from None
-        return Written(
+        written = Written(
             name=name, created=True, dry_run=dry_run, draft=draft, version=1, fires=upcoming(draft, now)
         )
+        if dry_run:
+            return written
+        try:
+            return await self._put(written, now, note, None)
+        except Outdated:
+            raise _taken(name) from None
 
     @order("schedules.edit", result=_written)
     async def aedit(
@@ -243,9 +244,7 @@ class Schedules(Noun):
         after = await _changed(store, self._registry, before, read(options))
         found = changes(before, after)
         now = await store.now(at=self._stamp)
-        if found and not dry_run:
-            await self._put(after, now, note, stored)
-        return Written(
+        written = Written(
             name=name,
             created=False,
             dry_run=dry_run,
@@ -255,22 +254,27 @@ class Schedules(Noun):
             paused=stored.paused_at is not None,
             fires=upcoming(after, now),
         )
+        return await self._put(written, now, note, stored) if found and not dry_run else written
 
     @order("schedules.pause", result=effects)
     async def apause(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
         """Skip their slots from now on; one that is paused keeps its first author and note."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
-        paused = await store.schedules.pause(list(found), author=self._author, note=note, at=self._stamp)
-        return _answers(found, paused, ScheduleEffect.PAUSED, _paused_already)
+        return await carried_out(
+            store.schedules.pause(list(found), author=self._author, note=note, at=self._stamp),
+            lambda paused: _answers(found, paused, ScheduleEffect.PAUSED, _paused_already),
+        )
 
     @order("schedules.resume", result=effects)
     async def aresume(self, names: str | Sequence[str]) -> list[ScheduleDone]:
         """End their pause; the slots of the pause are not caught up."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
-        resumed = await store.schedules.resume(list(found), author=self._author, at=self._stamp)
-        return _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused")
+        return await carried_out(
+            store.schedules.resume(list(found), author=self._author, at=self._stamp),
+            lambda resumed: _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused"),
+        )
 
     @order("schedules.hand_back", result=effects)
     async def arevert(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
@@ -278,23 +282,33 @@ class Schedules(Noun):
         app declares goes on as it is, but is code's to remove."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
-        handed = await store.schedules.revert(list(found), author=self._author, note=note, at=self._stamp)
-        return _answers(found, handed, ScheduleEffect.HANDED_BACK, lambda _: "is code's already")
+        return await carried_out(
+            store.schedules.revert(list(found), author=self._author, note=note, at=self._stamp),
+            lambda reverted: _answers(
+                found, reverted, ScheduleEffect.HANDED_BACK, lambda _: "is code's already"
+            ),
+        )
 
     @order("schedules.delete", result=effects)
     async def adelete(self, names: str | Sequence[str]) -> list[ScheduleDone]:
         """Delete them; their ledger, their versions and the jobs they made stay."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
-        deleted = await store.schedules.delete(list(found), author=self._author, at=self._stamp)
-        return _answers(found, deleted, ScheduleEffect.DELETED, lambda _: "was deleted meanwhile")
+        return await carried_out(
+            store.schedules.delete(list(found), author=self._author, at=self._stamp),
+            lambda deleted: _answers(
+                found, deleted, ScheduleEffect.DELETED, lambda _: "was deleted meanwhile"
+            ),
+        )
 
     @order("schedules.trigger", result=lambda done: {"job": done.job_id})
     async def atrigger(self, name: str) -> Triggered:
         """Make a job of it now, besides its slots and whatever its policies say."""
         store = await self._store()
         [schedule] = (await _found(store, [name])).values()
-        job_id = await store.schedules.trigger(name, at=self._stamp)
+        job_id = await carried_out(
+            store.schedules.trigger(name, at=self._stamp), said=lambda job_id: {"job": job_id}
+        )
         if job_id is None:
             raise NotFound("schedule", name)
         return Triggered(name=name, job_id=job_id, task=schedule.task, queue=schedule.queue)
@@ -303,9 +317,13 @@ class Schedules(Noun):
     async def askip(self, name: str, count: int = 1) -> Skipping:
         """Have its next slots skipped, on top of those that are to be already."""
         store = await self._store()
-        await store.schedules.skip(looked_for(name, "name"), count=count, author=self._author, at=self._stamp)
-        [schedule] = (await _found(store, [name])).values()
-        return Skipping(name=name, added=count, skips=schedule.skips)
+        skipping = await carried_out(
+            store.schedules.skip(looked_for(name, "name"), count=count, author=self._author, at=self._stamp),
+            lambda skips: Skipping(name=name, added=count, skips=skips),
+        )
+        if not skipping.skips:
+            raise NotFound("schedule", name)
+        return skipping
 
     async def aplan(self) -> list[Planned]:
         """What the schedules that the app declares would change; nothing is written."""
@@ -314,6 +332,7 @@ class Schedules(Noun):
 
     @order(
         "schedules.apply",
+        several=True,
         result=lambda found: {
             "changed": sum(each.action is not Action.SAME for each in found),
             "dropped_slots": sum(each.dropped for each in found),
@@ -366,13 +385,19 @@ class Schedules(Noun):
             raise UsageError("no app was named, so nothing is known of what it declares")
         return self._context.registry.schedules
 
-    async def _put(self, draft: Draft, now: datetime, note: str | None, expected: Schedule | None) -> None:
-        await (await self._store()).schedules.put(
-            [msgspec.structs.replace(draft.new_schedule(now), gates=_gates(self._registry, draft))],
-            author=self._author,
-            note=note,
-            expected={draft.name: expected},
-            at=self._stamp,
+    async def _put(
+        self, written: Written, now: datetime, note: str | None, expected: Schedule | None
+    ) -> Written:
+        store, draft = await self._store(), written.draft
+        return await carried_out(
+            store.schedules.put(
+                [msgspec.structs.replace(draft.new_schedule(now), gates=_gates(self._registry, draft))],
+                author=self._author,
+                note=note,
+                expected={draft.name: expected},
+                at=self._stamp,
+            ),
+            lambda _: written,
         )
 
     get = blocking(aget)

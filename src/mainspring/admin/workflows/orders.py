@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from mainspring.admin.jobs import EnqueueRequest, put
-from mainspring.admin.order import Noun, blocking, order
+from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.workflows.graph import drawn, named
 from mainspring.admin.workflows.queries import ITEMS, PAGE, found, step_of, view_of
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
@@ -55,8 +55,19 @@ class WorkflowDone(Value, frozen=True, kw_only=True):
     """The workflow that was forked."""
 
 
-def _told(done: WorkflowDone) -> object:
-    return {"effect": done.effect.value, "steps": list(done.steps), "new_id": done.new_id, "why": done.why}
+def _of_answer(done: WorkflowDone) -> object:
+    return _result(done.effect, steps=done.steps, new_id=done.new_id, why=done.why)
+
+
+def _result(
+    effect: WorkflowEffect, *, steps: Sequence[str] = (), new_id: int | None = None, why: str = ""
+) -> object:
+    """What an order did, for the audit log."""
+    return {"effect": effect.value, "steps": list(steps), "new_id": new_id, "why": why}
+
+
+def _said(effect: WorkflowEffect) -> Callable[[bool], object]:
+    return lambda _: _result(effect)
 
 
 class Workflows(Noun):
@@ -97,19 +108,21 @@ class Workflows(Noun):
         store = await self._store()
         return await step_of(store, workflow_id, name, item=item, first=first, most=most, at=self._stamp)
 
-    @order(
-        "workflows.start",
-        about=lambda start, **_: start.task.removeprefix(PREFIX),
-        result=lambda answer: {"job": answer[0].id},
-    )
+    @order("workflows.start", about=lambda start, **_: start.task.removeprefix(PREFIX))
     async def astart(
         self, start: EnqueueRequest, *, request: RequestKey | None = None
     ) -> tuple[JobHandle[Any], bool]:
         """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
-        [handle], again = await put(await self._store(), self._context, [start], request)
+        [handle], again = await put(
+            await self._store(),
+            self._context,
+            [start],
+            request,
+            said=lambda jobs: {"job": jobs[0].job_id},
+        )
         return handle, again
 
-    @order("workflows.cancel", result=_told)
+    @order("workflows.cancel", result=_of_answer)
     async def acancel(self, workflow_id: int, *, now: bool = False, note: str | None = None) -> WorkflowDone:
         """Take its steps away, running ones from their workers. What runs always and what undoes still
         runs, unless it must end `now`."""
@@ -118,35 +131,38 @@ class Workflows(Noun):
         stopping = Stopping.KILLED if now else Stopping.CANCELLED
         if workflow.stopping is Stopping.CANCELLED and workflow.state is WorkflowState.RUNNING and not now:
             return _none(workflow, "is being cancelled already", already=True)
-        if await store.workflows.stop(workflow_id, stopping, author=self._author, note=note, at=self._stamp):
+        stopped = store.workflows.stop(workflow_id, stopping, author=self._author, note=note, at=self._stamp)
+        if await carried_out(stopped, said=_said(WorkflowEffect.CANCELLED)):
             return await self._done(workflow_id, WorkflowEffect.CANCELLED)
         workflow = await found(store, workflow_id)
         return _none(workflow, _ended(workflow) or "is being ended already", already=not _ended(workflow))
 
-    @order("workflows.pause", result=_told)
+    @order("workflows.pause", result=_of_answer)
     async def apause(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
         """Release no further step."""
         store = await self._store()
         await found(store, workflow_id)
-        if await store.workflows.pause(workflow_id, author=self._author, note=note, at=self._stamp):
+        paused = store.workflows.pause(workflow_id, author=self._author, note=note, at=self._stamp)
+        if await carried_out(paused, said=_said(WorkflowEffect.PAUSED)):
             return await self._done(workflow_id, WorkflowEffect.PAUSED)
         workflow = await found(store, workflow_id)
         if workflow.paused_at is not None:
             return _none(workflow, "is paused already", already=True)
         return _none(workflow, _ended(workflow) or "is being stopped")
 
-    @order("workflows.resume", result=_told)
+    @order("workflows.resume", result=_of_answer)
     async def aresume(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
         """Go on."""
         store = await self._store()
         await found(store, workflow_id)
-        if await store.workflows.resume(workflow_id, author=self._author, note=note, at=self._stamp):
+        resumed = store.workflows.resume(workflow_id, author=self._author, note=note, at=self._stamp)
+        if await carried_out(resumed, said=_said(WorkflowEffect.RESUMED)):
             return await self._done(workflow_id, WorkflowEffect.RESUMED)
         workflow = await found(store, workflow_id)
         ended = _ended(workflow)
         return _none(workflow, ended or "is not paused", already=not ended)
 
-    @order("workflows.retry", result=_told)
+    @order("workflows.retry", result=_of_answer)
     async def aretry(
         self, workflow_id: int, steps: Sequence[str] = (), *, note: str | None = None
     ) -> WorkflowDone:
@@ -155,8 +171,11 @@ class Workflows(Noun):
         workflow = await found(store, workflow_id)
         chosen = await _known(store, workflow, steps)
         try:
-            done = await store.workflows.retry(
-                workflow_id, steps=chosen, author=self._author, note=note, at=self._stamp
+            done = await carried_out(
+                store.workflows.retry(
+                    workflow_id, steps=chosen, author=self._author, note=note, at=self._stamp
+                ),
+                said=lambda names: _result(WorkflowEffect.RETRIED, steps=names),
             )
         except UsageError as refused:
             return _none(workflow, f"cannot be retried: {refused}")
@@ -165,13 +184,16 @@ class Workflows(Noun):
             return _none(workflow, f"has no failed {which}")
         return await self._done(workflow_id, WorkflowEffect.RETRIED, steps=tuple(done))
 
-    @order("workflows.fork", result=_told)
+    @order("workflows.fork", result=_of_answer)
     async def afork(self, workflow_id: int, step: str, *, note: str | None = None) -> WorkflowDone:
         """Start a new workflow that has the results of the steps before this one, and runs the rest."""
         store = await self._store()
         workflow = await found(store, workflow_id)
         await _known(store, workflow, [step])
-        new_id = await store.workflows.fork(workflow_id, step, author=self._author, note=note, at=self._stamp)
+        new_id = await carried_out(
+            store.workflows.fork(workflow_id, step, author=self._author, note=note, at=self._stamp),
+            said=lambda new_id: _result(WorkflowEffect.FORKED, new_id=new_id),
+        )
         return await self._done(workflow_id, WorkflowEffect.FORKED, new_id=new_id)
 
     async def _done(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.model.job import Inserted, NewJob, OnDuplicate
+from mainspring.store.audit_log import signature
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.inserting import Batch, insert
@@ -16,7 +17,10 @@ from mainspring.store.uniqueness import Decision, Holder, decide
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
     """Make each job of the batch, or find the one that stands for it."""
     async with database.transaction("insert_jobs", life=batch.life) as transaction:
-        return await insert_unique_in(transaction, batch, at)
+        done = await insert_unique_in(transaction, batch, at)
+        if (entry := signature()) is not None:
+            await entry.write(transaction, done)
+        return done
 
 
 async def insert_unique_in(transaction: Transaction, batch: Batch, at: Stamp) -> list[Inserted]:

@@ -17,6 +17,7 @@ from mainspring.model.workflow import (
     WorkflowRecord,
     WorkflowState,
 )
+from mainspring.store.audit_log import carried_out
 from mainspring.store.codes import STEP, WORKFLOW_CODE
 from mainspring.store.database import Database, Stamp, Transaction
 from mainspring.store.reads import reads
@@ -44,7 +45,9 @@ class Workflows:
         [row] = await self._database.relaxed("any_endings")
         if not row["there"]:
             return Resolved()
-        done = await self._within(lambda session: resolve(session, limit), at)
+        done = await self._database.within(
+            "workflow", self._work(lambda session: resolve(session, limit), at), nested=True
+        )
         # Another process has the workflows of what is left in hand, or has dealt with all of it.
         return done if done.taken else Resolved(busy=True)
 
@@ -52,14 +55,14 @@ class Workflows:
         """Release no further step; those whose jobs are in the queue run. False when it has ended, is
         being stopped, or is paused already."""
         operator = Operator(author=author, note=note)
-        return await self._within(
+        return await self._ordered(
             lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.PAUSED, operator), at
         )
 
     async def resume(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
         """Go on; False when it is not paused."""
         operator = Operator(author=author, note=note)
-        return await self._within(
+        return await self._ordered(
             lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.RESUMED, operator), at
         )
 
@@ -69,7 +72,7 @@ class Workflows:
         """End it as cancelled: jobs of its steps are taken away, running ones from their workers; what runs
         always and what undoes still runs, unless it is killed. False when it has ended."""
         operator = Operator(author=author, note=note)
-        return await self._within(lambda s: stop(s, workflow_id, stopping, operator), at)
+        return await self._ordered(lambda s: stop(s, workflow_id, stopping, operator), at)
 
     async def retry(
         self, workflow_id: int, *, steps: Sequence[str] | None, author: str, note: str | None, at: Stamp
@@ -77,13 +80,13 @@ class Workflows:
         """Run failed steps again, these or all, and what came after them; answer their names: none, and
         nothing changed, when no such step failed. Raises UsageError when it has been undone."""
         operator = Operator(author=author, note=note)
-        return await self._within(lambda s: retry_steps(s, workflow_id, steps, operator), at)
+        return await self._ordered(lambda s: retry_steps(s, workflow_id, steps, operator), at)
 
     async def fork(self, workflow_id: int, step: str, *, author: str, note: str | None, at: Stamp) -> int:
         """Start a new workflow of the same definition and parameters that has the results of the steps
         before this one, and runs the rest again; answer its id. Raises NotFound."""
         operator = Operator(author=author, note=note)
-        return await self._within(lambda s: fork_from(s, workflow_id, step, operator), at)
+        return await self._ordered(lambda s: fork_from(s, workflow_id, step, operator), at)
 
     @reads
     async def get(self, workflow_id: int) -> WorkflowRecord | None:
@@ -151,12 +154,16 @@ class Workflows:
             gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
         return gone
 
-    async def _within(self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp) -> T:
-        """Do this in one transaction, and hint the workers once it has been committed."""
+    async def _ordered(self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp) -> T:
+        """Do this, an order, in one transaction, and hint the workers once it has been committed."""
+        return await carried_out(self._database, "workflow", self._work(work, at), nested=True)
 
+    def _work(
+        self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp
+    ) -> Callable[[Transaction], Coroutine[Any, Any, T]]:
         async def inside(tx: Transaction) -> T:
             answer = await work(await WorkflowSession.of(tx, self._jobs, at))
             tx.hint(earlier=True)
             return answer
 
-        return await self._database.within("workflow", inside, nested=True)
+        return inside

@@ -10,14 +10,7 @@ from pydantic import Field, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.jobs import (
-    Done,
-    Effect,
-    EnqueueRequest,
-    JobDetail,
-    Jobs,
-    RunLogView,
-)
+from mainspring.admin.jobs import Done, Effect, EnqueueRequest, JobDetail, Jobs, RunLogView
 from mainspring.admin.views import FailureView, HandleView, JobView, ListedJob, RunView
 from mainspring.admin.why.answer import answer_view
 from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
@@ -97,6 +90,29 @@ class Ids(Body):
     """Which ones."""
 
     ids: list[AnId] = Field(min_length=1, max_length=1000)
+
+
+class NewTime(Body):
+    """When a job is to run: at a moment, or so long from now."""
+
+    run_at: Moment | None = None
+    delay: Length | None = None
+
+
+class NewTimes(NewTime, Ids):
+    """The same for several jobs."""
+
+
+class Edit(Body):
+    """What becomes of a job that waits; what is not named stays."""
+
+    args: list[Any] | None = None
+    kwargs: dict[str, Any] | None = None
+    priority: int | None = Field(default=None, ge=-100, le=100)
+    queue: Name | None = None
+    attempts: int | None = Field(default=None, ge=1)
+    expires: Length | None = Field(default=None, description='A duration after it is due, or "never".')
+    expires_at: Moment | None = None
 
 
 class Which(Params):
@@ -201,6 +217,12 @@ async def retry_many(admin: AnAdmin, body: Ids) -> Response:
     return _many(await admin.jobs.aretry(body.ids))
 
 
+@routes.post("/reschedule", role=AccessRole.OPERATOR, order=Jobs.areschedule, **answers_items(Done))
+async def reschedule_many(admin: AnAdmin, body: NewTimes) -> Response:
+    """Have jobs that wait run at another time."""
+    return _many(await admin.jobs.areschedule(body.ids, run_at=at(body.run_at, "run_at"), delay=body.delay))
+
+
 @routes.get("/{job_id}", **answers(JobDetail))
 async def show(admin: AnAdmin, job_id: Id) -> Response:
     """One job, with every run of it."""
@@ -254,6 +276,29 @@ async def cancel(admin: AnAdmin, job_id: Id) -> Response:
 async def retry(admin: AnAdmin, job_id: Id) -> Response:
     """Make a delayed job due now, or put a dead one back into its queue."""
     return one(await admin.jobs.aretry([job_id]))
+
+
+@routes.post("/{job_id}/reschedule", role=AccessRole.OPERATOR, order=Jobs.areschedule, **answers(Done))
+async def reschedule(admin: AnAdmin, job_id: Id, body: NewTime) -> Response:
+    """Have a job that waits run at another time."""
+    return one(await admin.jobs.areschedule([job_id], run_at=at(body.run_at, "run_at"), delay=body.delay))
+
+
+@routes.patch("/{job_id}", role=AccessRole.OPERATOR, order=Jobs.aedit, **answers(Done))
+async def edit(admin: AnAdmin, job_id: Id, body: Edit) -> Response:
+    """Change a job that waits: its arguments, priority, queue, attempts or deadline."""
+    if body.expires is not None and body.expires_at is not None:
+        raise Problem(422, "invalid", "expires: expected it or expires_at, not both", field="expires")
+    done = await admin.jobs.aedit(
+        job_id,
+        args=body.args,
+        kwargs=body.kwargs,
+        priority=body.priority,
+        queue=body.queue,
+        attempts=body.attempts,
+        expires=at(body.expires_at, "expires_at") or body.expires,
+    )
+    return one([done])
 
 
 async def _ended(services: Services, job_id: int, seconds: float) -> None:

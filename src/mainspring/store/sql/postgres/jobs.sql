@@ -23,6 +23,48 @@ WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coal
                                            AND run_at <> timestamptz '9997-01-01 00:00:00+00'))
 RETURNING id;
 
+-- name: reschedule_jobs
+WITH named AS MATERIALIZED (
+    SELECT id, worker_id, run_at, expires_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR UPDATE
+)
+UPDATE mainspring.jobs
+SET run_at = CASE WHEN line_id IS NULL THEN :run_at::timestamptz ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN line_id IS NOT NULL THEN :run_at::timestamptz END
+WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at <> timestamptz '9997-01-01 00:00:00+00'
+                                           AND (expires_at > :run_at::timestamptz) IS NOT FALSE))
+RETURNING id;
+
+-- name: edit_job
+-- One that has passed its limits keeps its places, unless its limits are others now.
+WITH named AS MATERIALIZED (
+    SELECT id, run_at, due_at, CASE WHEN :keep_line::boolean THEN line_id ELSE :line_id::int END AS line_id,
+           coalesce(due_at, run_at) AS due
+    FROM mainspring.jobs
+    WHERE id = :id AND worker_id = 0 AND fence = :fence AND payload = :expected AND workflow_id IS NULL
+      AND run_at <> timestamptz '9997-01-01 00:00:00+00' AND (failures < :max_attempts::smallint) IS NOT FALSE
+    FOR UPDATE
+)
+UPDATE mainspring.jobs j
+SET payload = coalesce(:payload::bytea, j.payload), priority = coalesce(:priority::smallint, j.priority),
+    queue_id = coalesce((SELECT q.id FROM mainspring.queues q WHERE q.name = :queue::text), j.queue_id),
+    max_attempts = coalesce(:max_attempts::smallint, j.max_attempts), line_id = n.line_id,
+    run_at = CASE WHEN n.line_id IS NULL THEN n.due
+                  WHEN n.line_id IS NOT DISTINCT FROM j.line_id THEN j.run_at
+                  ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN n.line_id IS NULL THEN NULL
+                  WHEN n.line_id IS NOT DISTINCT FROM j.line_id THEN j.due_at
+                  ELSE n.due END,
+    expires_at = CASE WHEN :keep_deadline::boolean THEN j.expires_at
+                      ELSE coalesce(:expires_at::timestamptz, n.due + :expires::interval) END
+FROM named n WHERE j.id = n.id
+RETURNING j.id;
+
+-- name: drop_permits
+DELETE FROM mainspring.permits p
+WHERE p.job_id = :id
+  AND (SELECT p.gate_id = ANY (string_to_array(l.gates, ',')::int[]) AND j.run_at < timestamptz '9998-01-01 00:00:00+00'
+       FROM mainspring.jobs j JOIN mainspring.lines l ON l.id = j.line_id WHERE j.id = p.job_id) IS NOT TRUE;
+
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
 WITH late AS MATERIALIZED (

@@ -13,6 +13,35 @@ UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 25333922880000
 WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000
 RETURNING id;
 
+-- name: reschedule_jobs
+UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
+WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at <> 253307692800000000
+  AND (expires_at > :run_at) IS NOT FALSE
+RETURNING id;
+
+-- name: edit_job
+-- One that has passed its limits keeps its places, unless its limits are others now.
+UPDATE jobs
+SET payload = coalesce(:payload, payload), priority = coalesce(:priority, priority), queue = coalesce(:queue, queue),
+    max_attempts = coalesce(:max_attempts, max_attempts), line_id = CASE WHEN :keep_line THEN line_id ELSE :line_id END,
+    run_at = CASE WHEN :keep_line OR line_id IS :line_id THEN run_at
+                  WHEN :line_id IS NULL THEN coalesce(due_at, run_at)
+                  ELSE 253339228800000000 END,
+    due_at = CASE WHEN :keep_line OR line_id IS :line_id THEN due_at
+                  WHEN :line_id IS NOT NULL THEN coalesce(due_at, run_at) END,
+    expires_at = CASE WHEN :keep_deadline THEN expires_at ELSE coalesce(:expires_at, coalesce(due_at, run_at) + :expires) END
+WHERE id = :id AND worker_id = 0 AND fence = :fence AND payload = :expected AND workflow_id IS NULL
+  AND run_at <> 253307692800000000 AND (failures < :max_attempts) IS NOT FALSE
+RETURNING id;
+
+-- name: drop_permits
+DELETE FROM permits
+WHERE job_id = :id AND NOT EXISTS (
+    SELECT 1 FROM jobs j JOIN lines l ON l.id = j.line_id
+    WHERE j.id = permits.job_id AND j.run_at < 253339228800000000
+      AND ',' || l.gates || ',' LIKE '%,' || permits.gate_id || ',%'
+);
+
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
