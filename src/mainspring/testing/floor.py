@@ -29,7 +29,7 @@ class Floor:
         watch: Watch,
         *,
         queues: Sequence[str],
-        places: FunctionPool | None,
+        pool: FunctionPool | None,
     ) -> None:
         self.queues = tuple(queues)
         self._store, self._clock, self._watch = store, app.clock, watch
@@ -44,7 +44,7 @@ class Floor:
             clock=app.clock,
             entropy=app.entropy,
             telemetry=watch.telemetry,
-            pool=places,
+            pool=pool,
         )
         self._heart = Heartbeat(
             lambda: store,

@@ -97,6 +97,8 @@ class ThreadExecutor:
 
     def start(self, runs: Sequence[ActiveRun]) -> None:
         for run in runs:
+            if run.ended:
+                continue  # it was stopped before its turn
             task = run.task
             run.began = self._now()
             told = run.life.tells_start or task.timeout is not None
@@ -109,8 +111,8 @@ class ThreadExecutor:
                 run.life.end(run, run.cut_off(error), 0.0)
 
     def stop(self, run: ActiveRun) -> None:
-        call: ThreadCall = run.handle
-        if call.take():
+        call: ThreadCall | None = run.handle
+        if call is None or call.take():
             run.life.end(run, Stopped(started=False), 0.0)
         else:
             self._threads.give_up_soon(call, run.claim, partial(self._given_up, run))
@@ -193,7 +195,7 @@ class ChildExecutor(_TaskExecutor):
         if self._made is None:
             assert self._make is not None  # noqa: S101 - all callers have looked
             self._made = self._make(self._handlers.reports)
-            self._made.slots.on_kept = self._signals.child_free.send
+            self._made.slots.kept_one_free.connect(self._signals.child_free.send)
         return self._made
 
     async def _run_in_child(self, run: ActiveRun) -> Outcome:

@@ -18,6 +18,7 @@ from mainspring.declare.task import Task
 from mainspring.model.job import Claim
 from mainspring.model.outcome import Crashed, Discarded, Failed, Outcome, Settled, Snoozed, Stopped, Succeeded
 from mainspring.model.schedule import Period
+from mainspring.signals import Signal
 from mainspring.worker.children.child import Answers, Child, ChildLost, Launch, function_name
 from mainspring.worker.children.child_channel import Ended, StartRun, Tell
 from mainspring.worker.effects import Settling
@@ -38,8 +39,8 @@ class ChildSlots:
         self.free = size
         self._keeping = False
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self.on_kept: Callable[[], None] = lambda: None
-        """Called when a slot is free that is kept."""
+        self.kept_one_free = Signal()
+        """The slot is free that is kept."""
 
     def keep(self) -> None:
         """Keep the next slot that becomes free for a job whose process died."""
@@ -76,7 +77,7 @@ class ChildSlots:
         """Give a slot back."""
         self.free += 1
         if self._keeping:
-            self.on_kept()
+            self.kept_one_free.send()
         else:
             self._hand_on()
 
