@@ -100,7 +100,7 @@ def test_a_blocked_event_loop_does_not_keep_its_process(site: Site, task: Any) -
 
     assert code == 70
     assert took > DRAIN_WITHIN.total_seconds()
-    assert worker.says(f"still in hand: job {job_id} {task.name}; they are given back")
+    assert worker.says(f"still running: job {job_id} {task.name}; they are given back")
     assert [each for each in site.ask(site.store.processes.all(at=None)) if each.alive] == []
     done_by_another(site, job_id)
 

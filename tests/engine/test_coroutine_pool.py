@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mainspring.worker import coroutine_pool as module
-from mainspring.worker.coroutine_pool import CoroutinePool
+from mainspring.worker import executors as module
+from mainspring.worker.executors import CoroutinePool
 from tests.engine.kit import until
 
 Work = Callable[[asyncio.Task[None]], Coroutine[Any, Any, None]]

@@ -81,6 +81,26 @@ def test_a_coroutine_that_swallows_its_timeout_has_failed_and_its_hand_is_given_
     run(story())
 
 
+def test_a_coroutine_that_swallows_its_deadline_is_dead_and_its_slot_is_given_up(
+    floor: Floor, run: Any
+) -> None:
+    deaf = _deaf(floor)
+
+    async def story() -> None:
+        job_id = await floor.put("deaf", expires_at=floor.clock.now() + timedelta(milliseconds=30))
+        await floor.work()
+
+        [dead] = await floor.dead()
+        assert (dead.id, dead.reason) == (job_id, "expired")
+        assert [event.what for event in floor.heard.of(HandlerLeaked)] == ["slot"]
+        assert floor.active_runs.size == 7
+        assert deaf.seen == [True], "its context says that it should end"
+        deaf.gate.set()
+        await until(lambda: floor.active_runs.size == 8)
+
+    run(story())
+
+
 def test_a_released_coroutine_that_will_not_end_goes_back_at_no_cost(floor: Floor, run: Any) -> None:
     deaf = _deaf(floor)
 

@@ -205,7 +205,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     assert second["store_up"] == 0 and second['store_call_errors_total{call="health.watch"}'] == 1
     assert second['queue_jobs{queue="lonely",state="ready"}'] == 1, "still believed"
     assert not any(name.startswith("queue_") for name in third), "too old to be believed"
-    assert third["survey_age_seconds"] == 61
+    assert third["store_poll_age_seconds"] == 61
     assert first["database_bytes"] > 0
     assert ('table_bytes{part="table",table="jobs"}' in first) == (backend == "postgres")
     for event, _ in said(clock).values():

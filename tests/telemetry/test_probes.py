@@ -17,8 +17,7 @@ from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.model.process import Member, Role
-from mainspring.monitor.monitor import ProbePage, ProbeServer, alive, listen, ready
-from mainspring.monitor.probes import LARGEST_HEAD
+from mainspring.monitor.monitor import LARGEST_HEAD, ProbePage, ProbeServer, alive, listen, ready
 from mainspring.monitor.store_poll import StorePoll
 from mainspring.process.loop import Cycle
 from mainspring.telemetry.events import Telemetry

@@ -38,7 +38,7 @@ RUN_SECONDS = _histogram("run_seconds", "How long handlers ran.", "task")
 START_LATENCY = _histogram(
     "start_latency_seconds", "From when a job was due to when it was taken, by the store's clock.", "task"
 )
-DEAD = _counter("jobs_died", "Jobs that became dead letters at the hands of this process.", "reason")
+DEAD = _counter("jobs_died", "Jobs that this process made dead letters.", "reason")
 REFUSED = _counter("settlements_refused", "Runs that ended after their claim had been lost.", "task")
 CLAIMS_LOST = _counter("claims_lost", "Claims that were cancelled or taken away while they ran.")
 RENEWALS = _counter("lease_renewals", "Heartbeats that the store took.", "role")
@@ -62,15 +62,15 @@ LOOP_FAILURES = _counter("loop_failures", "Passes that raised what nobody expect
 STORE_TROUBLES = _counter("store_troubles", "Passes that failed on the store.", "loop")
 STORE_SECONDS = _histogram("store_call_seconds", "How long calls to the store took.", "call")
 STORE_ERRORS = _counter("store_call_errors", "Calls to the store that raised.", "call")
-LEAKED = _counter("handlers_leaked", "Handlers that were told to end and went on.", "what")
+LEAKED = _counter("handlers_leaked", "Handlers that ignored a stop.", "what")
 BLOCKED = _counter("event_loop_blocked", "Times that a handler held up the event loop beyond its timeout.")
-RUNNING = _gauge("jobs_in_hand", "Jobs that this process runs now.")
+RUNNING = _gauge("jobs_running", "Jobs that this process runs now.")
 LOOP_AGE = _gauge("loop_age_seconds", "Since a loop was last heard of.", "loop")
 HEALTHY = _gauge("healthy", "1 while every loop makes progress.")
 BUILD = _gauge("build", "1, with the version.", "version")
 STORE_UP = _gauge("store_up", "1 if the store answered when it was last asked.", source="store")
-SURVEY_AGE = _gauge(
-    "survey_age_seconds", "Since the store last answered; its figures below are that old.", source="store"
+STORE_POLL_AGE = _gauge(
+    "store_poll_age_seconds", "Since the store last answered; its figures below are that old.", source="store"
 )
 QUEUE_JOBS = _gauge("queue_jobs", "Live jobs.", "queue", "state", source="store")
 OLDEST = _gauge(

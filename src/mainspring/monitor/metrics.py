@@ -354,7 +354,7 @@ class PrometheusFamilies:
         yield self.numbers(c.STORE_UP, [((), int(store_poll.answers))])
         told_age, status = store_poll.age(), store_poll.fresh()
         if told_age is not None:
-            yield self.numbers(c.SURVEY_AGE, [((), told_age)])
+            yield self.numbers(c.STORE_POLL_AGE, [((), told_age)])
         if status is not None:
             yield from self._status(status, labels)
             found = Counter(each.rule for each in store_poll.troubles(status))

@@ -283,7 +283,7 @@ def _process(event: _OfAProcess) -> None:
             _stopped(event)
         case HandlersLeft():
             _log.warning(
-                "these handlers were told to end and go on until the process ends: %s", _jobs(event.jobs)
+                "these handlers ignored the stop and go on until the process ends: %s", _jobs(event.jobs)
             )
         case WorkerStarted():
             _log.info("worker %d: process %d", event.number, event.pid)
@@ -339,7 +339,7 @@ def _stuck(event: ProcessWornOut | HandlerLeaked | LoopBlocked | ProcessOverdue 
                 "they are given back" if event.given_back else "they are taken over when the lease has ended"
             )
             _log.error(
-                "this process did not end in its time, and is ended where it stands; still in hand: %s%s",
+                "this process did not end in its time, and is ended where it stands; still running: %s%s",
                 _jobs(event.jobs),
                 f"; {how}" if event.jobs else "",
             )
@@ -349,7 +349,7 @@ def _stuck(event: ProcessWornOut | HandlerLeaked | LoopBlocked | ProcessOverdue 
             )
         case HandlerLeaked():
             _log.error(
-                "job %d %s: the handler was told to end and goes on; its %s is given up, %d left",
+                "job %d %s: the handler ignored the stop; its %s is given up, %d left",
                 event.job_id,
                 event.task,
                 event.what,

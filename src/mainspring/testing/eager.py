@@ -154,16 +154,16 @@ class _Eager:
     ) -> list[JobHandle[Any]]:
         return await self._run(checked_batch(jobs), None)
 
-    async def _run(self, jobs: Sequence[NewJob], places: FunctionPool | None) -> list[JobHandle[Any]]:
-        return [await self._run_one(job, places) for job in jobs]
+    async def _run(self, jobs: Sequence[NewJob], pool: FunctionPool | None) -> list[JobHandle[Any]]:
+        return [await self._run_one(job, pool) for job in jobs]
 
-    async def _run_one(self, job: NewJob, places: FunctionPool | None) -> JobHandle[Any]:
+    async def _run_one(self, job: NewJob, pool: FunctionPool | None) -> JobHandle[Any]:
         job_id = next(self._ids)
         watch, signals = Watch(self._app._registry, Telemetry()), Signals()
         # Nobody asks these reports to be written: what is reported here is kept nowhere.
         reports = RunReports(cast("Runs", None), self._app._clock, signals, capture=CAPTURE_NONE, log_limit=0)
         largest = self._app.settings.results.max_bytes
-        threads = HandlerThreads(1, places, lambda claim, left: None)
+        threads = HandlerThreads(1, pool, lambda claim, left: None)
         handlers = Handlers(
             threads, reports, self._effects, result_bytes=largest, begin=_never, periods=self._period
         )

@@ -36,7 +36,7 @@ class Floor:
         watch: Watch,
         *,
         queues: Sequence[str],
-        places: FunctionPool | None,
+        pool: FunctionPool | None,
     ) -> None:
         self.queues = tuple(queues)
         self._store, self._clock, self._watch = store, app._clock, watch
@@ -51,7 +51,7 @@ class Floor:
             clock=app._clock,
             entropy=app._entropy,
             telemetry=watch.telemetry,
-            pool=places,
+            pool=pool,
         )
         self._heart = Heartbeat(
             lambda: store,

@@ -234,8 +234,8 @@ class Harness:
         if self._floor is not None and self._floor[0] is loop and self._floor[1].queues == queues:
             return self._floor[1]
         self._leave_floor()
-        places = self._bench if loop is self._loop else None
-        floor = Floor(self.app, self._store, self._watch, queues=queues, places=places)
+        pool = self._bench if loop is self._loop else None
+        floor = Floor(self.app, self._store, self._watch, queues=queues, pool=pool)
         self._floor = (loop, floor)
         return floor
 

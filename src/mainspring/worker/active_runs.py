@@ -232,8 +232,9 @@ class ActiveRuns:
     def blocked(self) -> list[Claim]:
         """Claims of runs so far beyond their time that the event loop cannot be moving. Safe from any
         thread."""
-        runs = list(self._runs.values())
-        if not any(run.due is not None for run in runs):
+        # A child process does not block the loop, however late it is.
+        runs = [run for run in list(self._runs.values()) if run.due and run.executor is not self._children]
+        if not runs:
             return []
         now, slack = self._clock.monotonic(), BLOCKED_AFTER.total_seconds()
         return [run.claim for run in runs if run.due is not None and now > run.due + slack]

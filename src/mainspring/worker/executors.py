@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import types
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mainspring.clock import Clock
 from mainspring.model.job import Claim, Failure
 from mainspring.model.run import Failed, Outcome, Stopped
 from mainspring.signals import Signals
 from mainspring.telemetry.run_fields import running
-from mainspring.worker.coroutine_pool import CoroutinePool
+from mainspring.waiting import NOW, pause
 from mainspring.worker.handlers import Handlers
 from mainspring.worker.run import ActiveRun, AnyTask, Stop
 from mainspring.worker.run_reports import RunReports
@@ -94,6 +96,8 @@ class ThreadExecutor:
 
     def start(self, runs: Sequence[ActiveRun]) -> None:
         for run in runs:
+            if run.ended:
+                continue  # it was stopped before its turn
             task = run.task
             run.began = self._now()
             told = run.life.tells_start or task.timeout is not None
@@ -106,8 +110,8 @@ class ThreadExecutor:
                 run.life.end(run, run.cut_off(error), 0.0)
 
     def stop(self, run: ActiveRun) -> None:
-        call: ThreadCall = run.handle
-        if call.take():
+        call: ThreadCall | None = run.handle
+        if call is None or call.take():
             run.life.end(run, Stopped(started=False), 0.0)
         else:
             self._threads.give_up_soon(call, run.claim, partial(self._given_up, run))
@@ -190,7 +194,7 @@ class ChildExecutor(_TaskExecutor):
         if self._made is None:
             assert self._make is not None  # noqa: S101 - all callers have looked
             self._made = self._make(self._handlers.reports)
-            self._made.slots.on_kept = self._signals.child_free.send
+            self._made.slots.kept_one_free.connect(self._signals.child_free.send)
         return self._made
 
     async def _run_in_child(self, run: ActiveRun) -> Outcome:
@@ -210,3 +214,94 @@ class ChildExecutor(_TaskExecutor):
             result_bytes=self._handlers.result_bytes,
             period=period,
         )
+
+
+W = TypeVar("W")
+
+SPREAD = 2
+"""Tasks started by one that has to wait. With one each, a hundred runs would begin one after another."""
+YIELD_AFTER = 0.005
+"""Seconds after which a task lets others run, however short its runs are."""
+
+Work = Callable[[W, "asyncio.Task[None]"], Coroutine[Any, Any, None]]
+
+
+class CoroutinePool(Generic[W]):
+    """As many tasks as are needed, and no more: the next one is started when one has to wait.
+
+    Runs that never wait are done by one task without a turn of the event loop, each in a context of its own.
+    A task that had to wait in a run does no other after it: users keep sessions and the like by task, and
+    those must not be the next run's. Nor does a task that was cancelled: in Python 3.11 the cancellation may
+    still be on its way.
+    """
+
+    def __init__(self, work: Work[W], now: Callable[[], float]) -> None:
+        self._work = work
+        self._now = now
+        self._waiting: deque[W] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._coming = 0
+        """Tasks that were started and have not begun."""
+
+    def give(self, works: Iterable[W]) -> None:
+        """Have these done, soon and in this order."""
+        self._waiting.extend(works)
+        self._call(1)
+
+    def _call(self, count: int) -> None:
+        for _ in range(min(count, len(self._waiting) - self._coming)):
+            self._coming += 1
+            task = asyncio.get_running_loop().create_task(self._serve())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _spread(self) -> None:
+        self._call(SPREAD)
+
+    async def _serve(self) -> None:
+        self._coming -= 1
+        me = asyncio.current_task()
+        assert me is not None  # noqa: S101 - it runs as a task
+        began = self._now()
+        while self._waiting:
+            try:
+                waited = await _apart(self._work(self._waiting.popleft(), me), self._spread)
+            except BaseException:
+                self._call(1)  # a defect of ours, or the loop's end: others go on
+                raise
+            if waited or me.cancelling():
+                self._call(1)
+                return
+            if self._now() - began > YIELD_AFTER:
+                await pause(NOW)
+                began = self._now()
+
+
+@types.coroutine
+def _apart(work: Coroutine[Any, Any, None], on_wait: Callable[[], None]) -> Generator[Any, Any, bool]:
+    """Awaits a coroutine in a context of its own; calls `on_wait` when it waits for the first time, and
+    answers whether it did."""
+    run, send = copy_context().run, work.send
+    try:
+        awaited = run(send, None)
+    except StopIteration:
+        return False
+    on_wait()
+    while True:
+        try:
+            answer = yield awaited
+        except GeneratorExit:
+            run(work.close)
+            raise
+        except BaseException as error:  # noqa: BLE001 - not swallowed: it is the coroutine's
+            raised = error
+        else:
+            try:
+                awaited = run(send, answer)
+            except StopIteration:
+                return True
+            continue
+        try:
+            awaited = run(work.throw, raised)
+        except StopIteration:
+            return True

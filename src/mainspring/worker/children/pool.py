@@ -24,6 +24,7 @@ from mainspring.model.run import (
     Succeeded,
 )
 from mainspring.model.schedule import Period
+from mainspring.signals import Signal
 from mainspring.tasks.payload import LARGEST_RESULT
 from mainspring.tasks.task import Isolation, Task
 from mainspring.worker.children.child import Answers, Child, ChildLost, Launch, function_name
@@ -46,8 +47,8 @@ class ChildSlots:
         self.free = size
         self._keeping = False
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self.on_kept: Callable[[], None] = lambda: None
-        """Called when a slot is free that is kept."""
+        self.kept_one_free = Signal()
+        """The slot is free that is kept."""
 
     def keep(self) -> None:
         """Keep the next slot that becomes free for a job whose process died."""
@@ -84,7 +85,7 @@ class ChildSlots:
         """Give a slot back."""
         self.free += 1
         if self._keeping:
-            self.on_kept()
+            self.kept_one_free.send()
         else:
             self._hand_on()
 
