@@ -20,6 +20,7 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import Actor
 from mainspring.model.job import NewJob
+from mainspring.model.schedule import MisfireOption, OverlapOption
 from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.store import Store
@@ -34,6 +35,8 @@ from mainspring.tasks.workflow import Workflow, WorkflowFactory
 from mainspring.telemetry import SchedulesUndeclared, SchedulesWritten, Telemetry
 from mainspring.tracing import Tracer, the_tracer, traced
 from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.rolled import RollOption
+from mainspring.triggers.zones import FoldOption, GapOption
 
 if TYPE_CHECKING:
     from mainspring.admin.admin import Admin
@@ -126,8 +129,8 @@ class Mainspring:
         rrule: str | None = None,
         at: datetime | Sequence[datetime] | None = None,
         tz: str = "UTC",
-        gap: str = "shift",
-        fold: str = "first",
+        gap: GapOption = "shift",
+        fold: FoldOption = "first",
         anchor: datetime | None = None,
         dtstart: datetime | None = None,
         exdates: Sequence[datetime] = (),
@@ -136,12 +139,12 @@ class Mainspring:
         end: datetime | None = None,
         max_fires: int | None = None,
         calendar: Calendar | None = None,
-        on_holiday: str | None = None,
+        on_holiday: RollOption | None = None,
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
-        misfire: str = "latest",
+        misfire: MisfireOption = "latest",
         catch_up: Duration | None = None,
-        overlap: str | None = None,
+        overlap: OverlapOption | None = None,
         allow: int | None = None,
         window: Duration | None = None,
         jitter: Duration | None = None,

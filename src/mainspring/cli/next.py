@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mainspring.cli.options import Whole, json_option
@@ -73,7 +75,9 @@ def _trigger(
         return Every(duration(every, "every"), EPOCH if anchor is None else read_instant(anchor, "anchor"))
     _refuse("with --every", anchor=anchor)
     key = None if name is None else valid_name(name, "schedule.name")
-    rules = {option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None}
+    rules: dict[str, Any] = {
+        option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None
+    }
     return Cron(expression or "", tz, key=key, **rules)
 
 

@@ -10,26 +10,9 @@ from zoneinfo import ZoneInfo
 
 from mainspring.config.checks import check_flag, check_length, check_range, check_signing
 from mainspring.errors import InvalidConfig
+from mainspring.model.alert import Rule
 
 LOG = "log"
-RULES = (
-    "missed",
-    "slots_dropped",
-    "late_start",
-    "late_finish",
-    "failed",
-    "failing",
-    "retrying",
-    "dead_growth",
-    "oldest_waiting",
-    "no_worker",
-    "no_scheduler",
-    "scheduler_lag",
-    "member_lost",
-    "clock_skew",
-    "outage",
-    "store",
-)
 _SECOND, _MINUTE, _HOUR, _DAY = (timedelta(seconds=n) for n in (1, 60, 3600, 86400))
 _MOST_TARGETS = 20
 _LONGEST_TARGET = 2048
@@ -180,8 +163,8 @@ def _check_targets(targets: tuple[str, ...]) -> None:
 
 def _check_rules(off: tuple[str, ...]) -> None:
     for each in off:
-        if each not in RULES:
-            raise InvalidConfig("alerts.off", each, f"one of {', '.join(RULES)}")
+        if each not in tuple(Rule):
+            raise InvalidConfig("alerts.off", each, f"one of {', '.join(Rule)}")
 
 
 def _check_quiet(quiet: str) -> None:

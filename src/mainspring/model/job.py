@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from mainspring.model.limit import Gate
 from mainspring.model.value import Value
@@ -145,6 +146,11 @@ def tried_since(errors: Sequence[Failure]) -> datetime | None:
             break  # attempts count from one again: those before it ended with another death
         first = error
     return None if first is None else first.at
+
+
+ScopeOption = Literal["queued", "finished", "period"]
+OnDuplicateOption = Literal["return", "replace", "error"]
+"""The same words as the members of the two classes below, as type checkers need them."""
 
 
 class Scope(StrEnum):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from mainspring.model.job import DEFAULT_QUEUE
 from mainspring.model.limit import Gate
 from mainspring.model.value import Value
+
+MisfireOption = Literal["latest", "all", "skip"]
+OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
+"""The same words as the members of the two classes below, as type checkers need them."""
 
 
 class Misfire(StrEnum):

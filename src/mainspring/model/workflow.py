@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -17,6 +18,10 @@ WIDEST = 10_000
 """Items of one map."""
 LARGEST_INPUT = 1024 * 1024
 """Bytes of JSON that a step may be given: a join is given what all its parents made."""
+
+
+WhenOption = Literal["success", "failure", "always"]
+"""The same words as the members of the class below, as type checkers need them."""
 
 
 class When(StrEnum):

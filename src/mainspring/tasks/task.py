@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob
+from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob, OnDuplicateOption, ScopeOption
 from mainspring.model.limit import Gate
 from mainspring.tasks import payload
 from mainspring.tasks.checks import valid_attempts, valid_name, valid_priority
@@ -204,9 +204,9 @@ class Task(Generic[P, R_co]):
         queue: str | None = None,
         attempts: int | None = None,
         key: str | None = None,
-        scope: str | None = None,
+        scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: str | None = None,
+        on_duplicate: OnDuplicateOption | None = None,
         debounce: Duration | None = None,
         expires: Duration | datetime | None = None,
         tx: object | None = None,

@@ -11,7 +11,8 @@ import msgspec
 
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.job import Key, OnDuplicate, Scope
+from mainspring.model.job import Key, OnDuplicate, OnDuplicateOption, Scope, ScopeOption
+from mainspring.model.value import choice
 from mainspring.tasks.signature import Signature
 
 LONGEST_KEY = 500
@@ -39,9 +40,9 @@ class Unique:
         self,
         *,
         by: Sequence[str] | None = None,
-        scope: str | None = None,
+        scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: str | None = None,
+        on_duplicate: OnDuplicateOption | None = None,
         debounce: Duration | None = None,
     ) -> None:
         set_field = object.__setattr__
@@ -130,14 +131,11 @@ def _valid_names(by: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(by)
 
 
-def _valid_scope(scope: str | None, period: Duration | None, debounce: Duration | None) -> Scope:
+def _valid_scope(scope: ScopeOption | None, period: Duration | None, debounce: Duration | None) -> Scope:
     if period is not None and debounce is not None:
         raise InvalidArgument("unique.debounce", debounce, "either a period or a debounce, not both")
     fixed = Scope.PERIOD if period is not None else Scope.QUEUED if debounce is not None else None
-    try:
-        asked = None if scope is None else Scope(scope)
-    except ValueError:
-        raise InvalidArgument("unique.scope", scope, f"one of {', '.join(Scope)}") from None
+    asked = None if scope is None else choice(Scope, scope, "unique.scope")
     if asked is Scope.PERIOD and period is None:
         raise InvalidArgument("unique.period", None, 'how long, such as "1h", with scope "period"')
     if fixed is not None and asked not in (None, fixed):
@@ -145,14 +143,10 @@ def _valid_scope(scope: str | None, period: Duration | None, debounce: Duration 
     return asked or fixed or Scope.FINISHED
 
 
-def _valid_answer(on_duplicate: str | None, debounce: Duration | None) -> OnDuplicate:
+def _valid_answer(on_duplicate: OnDuplicateOption | None, debounce: Duration | None) -> OnDuplicate:
     if on_duplicate is None:
         return OnDuplicate.RETURN if debounce is None else OnDuplicate.REPLACE
-    try:
-        answer = OnDuplicate(on_duplicate)
-    except ValueError:
-        expected = f"one of {', '.join(OnDuplicate)}"
-        raise InvalidArgument("unique.on_duplicate", on_duplicate, expected) from None
+    answer = choice(OnDuplicate, on_duplicate, "unique.on_duplicate")
     if debounce is not None and answer is not OnDuplicate.REPLACE:
         raise InvalidArgument("unique.on_duplicate", on_duplicate, '"replace", or none, with a debounce')
     return answer
