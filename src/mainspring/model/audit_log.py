@@ -1,4 +1,4 @@
-"""What people and programs ordered: the log that can only grow."""
+"""The audit log: commands of people and programs. Entries are only appended."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mainspring.model.value import Value
 
 
 class AuditPhase(StrEnum):
-    """An act is on record before it is carried out, and once more when its end is known: one that has
-    no second entry is in doubt."""
+    """A command has one entry before it is carried out, and one when its end is known. Without a second entry
+    its end is unknown."""
 
     ORDERED = "ordered"
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
-    """They were not allowed to."""
+    """The actor was not allowed to."""
 
 
 class NewAuditEntry(Value, frozen=True, kw_only=True):
@@ -29,11 +29,11 @@ class NewAuditEntry(Value, frozen=True, kw_only=True):
     role: str
     via: str
     target: str = ""
-    """What it was done to: an id, a name."""
+    """The object of the command: an id or a name."""
     details: bytes = b"{}"
-    """JSON: what was asked for, or what came of it; secrets are redacted."""
+    """JSON: the arguments of the command, or its result; secrets are redacted."""
     order: int | None = None
-    """The entry that ordered what this one tells the end of."""
+    """The entry of the order whose end this entry records."""
     address: str = ""
     """Where the request came from."""
 

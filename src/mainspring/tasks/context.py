@@ -212,7 +212,7 @@ class Context(Value, frozen=True, kw_only=True):
     """What the job stands for: from the slot before up to its own, further back where missed slots were
     combined into it; None for one put in by hand."""
     on_progress: Callable[[float, str], None] | None = None
-    """Who hears of progress; the worker, unless a test made this context."""
+    """Called with the progress: by a worker, not in a context that a test made."""
     effects: ContextEffects | None = None
     """Behind the calls below; only a worker has it to give."""
     trace: str | None = None
@@ -245,8 +245,8 @@ class Context(Value, frozen=True, kw_only=True):
         return self.stop.is_set()
 
     def progress(self, fraction: float, note: str = "") -> None:
-        """Say how far the run is, from 0 to 1, in a few words if you like. It costs next to nothing: the
-        newest word is written, at most once a second."""
+        """Report how far the run is, from 0 to 1, with a note if you like. It costs almost nothing: the
+        newest report is written, at most once a second."""
         number = not isinstance(fraction, bool) and isinstance(fraction, int | float)
         if not number or not 0 <= fraction <= 1:
             raise InvalidArgument("progress.fraction", fraction, "a number from 0 to 1")
@@ -294,7 +294,7 @@ class Context(Value, frozen=True, kw_only=True):
 
     async def sleep(self, length: Duration, *, name: str | None = None) -> None:
         """`await ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed
-        since the first call. Nothing waits meanwhile. Unnamed ones are told apart by their order."""
+        since the first call. Nothing waits meanwhile. Unnamed sleeps are distinguished by their order."""
         await self._effects().durable.sleep(*valid_length(length, name))
 
     async def wait_event(
@@ -305,7 +305,7 @@ class Context(Value, frozen=True, kw_only=True):
         default: object = RAISE,
     ) -> Any:
         """`answer = await ctx.wait_event("approved", timeout="7d")`: what `app.send_event` was given for this
-        job, or for everybody, sooner or later. Nothing waits meanwhile. After the timeout, which counts
+        job, or for all jobs, before or after. Nothing waits meanwhile. After the timeout, which counts
         from the first call, it answers the default, or raises EventTimeout where none is given."""
         return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
 

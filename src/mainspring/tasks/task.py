@@ -42,7 +42,7 @@ class Isolation:
 
     `memory` caps what the process may allocate, the interpreter and the app included; beyond it the
     handler gets a MemoryError. `processes` caps how many processes and threads its tree may have.
-    `grace` is how long a handler gets to end once it has been told to, before signals follow. After
+    `grace` is how long a handler may take to end after the stop was requested, before signals follow. After
     so many `runs` the process is replaced by a fresh one.
     """
 

@@ -1,4 +1,4 @@
-"""What makes two jobs of a task the same, as users say it."""
+"""What makes two jobs of a task the same."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Unique:
         *,
         named: str | None = None,
     ) -> Key:
-        """The key of one call; `named` is what somebody chose instead of the arguments."""
+        """The key of one call; `named` is a key that the caller chose, in place of the arguments."""
         if named is None:
             given = signature.bound(args, kwargs)
             chosen = given if self.by is None else {name: given.get(name) for name in self.by}
@@ -91,7 +91,7 @@ def _digest(task: str, kind: str, what: object) -> bytes:
 
 
 def with_options(unique: Unique | None, **options: object) -> Unique | None:
-    """A task's uniqueness with what a single call says instead; the same when it says nothing."""
+    """A task's uniqueness with the options of a single call; unchanged without such options."""
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
         return unique
@@ -107,7 +107,7 @@ def with_options(unique: Unique | None, **options: object) -> Unique | None:
 
 
 def valid_key(key: str) -> str:
-    """A key as somebody names it."""
+    """A key that a caller chose."""
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise InvalidArgument("key", key, f"1 to {LONGEST_KEY} printable characters")
     return key

@@ -21,10 +21,10 @@ RollOption = Literal["skip", "next", "previous"]
 
 
 class Roll(StrEnum):
-    """What becomes of a slot whose local date is no business day."""
+    """What happens to a slot whose local date is no business day."""
 
     SKIP = "skip"
-    """It stays in the ledger, skipped: `is_skipped` tells which."""
+    """It stays in the ledger, skipped: `is_skipped` says which."""
     NEXT = "next"
     PREVIOUS = "previous"
 
