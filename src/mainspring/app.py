@@ -20,6 +20,7 @@ from mainspring.entropy import Entropy, SystemEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.access import Actor
 from mainspring.model.job import NewJob
+from mainspring.model.schedule import MisfireOption, OverlapOption
 from mainspring.store.effects import Errand
 from mainspring.store.opener import open_borrower, open_store
 from mainspring.store.store import Store
@@ -29,18 +30,13 @@ from mainspring.tasks.enqueue import JobHandle, checked_batch, new_event, valid_
 from mainspring.tasks.limits import queue_rules
 from mainspring.tasks.registry import Registry, TaskDecorator
 from mainspring.tasks.schedule import ScheduleDeclaration, declare_schedule
-from mainspring.tasks.schedule_options import (
-    FoldOption,
-    GapOption,
-    HolidayOption,
-    MisfireOption,
-    OverlapOption,
-)
 from mainspring.tasks.task import Task
 from mainspring.tasks.workflow import Workflow, WorkflowFactory
 from mainspring.telemetry.events import SchedulesUndeclared, SchedulesWritten, Telemetry
 from mainspring.telemetry.traces import Tracer, the_tracer, traced
 from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.rolled import RollOption
+from mainspring.triggers.zones import FoldOption, GapOption
 
 if TYPE_CHECKING:
     from mainspring.admin.admin import Admin
@@ -145,7 +141,7 @@ class Mainspring:
         end: datetime | None = None,
         max_fires: int | None = None,
         calendar: Calendar | None = None,
-        on_holiday: HolidayOption | None = None,
+        on_holiday: RollOption | None = None,
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
         misfire: MisfireOption = "latest",

@@ -19,7 +19,7 @@ class Entropy(Protocol):
         """An id for one start of one process: positive, 63 bits, never seen before."""
 
     def secret(self) -> bytes:
-        """32 bytes that nobody can guess."""
+        """32 bytes that cannot be guessed."""
 
 
 class SystemEntropy:

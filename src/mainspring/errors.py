@@ -1,4 +1,4 @@
-"""Every exception the package raises on purpose, sorted by who must act.
+"""Every exception that the package raises on purpose.
 
 MainspringError
 ├── UsageError             fix the call, the code or the settings; retrying cannot help
@@ -10,15 +10,15 @@ MainspringError
 ├── NotFound               no such job, schedule or dead letter
 ├── DuplicateJob           its key is taken: the job that has it is named
 ├── KeyReused              the key of a request stands for another one: use a new key
-├── Outdated               somebody changed it since it was read: read it again, then decide
+├── Outdated               it was changed since it was read: read it again, then decide
 ├── JobFailed              the job that was waited for is dead
 ├── JobCancelled           the job that was waited for was cancelled
 ├── WaitTimeout            it has not ended in the time given; it goes on (a TimeoutError too)
 ├── EventTimeout           what a handler waited for did not come in time (a TimeoutError too)
 ├── ResultGone             it succeeded, but its result is no longer kept
-├── StoreError             the database said no
+├── StoreError             the database refused the call, or did not answer
 │   ├── StoreUnavailable   it did not take the call: wait, then try again
-│   ├── AnswerLost         it may have taken the call: find out, never guess
+│   ├── AnswerLost         it may have carried out the call: look it up, never guess
 │   ├── SchemaMismatch     it is not at the version this code needs: migrate
 │   ├── StoreFull          no room on its disk
 │   └── Unreadable         a record that this version does not understand: use the one that wrote it
@@ -27,8 +27,8 @@ MainspringError
 │   ├── TargetUnavailable  this time: its job is tried again, not before `retry_after`
 │   └── TargetInDoubt      or it may have: tried again only where that is harmless
 ├── ClaimLost              the job is, or may by now be, another run's: what was not committed is dropped
-├── LeaseHeld              somebody else has it: wait, or leave it to them
-└── LeaseLost              it is, or may by now be, somebody else's: drop the result
+├── LeaseHeld              another holder has it: wait, or leave the work to that holder
+└── LeaseLost              another holder has it, or may have it: drop the result
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class InvalidWorkflow(InvalidArgument):
 
 
 class MoreThanOwn(InvalidArgument):
-    """Somebody gave others more than they have."""
+    """An actor tried to give more rights than it has."""
 
 
 class UnknownTask(UsageError):
@@ -129,7 +129,7 @@ class Outdated(MainspringError):
 
 
 class JobFailed(MainspringError):
-    """The job that was waited for is a dead letter; what its last run raised is told."""
+    """The job that was waited for is a dead letter; the error of its last run is in the message."""
 
     def __init__(
         self, job_id: int, *, reason: str = "failed", type: str = "", message: str = "", traceback: str = ""
@@ -176,7 +176,7 @@ class ResultGone(MainspringError):
 
 
 class StoreError(MainspringError):
-    """The database said no."""
+    """The database refused the call, or did not answer."""
 
 
 class StoreUnavailable(StoreError):
@@ -262,7 +262,7 @@ class ClaimLost(MainspringError):
 
 
 class LeaseHeld(MainspringError):
-    """A lease that somebody else has, and kept for as long as we would wait."""
+    """A lease that another holder has, and kept for as long as the caller would wait."""
 
     def __init__(self, name: str, holder: str, until: datetime) -> None:
         moment = until.isoformat(timespec="milliseconds")
@@ -284,7 +284,7 @@ def shown(value: object) -> str:
     try:
         room = iter(range(_SHOWN))
         text = ascii(value[: _SHOWN + 1]) if isinstance(value, str) else repr(_cut(value, room))
-    except Exception:  # noqa: BLE001  repr() of somebody's object is their code
+    except Exception:  # noqa: BLE001  repr() of a user's object is the user's code
         text = f"<{type(value).__name__}>"
     if len(text) <= _SHOWN:
         return text

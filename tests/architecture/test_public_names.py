@@ -14,18 +14,10 @@ import mainspring
 from mainspring import Context, JobHandle, Mainspring, errors
 from mainspring.admin.access import RoleOption
 from mainspring.model.access import AccessRole
-from mainspring.model.job import OnDuplicate, Scope
-from mainspring.model.schedule import Misfire, Overlap
-from mainspring.tasks.schedule_options import (
-    FoldOption,
-    GapOption,
-    HolidayOption,
-    MisfireOption,
-    OverlapOption,
-)
-from mainspring.tasks.unique import DuplicateOption, ScopeOption
-from mainspring.triggers.rolled import Roll
-from mainspring.triggers.zones import Fold, Gap
+from mainspring.model.job import OnDuplicate, OnDuplicateOption, Scope, ScopeOption
+from mainspring.model.schedule import Misfire, MisfireOption, Overlap, OverlapOption
+from mainspring.triggers.rolled import Roll, RollOption
+from mainspring.triggers.zones import Fold, FoldOption, Gap, GapOption
 
 PUBLIC = [
     "AnswerLost",
@@ -189,9 +181,9 @@ def test_every_error_is_exported():
         (OverlapOption, Overlap),
         (GapOption, Gap),
         (FoldOption, Fold),
-        (HolidayOption, Roll),
+        (RollOption, Roll),
         (ScopeOption, Scope),
-        (DuplicateOption, OnDuplicate),
+        (OnDuplicateOption, OnDuplicate),
         (RoleOption, AccessRole),
     ],
 )

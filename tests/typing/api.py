@@ -261,6 +261,7 @@ async def workflows_are_written_in_python(app: Mainspring, task: TaskDecorator) 
     assert_type(outer.step(flow, day="2026-11-15"), Step[Any])
     outer.step(flow.using(priority=5), day="2026-11-15")
     app.schedule("nightly", flow, cron="0 2 * * *", tz="Europe/Berlin", kwargs={"day": "2026-11-15"})
+    app.schedule("weekly", flow, cron="0 2 * * 1", misfire="newest")  # type: ignore[arg-type]
     assert_type(flow.start(day="2026-11-15"), JobHandle[Any])
     assert_type(await flow.astart(day="2026-11-15"), JobHandle[Any])
     assert_type(flow.job(day="2026-11-15"), NewJob)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, get_args
 
 import pytest
 
 from mainspring import Mainspring
 from mainspring.errors import InvalidArgument
-from mainspring.model.schedule import Misfire, Overlap
+from mainspring.model.job import OnDuplicate, OnDuplicateOption, Scope, ScopeOption
+from mainspring.model.schedule import Misfire, MisfireOption, Overlap, OverlapOption
+from mainspring.model.workflow import When, WhenOption
 from mainspring.tasks.schedule_options import Policies, PolicyOptions
+from mainspring.triggers.rolled import Roll, RollOption
+from mainspring.triggers.zones import Fold, FoldOption, Gap, GapOption
 
 MINUTE = timedelta(minutes=1)
 
@@ -97,3 +102,20 @@ def test_the_app_carries_them_to_the_store() -> None:
         timedelta(seconds=5),
         9,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "members"),
+    [
+        (MisfireOption, Misfire),
+        (OverlapOption, Overlap),
+        (ScopeOption, Scope),
+        (OnDuplicateOption, OnDuplicate),
+        (WhenOption, When),
+        (GapOption, Gap),
+        (FoldOption, Fold),
+        (RollOption, Roll),
+    ],
+)
+def test_type_checkers_know_the_same_words_as_we_do(words: object, members: type[StrEnum]) -> None:
+    assert get_args(words) == tuple(members)

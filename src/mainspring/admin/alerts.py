@@ -11,7 +11,6 @@ from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.views import to_json
 from mainspring.clock import Clock
 from mainspring.config import AlertsConfig, masked_target
-from mainspring.config.alerts import RULES
 from mainspring.duration import format_duration
 from mainspring.entropy import Entropy
 from mainspring.errors import InvalidArgument, NotFound
@@ -154,7 +153,7 @@ def rules(config: AlertsConfig) -> list[RuleInfo]:
                 if each in known
             },
         )
-        for name in RULES
+        for name in Rule
     ]
 
 

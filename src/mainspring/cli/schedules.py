@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
@@ -210,7 +211,9 @@ def _typed_trigger(
         return Every(duration(every, "every"), EPOCH if anchor is None else instant(anchor, "anchor"))
     _only("with --every", anchor=anchor)
     key = None if name is None else valid_name(name, "schedule.name")
-    rules = {option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None}
+    rules: dict[str, Any] = {
+        option: value for option, value in (("gap", gap), ("fold", fold)) if value is not None
+    }
     return Cron(expression or "", tz, key=key, **rules)
 
 

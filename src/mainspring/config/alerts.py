@@ -1,4 +1,4 @@
-"""What can be set of alerts: which rules, how soon, to whom, and when not."""
+"""The settings of alerts: which rules, how soon, to which notifiers, and the quiet hours."""
 
 from __future__ import annotations
 
@@ -10,26 +10,9 @@ from zoneinfo import ZoneInfo
 
 from mainspring.config.checks import check_flag, check_length, check_range, check_signing
 from mainspring.errors import InvalidConfig
+from mainspring.model.alert import Rule
 
 LOG = "log"
-RULES = (
-    "missed",
-    "slots_dropped",
-    "late_start",
-    "late_finish",
-    "failed",
-    "failing",
-    "retrying",
-    "dead_growth",
-    "oldest_waiting",
-    "no_worker",
-    "no_scheduler",
-    "scheduler_lag",
-    "member_lost",
-    "clock_skew",
-    "outage",
-    "store",
-)
 _SECOND, _MINUTE, _HOUR, _DAY = (timedelta(seconds=n) for n in (1, 60, 3600, 86400))
 _MOST_TARGETS = 20
 _LONGEST_TARGET = 2048
@@ -58,27 +41,27 @@ def masked_target(target: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsConfig:
-    """What is watched, and who is told."""
+    """What is watched, and where alerts go."""
 
     enabled: bool = True
     to: tuple[str, ...] = (LOG,)
-    """Who is told: `log`, webhooks (https://…), mail (mailto://…), and whatever apprise knows."""
+    """Where alerts go: `log`, webhooks (https://…), mail (mailto://…), and whatever apprise knows."""
     off: tuple[str, ...] = ()
-    """Rules that nobody wants."""
+    """Rules that are switched off."""
     every: timedelta = 5 * _SECOND
     """How often the store is looked at."""
     missed_after: timedelta = _MINUTE
-    """A slot that nobody has decided about so long after its moment was missed."""
+    """A slot that is not decided so long after its moment was missed."""
     dropped_window: timedelta = _DAY
-    """How long it is news that a schedule dropped slots; a backfill of them ends it sooner."""
+    """How long dropped slots of a schedule are an alert; a backfill of them ends it sooner."""
     late_after: timedelta = 10 * _MINUTE
     """A slot's job that is due so long and never started is late, unless its schedule says otherwise."""
     failed_window: timedelta = _HOUR
-    """So long after the last of them died, dead letters of a task are news."""
+    """How long dead letters of a task are an alert, counted from the last of them."""
     failing_after: int = 3
     """So many jobs of a schedule that died in a row."""
     retrying_after: timedelta = 10 * _MINUTE
-    """So long without good minutes, a task whose runs fail and are tried again is news."""
+    """How long the runs of a task must fail, with none that succeeds, to be an alert."""
     dead_growth: int = 10
     """So many dead letters in `dead_window` are too many."""
     dead_window: timedelta = 10 * _MINUTE
@@ -90,25 +73,25 @@ class AlertsConfig:
     """How long after its lease ended the last scheduler may be missing; after a clean stop it is
     `restart_within`."""
     restart_within: timedelta = _MINUTE
-    """How long a start or a deploy may take: what nobody does until then is no news."""
+    """How long a start or a deploy may take: no work for so long is not reported."""
     scheduler_lag: timedelta = 30 * _SECOND
     """How far schedulers may be behind."""
     lost_window: timedelta = 10 * _MINUTE
-    """How long a lost process is news."""
+    """How long a lost process is an alert."""
     clock_skew: timedelta = 5 * _SECOND
     """How far a process's clock may be from the database's."""
     outage_after: timedelta = 2 * _MINUTE
-    """For how long nothing must have run for that to be told of afterwards."""
+    """For how long nothing must have run for an outage to be reported afterwards."""
     store_after: timedelta = 30 * _SECOND
     """How long a process may be without its store."""
     recover_after: timedelta = 15 * _SECOND
-    """How long something must be well again before it is said to be."""
+    """How long a trouble must be gone before its alert is closed."""
     repeat: timedelta = timedelta()
-    """Say again what still is wrong and nobody acknowledged; zero says it once."""
+    """How often an alert that is open and not acknowledged is sent again; zero sends it once."""
     quiet: str = ""
-    """Hours in which only what is critical is told, such as 22:00-07:00; the rest comes after them."""
+    """Hours in which only critical alerts are sent, such as 22:00-07:00; the others are sent after them."""
     quiet_zone: str = "UTC"
-    """Whose clock the quiet hours are read from."""
+    """The time zone of the quiet hours."""
     storm: int = 10
     """More notes than this at a time become one message."""
     attempts: int = 8
@@ -120,7 +103,8 @@ class AlertsConfig:
     allow_private: tuple[str, ...] = ()
     """Networks that webhooks and the ping may reach although they are private, such as 127.0.0.0/8."""
     ping_url: str = ""
-    """Fetched every `ping_every` while the whole makes progress, so that somebody outside notices its end."""
+    """Requested every `ping_every` while schedulers and workers make progress, so that a service outside
+    notices its end."""
     ping_every: timedelta = _MINUTE
 
     def __post_init__(self) -> None:
@@ -180,8 +164,8 @@ def _check_targets(targets: tuple[str, ...]) -> None:
 
 def _check_rules(off: tuple[str, ...]) -> None:
     for each in off:
-        if each not in RULES:
-            raise InvalidConfig("alerts.off", each, f"one of {', '.join(RULES)}")
+        if each not in tuple(Rule):
+            raise InvalidConfig("alerts.off", each, f"one of {', '.join(Rule)}")
 
 
 def _check_quiet(quiet: str) -> None:

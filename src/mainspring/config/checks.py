@@ -14,7 +14,7 @@ _PREFIX = "whsec_"
 _LEAST, _MOST = 24, 64
 _SIGNING = f"{_PREFIX} and the base64 of {_LEAST} to {_MOST} random bytes"
 SHORTEST, LONGEST = 16, 1024
-"""Characters of a secret that somebody else made: providers make 24 and more."""
+"""Characters of a secret that a provider made: usual are 24 and more."""
 EMPTY = "nothing"
 
 

@@ -35,7 +35,7 @@ _IN_FILES = {
         ("MAINSPRING_ALERTS_PING_URL", "alerts.ping_url"),
     )
 }
-"""Secrets that may be named by the file that holds them."""
+"""Secrets that a variable may give by the path of a file."""
 _PLAIN_URL = "DATABASE_URL"
 NEVER_EMPTY = {
     "database.url": "postgresql://… or sqlite:///…; leave it out for a file in this folder",
@@ -45,8 +45,8 @@ NEVER_EMPTY = {
     "alerts.ping_url": "a URL; leave it out for none",
     "worker.name": "1 to 100 printable characters; leave it out for host:pid",
 }
-"""Settings that must not be taken as left out where somebody has set them and the value came out empty:
-webhooks would go unsigned, alerts to nobody, jobs into a file, and nobody would know."""
+"""Settings that must not count as left out if they are set to an empty value: webhooks would be unsigned,
+alerts would be sent to no one, and jobs would go into a file, without any error."""
 _SO_CLOSE = 0.92
 NAME, PROJECT = "mainspring.toml", "pyproject.toml"
 _LARGEST = 1024 * 1024
@@ -82,15 +82,15 @@ def variables(names: Iterable[str]) -> dict[str, str]:
 
 
 class Manager(NamedTuple):
-    """The service manager that started this process and wants to hear of it, as systemd does."""
+    """The service manager that started this process and expects messages from it, such as systemd."""
 
     address: str
     watchdog: timedelta | None
-    """It wants to hear at least this often that all is well."""
+    """It expects a message at least this often."""
 
 
 def service_manager() -> Manager | None:
-    """Who wants to hear of this process; None for nobody."""
+    """The service manager of this process; None if there is none."""
     address, spell = os.environ.get("NOTIFY_SOCKET", ""), os.environ.get("WATCHDOG_USEC", "")
     if not address.startswith(("/", "@")):
         return None
@@ -100,7 +100,7 @@ def service_manager() -> Manager | None:
 
 
 def unmanaged() -> dict[str, str]:
-    """The environment for processes of which the service manager need not hear."""
+    """The environment for processes that send nothing to the service manager."""
     theirs = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
     return {name: value for name, value in os.environ.items() if name not in theirs}
 
@@ -227,10 +227,10 @@ def known_setting(wrong: str, known: Iterable[str]) -> str:
 
 def from_environment(environ: Mapping[str, str]) -> Layer:
     """What the environment sets. An empty variable sets nothing, as compose files leave many such; but what
-    is `NEVER_EMPTY`, or is to be in a file, is there for whoever reads it to refuse."""
+    is `NEVER_EMPTY`, or is to be in a file, is kept, so that it is refused."""
     known = {f"MAINSPRING_{key.replace('.', '_').upper()}": key for key in keys()}
-    told = {*_IN_FILES, *(name for name, key in known.items() if key in NEVER_EMPTY)}
-    present = {name: value for name, value in environ.items() if value or name in told}
+    kept = {*_IN_FILES, *(name for name, key in known.items() if key in NEVER_EMPTY)}
+    present = {name: value for name, value in environ.items() if value or name in kept}
     for name in present:
         if name not in known and name not in _IN_FILES and _looks_like_a_setting(name, known):
             raise InvalidConfig(name, name, known_setting(name, known), origin="environment")
@@ -346,8 +346,8 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def exposed_secret(file: Path | None, folder: Path | None = None) -> str | None:
-    """What to tell of the file that `load` reads: which setting of it is a secret that anybody may read.
-    None when there is none, or nobody else may."""
+    """A warning about the file that `load` reads, if a setting in it is a secret and every user of the
+    machine may read it. None if there is nothing to warn about."""
     path = found_file(folder if folder is not None else Path(), file)
     if path is None or not stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH:
         return None

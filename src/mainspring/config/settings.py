@@ -41,20 +41,20 @@ class WorkerConfig:
     queues: tuple[str, ...] = ("default",)
     """In the order in which they are served; with weights (mail=3, reports=1), by chance in proportion."""
     concurrency: int = 32
-    """Jobs in hand at once."""
+    """Jobs that run at once."""
     threads: int = 16
     """Those of them that may be plain functions."""
     children: int = 4
     """Those of them that may run in child processes."""
     lease: timedelta = 15 * _SECOND
-    """How long the process is thought alive without a heartbeat."""
+    """Lease duration: how long the process counts as alive without a heartbeat."""
     heartbeat: timedelta = 5 * _SECOND
     poll: timedelta = _SECOND
     """How long to wait for a hint before looking anyway."""
     shutdown_timeout: timedelta = 30 * _SECOND
     """How long jobs may go on after a stop was asked for."""
     name: str = ""
-    """What people call this process; empty lets the worker choose. Never used to tell two apart."""
+    """The name of this process for people; empty lets the worker choose. It identifies nothing."""
     capture_logs: str = CAPTURE_CTX
     """Which log lines are kept with their run: those of `ctx.log`, all of the handler's context, or none."""
     log_limit: int = 64 * 1024
@@ -158,7 +158,7 @@ class LogConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """What a process tells monitors of itself, over HTTP."""
+    """Metrics and probes of a process, over HTTP."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -192,10 +192,10 @@ class TracesConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessConfig:
-    """Who may come in from outside, and for how long."""
+    """Who may sign in, and for how long."""
 
     session_idle: timedelta = 3600 * _SECOND
-    """How long a browser stays signed in that asks for nothing."""
+    """How long a browser stays signed in without a request."""
     session_longest: timedelta = _DAY
     """How long it stays signed in at all."""
     oidc_issuer: str = ""
@@ -205,11 +205,12 @@ class AccessConfig:
     oidc_redirect_url: str = ""
     """Where the provider sends browsers back to: https://jobs.example/login/oidc/back."""
     oidc_domains: tuple[str, ...] = ()
-    """The domains of mail addresses that may come in; none for whoever has a role."""
+    """The domains of mail addresses that may sign in; empty for all users with a role."""
     oidc_role_claim: str = "groups"
-    """What of a token says who may do what."""
+    """The claim of a token that names its roles."""
     oidc_viewers: tuple[str, ...] = ()
-    """Values of that claim that make a viewer; so below. Who has none of them does not come in."""
+    """Values of that claim that make a viewer, and likewise below. A user with none of them may not sign
+    in."""
     oidc_operators: tuple[str, ...] = ()
     oidc_admins: tuple[str, ...] = ()
 
@@ -230,7 +231,7 @@ class AccessConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyConfig:
-    """What nobody is shown."""
+    """What is hidden everywhere."""
 
     redact: tuple[str, ...] = ()
     """Names of keys whose values are hidden, besides the usual ones: password, token, …"""
@@ -242,20 +243,20 @@ class PrivacyConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """The door for HTTP: the API and the dashboard."""
+    """The HTTP server: the API and the dashboard."""
 
     host: str = "127.0.0.1"
-    """The address it listens at; another than this machine's own wants somebody who can sign in."""
+    """The address it listens at; an address other than this machine's own needs a way to sign in."""
     port: int = 8383
     """0 takes a free one."""
     public_url: str = ""
-    """What people type to get here, where that is not host and port: https://jobs.example/ops."""
+    """The address in the browser, if that is not host and port: https://jobs.example/ops."""
     max_body: int = 256 * 1024
     """Bytes of a request's body; enqueuing in bulk may have more."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses whose word we take for where a request came from (X-Forwarded-For, -Proto)."""
+    """Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names it answers to; none for any."""
+    """Host names that it answers; empty for any."""
     tls_cert: str = ""
     """A file with the certificate chain; with tls_key or not at all."""
     tls_key: str = ""

@@ -21,8 +21,8 @@ _ALLOWED_URLS = (
     "sqlite:////absolute/file.db or sqlite://:memory:"
 )
 _POSTGRES = re.compile(r"(?:postgres|postgresql|postgresql\+asyncpg)://")
-# What has this shape can be shown in part; of all else nobody can tell where its password begins. A password
-# goes up to the last @, since one that nobody percent-encoded may hold one itself.
+# What has this shape can be shown in part; in all else the start of a password is unknown. A password
+# goes up to the last @, since a password that is not percent-encoded may contain one.
 _SHAPE = re.compile(
     r"""
     (?P<before>["'\s]*(?:[A-Za-z][A-Za-z0-9+.-]*:)?[A-Za-z][A-Za-z0-9+.-]*://)
@@ -61,13 +61,13 @@ class DatabaseAddress:
     url: str
     """As the driver may have it."""
     pooled: bool = False
-    """Whether somebody in between gives us another session for every transaction."""
+    """Whether a pooler gives us another session for every transaction."""
     listen: str | None = None
-    """Where to listen for hints; None where nobody can."""
+    """Where to listen for hints; None where that is not possible."""
 
 
 def database_address(url: str) -> DatabaseAddress:
-    """What a URL says. Whoever has a session keeps it and listens there, unless it says otherwise."""
+    """What a URL says. Unless it says otherwise, a session is kept, and hints come in on it."""
     parts = urlsplit(url)
     options = parse_qsl(parts.query, keep_blank_values=True)
     own = {name: value for name, value in options if name in OWN}
@@ -112,13 +112,13 @@ def _elsewhere(url: str, place: str) -> str:
     parts = urlsplit(url)
     where, _, database = place.partition("/")
     try:
-        told = urlsplit(f"//{where}")
-        fit = bool(told.hostname) and told.port != 0 and told.username is None
+        parts_of_place = urlsplit(f"//{where}")
+        fit = bool(parts_of_place.hostname) and parts_of_place.port != 0 and parts_of_place.username is None
     except ValueError:
         fit = False
     if not fit or not place.isprintable() or {" ", "?", "#", ","} & set(place) or "/" in database:
         named = place.rpartition("@")
-        # Somebody may have put a password there, too.
+        # A password may be there, too.
         raise InvalidConfig(f"{_FIELD} {LISTEN}", f"***@{named[2]}" if named[1] else place, _PLACE)
     user, at, _ = parts.netloc.rpartition("@")
     options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("host", "port")]

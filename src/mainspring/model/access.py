@@ -1,4 +1,4 @@
-"""Who may do what from outside: roles, actors, tokens and sessions."""
+"""Access from outside: roles, actors, tokens and sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOUNS = (
     "acts",
     "access",
 )
-"""What routes are about, and tokens may be confined to."""
+"""The subjects of routes. A token may be restricted to some of them."""
 
 
 class AccessRole(StrEnum):
@@ -39,38 +39,38 @@ class AccessRole(StrEnum):
     """Purge, delete, and give others access."""
 
     def includes(self, other: AccessRole) -> bool:
-        """Whether who has this role may do what `other` may."""
+        """Whether this role may do all that `other` may."""
         order = tuple(AccessRole)
         return order.index(self) >= order.index(other)
 
 
 class Actor(Value, frozen=True, kw_only=True):
-    """Somebody who asks or orders something; the name goes on record."""
+    """The user or program that sends a request or a command; the name is recorded."""
 
     name: str
     role: AccessRole
     via: str
-    """By which door they came: cli, token, session, oidc, host (an app that holds our pages)."""
+    """How the actor came in: cli, token, session, oidc, host (an app that mounts our pages)."""
     scopes: tuple[str, ...] = ()
-    """The nouns (jobs, schedules, …) they are confined to; none for all."""
+    """The nouns (jobs, schedules, …) that the actor may use; empty for all."""
     token_id: int | None = None
     session_id: int | None = None
     until: datetime | None = None
-    """When their access ends of itself; None for never."""
+    """When the access expires; None for never."""
 
     def may(self, role: AccessRole, noun: str) -> bool:
-        """Whether they may do on this noun what needs that role."""
+        """Whether the actor may do what needs that role on this noun."""
         return self.role.includes(role) and (not self.scopes or noun in self.scopes)
 
 
 class NewToken(Value, frozen=True, kw_only=True):
-    """A token to be kept. The token itself never is: `digest` is its SHA-256."""
+    """A token to be stored. The token itself is not stored: `digest` is its SHA-256."""
 
     name: str
     role: AccessRole
     digest: bytes
     hint: str
-    """Its first characters, by which people know it in a list."""
+    """Its first characters, so that people recognise it in a list."""
     author: str
     scopes: tuple[str, ...] = ()
     expires_at: datetime | None = None
@@ -94,14 +94,14 @@ class Token(Value, frozen=True, kw_only=True):
 
 
 class NewSession(Value, frozen=True, kw_only=True):
-    """A browser that has signed in. `digest` is the SHA-256 of what its cookie says."""
+    """A browser that has signed in. `digest` is the SHA-256 of the value of its cookie."""
 
     digest: bytes
     name: str
     role: AccessRole
     scopes: tuple[str, ...] = ()
     token_id: int | None = None
-    """The token it was opened with: the session ends with it."""
+    """The token that opened the session: the session ends with it."""
 
 
 class Session(Value, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ class Rule(StrEnum):
     OLDEST_WAITING = "oldest_waiting"
     """The oldest job that is due in a queue waits for too long."""
     NO_WORKER = "no_worker"
-    """A queue has jobs that are due, and nobody alive takes them."""
+    """A queue has jobs that are due, and no live worker takes them."""
     NO_SCHEDULER = "no_scheduler"
     """There are schedules, and no scheduler is alive."""
     SCHEDULER_LAG = "scheduler_lag"
@@ -45,13 +45,13 @@ class Rule(StrEnum):
     CLOCK_SKEW = "clock_skew"
     """The clock of a process is far from the database's."""
     OUTAGE = "outage"
-    """For a time nothing ran at all. It is over, and told once."""
+    """For a time nothing ran at all. It is over, and is reported once."""
     STORE = "store"
-    """A process cannot reach the store. Each tells of itself, since nobody can tell of all."""
+    """A process cannot reach the store. Each process reports for itself."""
 
 
 class Severity(StrEnum):
-    """How much it matters; what is critical is told in quiet hours too."""
+    """How much it matters; critical alerts are sent in quiet hours too."""
 
     NOTICE = "notice"
     WARNING = "warning"
@@ -68,15 +68,15 @@ class Trouble(Value, frozen=True, kw_only=True):
     """When it began."""
     sentence: str
     hold: timedelta = timedelta()
-    """Who is to be woken wants it to have been so for this long."""
+    """How long it must last before it becomes an alert."""
     recorded: bool = False
     """`since` is on record, and the hold counts from there; else from when it was first seen."""
     after_start: bool = False
-    """A start or a deploy looks like this too: it is told of once that must be over."""
+    """A start or a deploy looks like this too: it is reported only when a start must be over."""
 
 
 class Waiting(Value, frozen=True, kw_only=True):
-    """The oldest job of a queue, at one priority, that is due and that nobody has."""
+    """The oldest job of a queue, at one priority, that is due and not claimed."""
 
     queue: str
     task: str
@@ -85,7 +85,7 @@ class Waiting(Value, frozen=True, kw_only=True):
 
 
 class Overdue(Value, frozen=True, kw_only=True):
-    """A slot that has passed and that nobody has decided about."""
+    """A slot that has passed and is not decided."""
 
     schedule: str
     slot_at: datetime
@@ -117,13 +117,13 @@ class LateJob(Value, frozen=True, kw_only=True):
     claimed: bool
     """A worker has it now."""
     begun: bool
-    """Some worker had it once."""
+    """A worker had it once."""
     expect_start_within: timedelta | None = None
     expect_finish_by: timedelta | None = None
 
 
 class Lost(Value, frozen=True, kw_only=True):
-    """A process whose lease ended without a word."""
+    """A process whose lease ended without a clean stop."""
 
     name: str
     role: Role
@@ -154,7 +154,7 @@ class Retrying(Value, frozen=True, kw_only=True):
 
 
 class Outage(Value, frozen=True, kw_only=True):
-    """A time in which nobody watched and nothing was counted: nothing ran."""
+    """A time in which no process was alive and nothing was counted: nothing ran."""
 
     began_at: datetime
     ended_at: datetime
@@ -215,14 +215,14 @@ class Facts(Value, frozen=True, kw_only=True):
     retrying: tuple[Retrying, ...] = ()
     gaps: tuple[Outage, ...] = ()
     cut: tuple[Rule, ...] = ()
-    """Rules of which there may be more to tell than is here: what is not here may still be so."""
+    """Rules whose list was cut: what is not in it may still be so."""
 
 
 class AlertMove(StrEnum):
     """What happens to an alert. Each is written only if it has not happened yet."""
 
     OPENED = "opened"
-    """It has been wrong for long enough."""
+    """The trouble has lasted long enough."""
     CLEARING = "clearing"
     """It is not seen any more."""
     STANDING = "standing"
@@ -231,11 +231,11 @@ class AlertMove(StrEnum):
     CLOSED = "closed"
     """It was not seen for long enough."""
     FORGOTTEN = "forgotten"
-    """It passed before anybody was to be told."""
+    """It passed before it was to be reported."""
 
 
 class NoteKind(StrEnum):
-    """What a note says."""
+    """The kind of a note."""
 
     OPENED = "opened"
     REPEATED = "repeated"
@@ -243,11 +243,12 @@ class NoteKind(StrEnum):
 
 
 class NoteState(StrEnum):
-    """How far a note has come."""
+    """The state of a note."""
 
     WAITING = "waiting"
     SENDING = "sending"
-    """Somebody is about to send it, or has and could not write so: then it is sent again, with its id."""
+    """A process is about to send it, or has sent it and could not record that: then it is sent again, with
+    its id."""
     SENT = "sent"
     FAILED = "failed"
     """Given up."""
@@ -258,7 +259,7 @@ class Alert(Value, frozen=True, kw_only=True):
 
     id: int
     uid: int
-    """Random: with it receivers know a note they have had already."""
+    """Random: with it receivers recognise a note that they already have."""
     rule: Rule
     subject: str
     severity: Severity
@@ -267,7 +268,7 @@ class Alert(Value, frozen=True, kw_only=True):
     """When what is wrong began."""
     seen_at: datetime
     opened_at: datetime | None
-    """None while it is not yet sure that anybody is to be told."""
+    """None while it is not yet certain that it is to be reported."""
     clearing_at: datetime | None
     closed_at: datetime | None
     repeats: int
@@ -277,7 +278,7 @@ class Alert(Value, frozen=True, kw_only=True):
 
 
 class NewNote(Value, frozen=True, kw_only=True):
-    """Something to be said to one target."""
+    """Something to be sent to one notifier."""
 
     kind: NoteKind
     target: str
@@ -319,7 +320,7 @@ class AlertNote(Value, frozen=True, kw_only=True):
 
 
 class NoteEnd(Value, frozen=True, kw_only=True):
-    """What came of sending notes together."""
+    """The result of sending notes together."""
 
     note_ids: tuple[int, ...]
     batch: str
@@ -346,7 +347,7 @@ class AlertFilter(Value, frozen=True, kw_only=True):
 
 
 class MessagePart(Value, frozen=True, kw_only=True):
-    """What is said of one alert."""
+    """One alert in a message."""
 
     kind: NoteKind
     key: str

@@ -1,4 +1,4 @@
-"""What people and programs ordered: the log that can only grow."""
+"""The audit log: commands of people and programs. Entries are only appended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AuditPhase(StrEnum):
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
-    """They were not allowed to."""
+    """The actor was not allowed to."""
 
 
 class NewAuditEntry(Value, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class NewAuditEntry(Value, frozen=True, kw_only=True):
     role: str
     via: str
     target: str = ""
-    """What it was done to: an id, a name."""
+    """The object of the command: an id or a name."""
     details: bytes = b"{}"
     """JSON: what was asked for, what came of it, or both; secrets are redacted."""
     order: int | None = None

@@ -8,11 +8,11 @@ from enum import StrEnum
 from mainspring.model.value import Value
 
 EVERYBODY = 0
-"""In place of a job's id: for every job that waits, or will wait."""
+"""In place of a job's id: for every job that waits or will wait."""
 
 
 class CheckpointKind(StrEnum):
-    """What a checkpoint is of; each kind has names of its own."""
+    """What a checkpoint records; each kind has its own names."""
 
     STEP = "step"
     """A function has returned; its value is that, in JSON."""
@@ -24,7 +24,7 @@ class CheckpointKind(StrEnum):
     """A wait is over; its value is the event's payload, or nothing if the timeout came first."""
 
     def key(self, name: str) -> str:
-        """How it is called in the store: no name has a space, so `ctx.once()` was never given this."""
+        """Its name in the store: no name has a space, so no `ctx.once()` can have it."""
         return f"{self.value} {name}"
 
 
@@ -44,7 +44,7 @@ class Recorded(Value, frozen=True, kw_only=True):
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """Something that happened, once: to one job, or for everybody."""
+    """A named message that is sent once: to one job, or to every job that waits for it."""
 
     name: str
     payload: bytes

@@ -1,4 +1,4 @@
-"""How a database is: its tables, what holds up its cleaning, and how full it is."""
+"""The condition of a database: its tables, what delays its vacuum, and its size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TableHealth(Value, frozen=True, kw_only=True):
     name: str
     rows: int
     dead_rows: int
-    """Rows that nobody sees any more and that have not been cleared away."""
+    """Rows that no transaction sees any more and that have not been removed."""
     bytes: int
     index_bytes: int
     updates: int
@@ -54,7 +54,7 @@ class UnreadableRow(Value, frozen=True, kw_only=True):
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
-    """What a database tells of itself. What it does not have, or does not tell us, is None or empty."""
+    """What a database reports about itself. What it does not have or does not report is None or empty."""
 
     engine: str
     bytes: int | None = None
@@ -74,4 +74,4 @@ class StoreHealth(Value, frozen=True, kw_only=True):
     unreadable: tuple[UnreadableRow, ...] = ()
     """Rows that were set aside, the newest first, at most a hundred."""
     withheld: tuple[str, ...] = ()
-    """What could not be found out, and why."""
+    """What could not be read, and why."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from mainspring.model.limit import Gate
 from mainspring.model.value import Value
@@ -98,7 +99,7 @@ class JobEdit(Value, frozen=True, kw_only=True):
 
 
 class Claim(Value, frozen=True, kw_only=True, gc=False):
-    """A job handed to one worker. (worker_id, fence) names this claim and no other, for ever.
+    """A job that one worker may run. (worker_id, fence) names this claim and no other, for ever.
 
     The worker's id is random per start, so a fence number that is granted twice, because a
     failover or an unsynced commit lost the first grant, still never matches.
@@ -119,10 +120,10 @@ class Claim(Value, frozen=True, kw_only=True, gc=False):
     limited: bool = False
     """Whether it passed gates, whose next in line may pass once it has ended."""
     crashes: int = 0
-    """How many processes died under a run of it that had begun."""
+    """How many processes died during a run of it."""
     suspect: bool = False
-    """Whether it was in hand when a process died, and may be the reason: it runs in a child, and that it
-    begins is put on record."""
+    """Whether it was running when a process died, and may be the cause: it runs in a child process, and its
+    start is recorded."""
     workflow_id: int | None = None
     """The workflow whose step it is."""
     expires_in: timedelta | None = None
@@ -162,11 +163,16 @@ def tried_since(errors: Sequence[Failure]) -> datetime | None:
     return None if first is None else first.at
 
 
+ScopeOption = Literal["queued", "finished", "period"]
+OnDuplicateOption = Literal["return", "replace", "error"]
+"""The same words as the members of the two classes below, as type checkers need them."""
+
+
 class Scope(StrEnum):
-    """How long a key keeps others out."""
+    """How long a key refuses other jobs."""
 
     QUEUED = "queued"
-    """While its job waits. One that runs is too late for news: a second job is made."""
+    """While its job waits. When its job runs, a second job is made."""
     FINISHED = "finished"
     """Until its job has ended, however."""
     PERIOD = "period"
@@ -174,12 +180,13 @@ class Scope(StrEnum):
 
 
 class OnDuplicate(StrEnum):
-    """What becomes of a job whose key is taken."""
+    """What happens to a job whose key is taken."""
 
     RETURN = "return"
-    """The job there is stands for it."""
+    """The existing job is returned."""
     REPLACE = "replace"
-    """The job there is gets its arguments, its time and its priority; one that runs already refuses."""
+    """The existing job gets its arguments, its time and its priority; if that job runs already, the call
+    fails."""
     ERROR = "error"
     """It is refused."""
 
@@ -197,16 +204,16 @@ class Key(Value, frozen=True, kw_only=True):
 
 
 class Inserted(Value, frozen=True, kw_only=True):
-    """What became of one job that was to be inserted."""
+    """What happened to one job that was to be inserted."""
 
     job_id: int
-    """Its own, or that of the job that stands for it."""
+    """Its own id, or that of the existing job."""
     created: bool = True
     replaced: bool = False
 
 
 class RequestKey(Value, frozen=True, kw_only=True):
-    """What a caller calls one request. Two callers may use the same key."""
+    """The name that a caller gives to one request. Two callers may use the same key."""
 
     caller: str
     key: str
@@ -215,7 +222,7 @@ class RequestKey(Value, frozen=True, kw_only=True):
 
 
 class Answered(Value, frozen=True, kw_only=True):
-    """What became of the jobs of a request."""
+    """What happened to the jobs of a request."""
 
     jobs: tuple[Inserted, ...]
     again: bool = False
@@ -223,7 +230,7 @@ class Answered(Value, frozen=True, kw_only=True):
 
 
 class JobName(Value, frozen=True, kw_only=True):
-    """What is said of a job in a line about it."""
+    """A job as a line of the log names it."""
 
     job_id: int
     task: str
@@ -269,7 +276,7 @@ class Whereabouts(Value, frozen=True, kw_only=True):
 
 
 class CancelledJob(Value, frozen=True, kw_only=True):
-    """What a cancel did to one job: the state it was taken out of, or None when it was not live."""
+    """What a cancel did to one job: the state it had, or None if it was not live."""
 
     job_id: int
     was: JobState | None
@@ -287,7 +294,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     """The name of its key, for as long as that is kept."""
     schedule: str | None = None
     worker: int | None = None
-    """What this member had in hand when it last said that it lives."""
+    """The jobs that this member ran at its last heartbeat."""
     since: datetime | None = None
     """Live ones by when they were put into the queue, others by when they ended."""
     until: datetime | None = None

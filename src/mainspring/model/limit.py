@@ -12,16 +12,16 @@ class Gate(Value, frozen=True, kw_only=True):
 
     name: str
     key: str = ""
-    """Whose: a gate for each tenant, say. Empty for one that all share."""
+    """The value that has a gate of its own, such as a tenant. Empty for a gate that all jobs share."""
     concurrency: int | None = None
     """How many jobs behind it may be live at once, running or about to be."""
     rate: int | None = None
     """How many jobs may pass in each `period`."""
     period: timedelta | None = None
     burst: int = 1
-    """How many of them at once, when nobody has passed for a while."""
+    """How many of them at once, after a pause."""
     window: int | None = None
-    """How many jobs may be through and not yet claimed: keeps one key from filling the queue."""
+    """How many jobs may have passed and not yet be claimed: keeps one key from filling the queue."""
 
 
 class GateInfo(Value, frozen=True, kw_only=True):
@@ -42,10 +42,10 @@ class Admission(Value, frozen=True, kw_only=True):
 
     admitted: int = 0
     waiting: bool = False
-    """Whether somebody is before a gate."""
+    """Whether any job waits."""
     after: int = 0
     """Where the next pass goes on; 0 when this one saw every line."""
     busy: bool = False
-    """Another process was at it."""
+    """Another process did this pass."""
     again_at: datetime | None = None
     """When a rate lets the next one through."""

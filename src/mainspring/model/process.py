@@ -46,10 +46,10 @@ class MemberInfo(Value, frozen=True, kw_only=True):
     lease_until: datetime
     alive: bool
     skew: timedelta | None = None
-    """How far its clock was ahead of the store's when it last said that it lives; None until then. What the
-    call took on its way counts against it."""
+    """How far its clock was ahead of the store's at its last heartbeat; None until then. The time that the
+    heartbeat took on its way is included."""
     holding: int = 0
-    """Jobs that it had in hand then."""
+    """Jobs that it ran then."""
 
 
 class Beat(Value, frozen=True, kw_only=True):
@@ -62,8 +62,9 @@ class Beat(Value, frozen=True, kw_only=True):
 
 
 class Watch(Value, frozen=True, kw_only=True):
-    """Since when somebody has been in touch with the store without a gap. A member that could not renew while
-    nobody could reach the store is not dead: its lease counts only while there was somebody who could."""
+    """Since when some process has reached the store without a gap. A member that could not renew while no
+    process could reach the store is not dead: its lease counts only for the time in which the store was
+    reached."""
 
     since: datetime
     """The first of these looks, by the store's clock."""
@@ -83,7 +84,7 @@ class Reaped(Value, frozen=True, kw_only=True):
     """What one reaping pass did."""
 
     at: datetime | None = None
-    """When it was, by the store's clock. Told, as the next field is, to whoever watches."""
+    """When it was, by the store's clock."""
     late: bool = False
     """Whether there are members whose lease has ended and who still have time to renew it."""
     members: tuple[str, ...] = ()
@@ -107,11 +108,11 @@ class Lease(Value, frozen=True, kw_only=True):
 
 
 class Held(Value, frozen=True, kw_only=True):
-    """The answer when somebody else has the lease."""
+    """The answer when another holder has the lease."""
 
     name: str
     holder: str
-    """Who, for people to read."""
+    """The name of the holder, for people to read."""
     until: datetime
     """When it ends, unless it is renewed or released before."""
     remaining: timedelta
@@ -124,7 +125,7 @@ class LeaseInfo(Value, frozen=True, kw_only=True):
     name: str
     token: int
     holder: str
-    """The last one, when nobody holds it now."""
+    """The last holder, if the lease is free now."""
     acquired_at: datetime
     expires_at: datetime
     held: bool

@@ -28,15 +28,15 @@ class Verdict(StrEnum):
     CRASHED = "crashed"
     """Its process died or lost its lease; no attempt used, counted apart."""
     CANCELLED = "cancelled"
-    """Taken away by an operator."""
+    """Cancelled by an operator."""
     SNOOZED = "snoozed"
     """The handler asked to be called again later; no attempt used."""
     DISCARDED = "discarded"
     """The handler said that the job is of no use any more."""
     STARTED = "started"
-    """Its workflow began, with which it ends."""
+    """Its workflow began; the job ends with it."""
     EDITED = "edited"
-    """No run: somebody changed the arguments of the dead letter."""
+    """No run: an operator changed the arguments of the dead letter."""
 
 
 class Reason(StrEnum):
@@ -45,11 +45,11 @@ class Reason(StrEnum):
     FAILED = "failed"
     """It raised on its last attempt."""
     PERMANENT = "permanent"
-    """It raised what cannot be helped by trying again."""
+    """It raised an error that another attempt cannot change."""
     EXPIRED = "expired"
     """It had not succeeded by its deadline."""
     CRASHED = "crashed"
-    """Its process died under it too often."""
+    """Its process died too often."""
 
 
 class Run(Value, frozen=True, kw_only=True):
@@ -105,17 +105,17 @@ class Failed(Value, frozen=True, kw_only=True):
 
     failure: Failure
     permanent: bool = False
-    """What it raised says that trying again cannot help."""
+    """Its exception says that another attempt cannot succeed."""
     retry_after: timedelta | None = None
-    """What it raised says that trying again sooner cannot help."""
+    """Its exception says that an earlier attempt cannot succeed."""
     rule: int | None = None
     """The place, among the rules of its task's retry policy, of the one that speaks of this exception."""
     error: BaseException | None = None
-    """What it raised, where this process has it: for the log, and for nobody else."""
+    """The exception, if this process has it: only for the log."""
 
 
 class Stopped(Value, frozen=True, kw_only=True):
-    """We ended the run ourselves, at shutdown: it costs no attempt. `started` is false for a
+    """The worker ended the run at shutdown: it costs no attempt. `started` is false for a
     claim whose handler never began."""
 
     started: bool = True
@@ -130,13 +130,13 @@ class Snoozed(Value, frozen=True, kw_only=True):
 
 
 class Discarded(Value, frozen=True, kw_only=True):
-    """The handler said that the job is of no use any more; `failure` tells why."""
+    """The handler said that the job is of no use any more; `failure` has the reason."""
 
     failure: Failure
 
 
 class Crashed(Value, frozen=True, kw_only=True):
-    """The process that ran the handler died under it: it costs no attempt, and is counted apart."""
+    """The process that ran the handler died: it costs no attempt, and is counted as a crash."""
 
     failure: Failure
 
@@ -212,7 +212,7 @@ class RunLog(Value, frozen=True, kw_only=True):
 
 
 class JobEnd(Value, frozen=True, kw_only=True):
-    """How a job ended, for those who wait for it."""
+    """How a job ended, for callers that wait for it."""
 
     state: JobState
     result: bytes | None = None

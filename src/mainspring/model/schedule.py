@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from mainspring.model.job import DEFAULT_QUEUE
 from mainspring.model.limit import Gate
 from mainspring.model.value import Value
 
+MisfireOption = Literal["latest", "all", "skip"]
+OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
+"""The same words as the members of the two classes below, as type checkers need them."""
+
 
 class Misfire(StrEnum):
-    """What becomes of slots that passed while nobody could fire them."""
+    """What happens to slots that no scheduler could fire in time."""
 
     LATEST = "latest"
     """One job for the newest of them, unless it is older than the schedule's `catch_up`."""
@@ -23,7 +28,7 @@ class Misfire(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What becomes of a slot whose schedule still has a live job when it comes."""
+    """What happens to a slot that comes while its schedule still has a live job."""
 
     SKIP = "skip"
     """No job; the ledger names the one that was in the way."""
@@ -41,9 +46,9 @@ class Skipped(StrEnum):
     """Why a slot made no job."""
 
     MISFIRE = "misfire"
-    """Nobody could fire it in time, and misfire="skip" asks for none of those."""
+    """No scheduler could fire it in time, and its schedule has misfire="skip"."""
     TOO_LATE = "too_late"
-    """Nobody could fire it before it was older than the schedule's `catch_up`."""
+    """No scheduler could fire it before it was older than the schedule's `catch_up`."""
     OVERLAP = "overlap"
     PAUSED = "paused"
     CALENDAR = "calendar"
@@ -56,7 +61,8 @@ class Skipped(StrEnum):
 
 
 DROPPED = frozenset({Skipped.TOO_LATE, Skipped.BREAKER})
-"""Reasons that are told as a loss: the work was wanted, and came too late or was too much."""
+"""Reasons that are reported as a loss: the job was wanted, but the slot was too old or there were too
+many."""
 
 
 class Disposition(StrEnum):
@@ -65,7 +71,7 @@ class Disposition(StrEnum):
     FIRED = "fired"
     SKIPPED = "skipped"
     BACKFILLED = "backfilled"
-    """Run later, on request; if it was skipped at the time, its reason tells why."""
+    """Run later, on request; if it was skipped at the time, its reason is kept."""
 
 
 class Period(Value, frozen=True, kw_only=True):
@@ -162,12 +168,12 @@ class Schedule(Value, frozen=True, kw_only=True):
     max_fires: int | None
     fires_left: int | None
     skips: int
-    """How many of the next slots are to be skipped, because somebody asked."""
+    """How many of the next slots are to be skipped on request."""
     version: int
     active_from: datetime
-    """Slots at or before this moment are not this schedule's business."""
+    """Slots at or before this moment do not belong to this schedule."""
     edited: bool
-    """Changed by somebody since code declared it: code leaves it alone."""
+    """Changed by an operator since code declared it: code no longer changes it."""
     paused_at: datetime | None
     paused_by: str | None
     pause_note: str | None
@@ -267,7 +273,7 @@ class Chunk(Value, frozen=True, kw_only=True):
     since: datetime | None = None
     """First of the slots that this one stands for, when there are several."""
     dropped: tuple[Drop, ...] = ()
-    """Of those skipped, the ones that are told as a loss."""
+    """Of those skipped, the ones that are reported as a loss."""
 
 
 class Slot(Value, frozen=True, kw_only=True):
@@ -294,7 +300,7 @@ class ComingFire(Value, frozen=True, kw_only=True):
     queue: str
     slot_at: datetime
     paused: bool = False
-    """It will be skipped, unless somebody resumes the schedule before."""
+    """It will be skipped, unless the schedule is resumed before."""
 
 
 class Only(StrEnum):
@@ -302,9 +308,9 @@ class Only(StrEnum):
 
     PAUSED = "paused"
     EDITED = "edited"
-    """Changed by somebody since code declared them."""
+    """Changed by an operator since code declared them."""
     OVERDUE = "overdue"
-    """A slot of theirs has passed that nobody has dealt with."""
+    """A slot of theirs has passed and is not decided."""
     ENDED = "ended"
     """They have no slot left."""
 
@@ -386,7 +392,8 @@ class BackfillSlot(Value, frozen=True, kw_only=True):
     schedule_id: int
     version: int
     seen: int | None = None
-    """The job that the ledger named when this was planned: another one since means somebody was faster."""
+    """The job that the ledger named when this was planned: another one since means that the slot was run
+    meanwhile."""
 
 
 class NewBackfill(Value, frozen=True, kw_only=True):
@@ -422,7 +429,7 @@ class Backfill(Value, frozen=True, kw_only=True):
     made: int
     """How many have their job."""
     left: int
-    """How many were left alone, for somebody else had run them meanwhile."""
+    """How many were left alone, because they had been run meanwhile."""
     live: int
     """How many of the jobs have not ended."""
 

@@ -21,7 +21,7 @@ SPANS = (1, 10, 60, 1440)
 ALL = "*"
 """The task and queue of a row that is the sum of all of them."""
 OTHER = "(other)"
-"""The name of what there was no room for."""
+"""The name of everything that has no series of its own."""
 
 
 class Counted(IntEnum):
@@ -82,7 +82,7 @@ class Tally(Value, frozen=True, kw_only=True):
 
 
 class By(StrEnum):
-    """What to tell apart."""
+    """What to group by."""
 
     TASK = "task"
     QUEUE = "queue"
@@ -104,7 +104,7 @@ class StatFilter(Value, frozen=True, kw_only=True):
 
     @property
     def one(self) -> str | None:
-        """The rows to read where there is one for all that is wanted."""
+        """The task of the rows to read, if one row holds all that is wanted."""
         if self.fleet:
             return ""
         return ALL if self.task is None and self.queue is None and self.by is None else None
@@ -116,12 +116,12 @@ class Stat(Value, frozen=True, kw_only=True):
     at: datetime
     """Where it begins."""
     key: str = ""
-    """Whose it is, if tasks or queues are told apart."""
+    """The task or queue, if the statistics are grouped."""
     counts: tuple[int, ...]
     waits: tuple[int, ...]
     tooks: tuple[int, ...]
     mark: int | None = None
-    """How many bytes the database had written to its log by then, where it tells; the fleet's alone."""
+    """How many bytes the database had written to its log by then, if it reports that; of the fleet only."""
 
     def count(self, *what: Counted) -> int:
         """How many of these there were."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -17,6 +18,10 @@ WIDEST = 10_000
 """Items of one map."""
 LARGEST_INPUT = 1024 * 1024
 """Bytes of JSON that a step may be given: a join is given what all its parents made."""
+
+
+WhenOption = Literal["success", "failure", "always"]
+"""The same words as the members of the class below, as type checkers need them."""
 
 
 class When(StrEnum):
@@ -40,7 +45,7 @@ class NodeKind(StrEnum):
     BARRIER = "barrier"
     """Nothing to run: it ends when every step before it has, and what is to be undone comes after it."""
     UNDO = "undo"
-    """Takes back what a step did, if that succeeded and the workflow did not."""
+    """Undoes a step that succeeded, if the workflow did not."""
 
 
 class Constant(Value, frozen=True, kw_only=True, tag="constant"):
@@ -57,7 +62,7 @@ class Param(Value, frozen=True, kw_only=True, tag="param"):
 
 
 class StepResult(Value, frozen=True, kw_only=True, tag="result"):
-    """What a step made; of a map, the list of what its items made. Nothing (null) where there is none."""
+    """The result of a step; of a map, the list of the results of its items; null where there is none."""
 
     step: int
     """Its place in the definition."""
@@ -126,7 +131,7 @@ class Definition(Value, frozen=True, kw_only=True):
     name: str
     nodes: tuple[Node, ...]
     returns: Input | None = None
-    """What the whole workflow answers."""
+    """The result of the whole workflow."""
 
 
 class NewWorkflow(Value, frozen=True, kw_only=True):
@@ -233,7 +238,7 @@ class WorkflowRecord(Value, frozen=True, kw_only=True):
 
 
 class WorkflowCommand(StrEnum):
-    """What somebody did to a workflow."""
+    """A command to a workflow."""
 
     PAUSED = "paused"
     RESUMED = "resumed"
@@ -243,7 +248,7 @@ class WorkflowCommand(StrEnum):
 
 
 class WorkflowAct(Value, frozen=True, kw_only=True):
-    """One entry of what was done to a workflow."""
+    """A command to a workflow, as it was recorded."""
 
     workflow_id: int
     at: datetime
@@ -264,9 +269,9 @@ class Resolved(Value, frozen=True, kw_only=True):
     """What one pass over the endings of steps did."""
 
     taken: int = 0
-    """Endings that were dealt with."""
+    """Endings that were processed."""
     released: int = 0
     """Jobs that were made."""
     ended: tuple[WorkflowEnd, ...] = ()
     busy: bool = False
-    """Endings are left whose workflow another process has in hand."""
+    """Endings are left whose workflow another process has locked."""

@@ -38,7 +38,7 @@ class Addressee(Value, frozen=True, kw_only=True):
     key: str
     shown: str
     patient: bool = True
-    """Whether it is spared in quiet hours. The log is not: nobody wakes from it."""
+    """Whether it gets nothing in quiet hours. The log gets everything at once."""
 
 
 class Delivery(Value, frozen=True, kw_only=True):
@@ -68,9 +68,9 @@ class Judge:
         watched_since: datetime | None = None,
         cut: Collection[Rule] = (),
     ) -> list[AlertChange]:
-        """What to write. Nothing, when all is as it was. Since `watched_since` somebody has looked again and
-        again; what was seen before need not have been so in between. Of the rules in `cut` not everything was
-        seen: their alerts stand."""
+        """What to write. Nothing, when all is as it was. Since `watched_since` some process has looked again
+        and again; what was seen before need not have been so in between. Of the rules in `cut` not everything
+        was seen: their alerts stand."""
         self._watched_since, self._cut = watched_since, frozenset(cut)
         seen = {(trouble.rule, trouble.subject): trouble for trouble in troubles}
         known = {(alert.rule, alert.subject) for alert in standing}
@@ -124,7 +124,7 @@ class Judge:
         if alert.clearing_at is None:
             yield AlertChange(alert_id=alert.id, move=AlertMove.CLEARING)
         if now - (alert.clearing_at or now) >= self._config.recover_after:
-            # What is told when it is over has no end of its own.
+            # An alert that is sent when the trouble is over has no recovery of its own.
             over = alert.rule in TOLD_AFTERWARDS
             notes = () if over else self._notes(NoteKind.RECOVERED, alert.severity, now)
             yield AlertChange(alert_id=alert.id, move=AlertMove.CLOSED, notes=notes)

@@ -245,8 +245,8 @@ def _undone(graph: Graph, steps: Mapping[int, StepRecord]) -> list[int]:
 def _refuse_lost_items(name: str, items: Sequence[StepRecord], revivable: Set[int]) -> None:
     lost = [str(item.item) for item in items if item.id not in revivable]
     if lost:
-        told = ", ".join(lost[:5])
-        raise UsageError(f"{name}: what items {told} were given is not on record any more: fork from it")
+        listed = ", ".join(lost[:5])
+        raise UsageError(f"{name}: what items {listed} were given is not on record any more: fork from it")
 
 
 def _running(workflow: WorkflowRecord, steps: Iterable[StepRecord]) -> WorkflowRecord:

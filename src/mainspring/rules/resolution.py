@@ -1,7 +1,7 @@
 """What the endings of steps do to their workflow: a pass over one workflow, in memory.
 
 The store reads what `need` asks for, hands it over with `supply`, and writes what came of it. All of it
-happens in one transaction that has the workflow's row locked, so nobody else counts at the same time.
+happens in one transaction that has the workflow's row locked, so no other process counts at the same time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class StepEnding(Value, frozen=True, kw_only=True):
 
     job_id: int
     verdict: Verdict | None = None
-    """None when nothing is on record: somebody deleted it."""
+    """None when nothing is on record: it was deleted."""
     result: bytes | None = None
 
 
@@ -186,7 +186,7 @@ class Resolution:
             step = self._steps.get(ending.job_id)
             if step is None:
                 if ending.job_id in self._unknown:
-                    continue  # nobody's job: asked for, and no row came
+                    continue  # asked for, and no row came: it was deleted
                 self._unknown.add(ending.job_id)
                 self._wanted.add(ending.job_id)
                 left.append(ending)
@@ -244,7 +244,7 @@ class Resolution:
 
     def _release_ready(self) -> None:
         if self.workflow.paused_at is not None:
-            self._ready.clear()  # they stand there with nothing to wait for, until somebody looks
+            self._ready.clear()  # they wait for nothing, and stay until the workflow goes on
             return
         ready, self._ready = self._ready, []
         for place in ready:
@@ -326,8 +326,8 @@ class Resolution:
             return "its deadline passed"
         steps = (self._steps[each] for each in self.workflow.step_ids)
         names = [self._graph.nodes[step.place].name for step in steps if step.state in FAILED_STATES]
-        told = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-        return f"failed: {told}"
+        listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+        return f"failed: {listed}"
 
     def _result(self, place: int) -> bytes | list[bytes]:
         if self._graph.nodes[place].kind is not NodeKind.MAP:
@@ -402,7 +402,7 @@ class StepInputs:
                 return {name: self.value(each) for name, each in given.fields.items()}
 
     def raw(self, given: Input) -> object:
-        """The same with whole results left in JSON, as they came: nobody need read them on the way."""
+        """The same with whole results left in JSON, as they came: they need not be decoded on the way."""
         match given:
             case StepResult(path=()):
                 found = self._result(given.step)

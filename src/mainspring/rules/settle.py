@@ -23,7 +23,7 @@ from mainspring.model.run import (
 )
 
 CRASHES_ALLOWED = 3
-"""A job that took this many processes with it is a dead letter; nobody runs it again unasked."""
+"""After this many worker crashes a job is a dead letter; it runs again only if an operator replays it."""
 LAST_CRASH = CRASHES_ALLOWED - 1
 """The crashes of a job whose next one is its last: it runs where no other suspect does, so that only its own
 doing can bury it."""

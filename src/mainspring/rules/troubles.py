@@ -134,7 +134,7 @@ def _late_start(
     return Trouble(
         rule=Rule.LATE_START,
         subject=late.schedule,
-        # Somebody knows why, and may have forgotten.
+        # An operator paused it, and may have forgotten.
         severity=Severity.NOTICE if late.queue in pauses else Severity.WARNING,
         since=since,
         sentence=f"schedule {late.schedule} should have started its slot of {_at(late.slot_at)} within "
@@ -326,7 +326,7 @@ def _clock_skew(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
 
 def _outage(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     if not (facts.scheduled or facts.waiting or facts.late):
-        return  # nobody waited for anything
+        return  # no job waited
     for each in facts.gaps:
         yield Trouble(
             rule=Rule.OUTAGE,
@@ -378,7 +378,7 @@ def _at(moment: datetime) -> str:
 
 
 def _for(length: timedelta) -> str:
-    """To the second, since nobody reads more."""
+    """To the second: more digits only distract."""
     return format_duration(max(timedelta(), length - timedelta(microseconds=length.microseconds)))
 
 

@@ -50,7 +50,7 @@ def read_answer(
 
 def check_answer(given: HttpAnswer, where: str, *, now: datetime) -> HttpAnswer:
     """The answer if it is a success. What may be another next time is tried again; the rest never:
-    the same call would get the same answer, and a redirect is a place that nobody has checked."""
+    the same call would get the same answer, and a redirect leads to an address that was not checked."""
     status = given.status
     if 200 <= status < 300:
         return given

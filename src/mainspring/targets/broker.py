@@ -29,7 +29,7 @@ _LONGEST = 255
 
 
 class BrokerMessage(Value, frozen=True, kw_only=True):
-    """What is published. A job that is tried again has the same token: consumers can tell."""
+    """What is published. A job that is tried again has the same token: consumers can recognise it."""
 
     token: str
     task: str
@@ -113,7 +113,7 @@ def _is_usable(opening: _Opening) -> bool:
 
 
 def _seen(opening: _Opening) -> None:
-    # Whoever asked has been told; if all have gone meanwhile, asyncio would complain that nobody was.
+    # All callers have got the error; if none waits any more, asyncio would log that it was never read.
     if not opening.cancelled():
         opening.exception()
 

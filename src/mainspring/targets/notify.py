@@ -1,4 +1,4 @@
-"""Who can be told of alerts: webhooks by our own client, everything else by apprise."""
+"""Notifiers: where alerts are sent. Webhooks by our own client, everything else by apprise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HTTP = {"http": "http", "https": "https", "json": "http", "jsons": "https"}
 
 
 class Notifier(Protocol):
-    """Somebody who can be told."""
+    """A place that alerts are sent to."""
 
     key: str
     """A digest of the address: it is kept, and the address is not."""
@@ -38,7 +38,7 @@ class Notifier(Protocol):
 
 
 class LogNotifier:
-    """The log of whichever process tells it."""
+    """The log of the process that sends the alert."""
 
     key = shown = LOG
 
@@ -91,14 +91,14 @@ class AppriseNotifier:
     async def send(self, message: Message) -> None:
         kind = "failure" if message.severity is Severity.CRITICAL else "warning"
 
-        def tell() -> bool:
+        def send() -> bool:
             return bool(
                 self._apprise.notify(
                     title=message_title(message), body=message_text(message), notify_type=kind
                 )
             )
 
-        if not await _within(tell, self._timeout, self.shown):
+        if not await _within(send, self._timeout, self.shown):
             raise TargetUnavailable(f"{self.shown}: apprise says that it was not delivered")
 
 
@@ -134,14 +134,14 @@ async def _within(call: Callable[[], bool], limit: timedelta, shown: str) -> boo
     def work() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - not swallowed: whoever waits gets it
+        except BaseException as error:  # noqa: BLE001 - not swallowed: the waiting caller gets it
             future.set_exception(error)
 
     threading.Thread(target=work, name="mainspring-alert", daemon=True).start()
     waiting = asyncio.wrap_future(future)
     done, _ = await asyncio.wait({waiting}, timeout=limit.total_seconds())
     if not done:
-        # It cannot be stopped; nobody wants to hear of it any more.
+        # It cannot be stopped; its result is not wanted any more.
         waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
         raise TargetUnavailable(f"{shown}: no answer within {limit.total_seconds():g} s")
     return waiting.result()

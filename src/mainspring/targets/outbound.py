@@ -53,8 +53,8 @@ class Outbound:
             check_answer(answer, f"{method} {self.shown}", now=now)
         except TargetError as problem:
             # A path may be as secret as a password is.
-            told = str(problem).replace(str(self.address), self.shown)
-            raise TargetError(told, permanent=problem.permanent, retry_after=problem.retry_after) from None
+            reason = str(problem).replace(str(self.address), self.shown)
+            raise TargetError(reason, permanent=problem.permanent, retry_after=problem.retry_after) from None
 
 
 def _networks(allow_private: Sequence[str]) -> tuple[Network, ...]:
@@ -66,7 +66,7 @@ def _networks(allow_private: Sequence[str]) -> tuple[Network, ...]:
 
 def _read(url: str, field: str, allowed: Sequence[Network]) -> Address:
     try:
-        # Whoever lets it reach a network of their own need not name its ports as well.
+        # If a private network is allowed, its ports need not be named as well.
         return read_url(url, field, ports=(*PORTS, *_port(url)) if allowed else PORTS, allowed=allowed)
     except InvalidArgument as wrong:
         # The URL stays out of the message: there is a secret in most of them.

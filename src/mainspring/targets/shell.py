@@ -316,7 +316,7 @@ async def run_program(order: ProgramCall, *, timeout: timedelta, keep: int) -> P
 
 async def _settled(shepherd: _Shepherd, output: Sequence[_Tail], grace: timedelta) -> None:
     await shepherd.end(grace)
-    # If somebody killed the shepherd, what it guarded may hold its output open for ever.
+    # If the shepherd was killed, its processes may keep the output open for ever.
     await asyncio.wait([each.reading for each in output], timeout=_READ_WITHIN.total_seconds())
     for each in output:
         each.reading.cancel()
@@ -326,8 +326,8 @@ async def _settled(shepherd: _Shepherd, output: Sequence[_Tail], grace: timedelt
 class _Shepherd:
     """The process between us and the program.
 
-    Not asyncio's kind of process: that one is killed when nobody holds it any more, and this one must never
-    be, for it is what ends the others. It has ended when its report has: nobody else holds that pipe.
+    Not a process of asyncio: that one is killed when no object refers to it any more, and this one must not
+    be, because it ends the others. It has ended when its report has: no other process has that pipe.
     """
 
     def __init__(self, order: ProgramCall) -> None:
@@ -342,20 +342,20 @@ class _Shepherd:
                     on_failure.callback(os.close, end)
                 return ends
 
-            told = its_own.enter_context(os.fdopen(os.memfd_create("order"), "wb"))
-            told.write(_written(order))
-            told.flush()
+            description = its_own.enter_context(os.fdopen(os.memfd_create("order"), "wb"))
+            description.write(_written(order))
+            description.flush()
             lifeline, self._lifeline = pipe()
             self._report, report = pipe()
             out, stdout = pipe()
             err, stderr = pipe()
             self._process = subprocess.Popen(  # noqa: S603 - our own script
                 # Isolated: neither the worker's variables nor its folder say what is imported.
-                [sys.executable, "-I", "-S", str(_SHEPHERD), str(told.fileno()), str(report)],
+                [sys.executable, "-I", "-S", str(_SHEPHERD), str(description.fileno()), str(report)],
                 stdin=lifeline,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=(told.fileno(), report),
+                pass_fds=(description.fileno(), report),
                 start_new_session=True,
                 env=variables(["LD_LIBRARY_PATH"]),  # some builds of Python need it to start at all
             )

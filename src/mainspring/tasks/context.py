@@ -179,7 +179,7 @@ class Context(Value, frozen=True, kw_only=True):
     """What the job stands for: from the slot before up to its own, further back where missed slots were
     combined into it; None for one put in by hand."""
     on_progress: Callable[[float, str], None] | None = None
-    """Who hears of progress; the worker, unless a test made this context."""
+    """Called with the progress: by a worker, not in a context that a test made."""
     effects: ContextEffects | None = None
     """Behind the calls below; only a worker has it to give."""
     trace: str | None = None
@@ -212,8 +212,8 @@ class Context(Value, frozen=True, kw_only=True):
         return self.stop.is_set()
 
     def progress(self, fraction: float, note: str = "") -> None:
-        """Say how far the run is, from 0 to 1, in a few words if you like. It costs next to nothing: the
-        newest word is written, at most once a second."""
+        """Report how far the run is, from 0 to 1, with a note if you like. It costs almost nothing: the
+        newest report is written, at most once a second."""
         number = not isinstance(fraction, bool) and isinstance(fraction, int | float)
         if not number or not 0 <= fraction <= 1:
             raise InvalidArgument("progress.fraction", fraction, "a number from 0 to 1")

@@ -112,7 +112,7 @@ def _handle(job_id: int, task: str, queue: str) -> JobHandle[Any]:
 
 
 def new_event(name: str, payload: object, job: JobHandle[Any] | int | None) -> Event:
-    """An event for one job, or for everybody; InvalidArgument says what is wrong with it."""
+    """An event for one job, or for all that wait for it; InvalidArgument says what is wrong."""
     return Event(
         name=valid_name(name, "name"),
         payload=encode_value(payload, "payload", LARGEST_PAYLOAD),

@@ -31,7 +31,7 @@ _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Fit:
-    """A worker hands a handler what is stored, whatever its annotations say; this tells when they
+    """A worker passes stored arguments to a handler, whatever its annotations say; this says when they
     disagree. An annotation that is not about plain JSON, such as a class or a date, fits anything."""
 
     __slots__ = ("_by_name", "_by_place")

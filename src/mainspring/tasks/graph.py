@@ -108,7 +108,7 @@ class Sketch:
         return name
 
     def valid_name(self, name: str) -> str:
-        """A name that somebody chose."""
+        """A name that the caller chose."""
         if not isinstance(name, str) or len(name) > LONGEST or not _STEP_NAME.fullmatch(name):
             expected = f"1 to {LONGEST} ASCII letters, digits and _, in words joined by -"
             raise InvalidWorkflow(f"{self._flow.name}.name", name, expected)
@@ -201,7 +201,7 @@ class StepArguments:
     def arguments(
         self, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[tuple[Input, ...], dict[str, Input]]:
-        """Those of a step: they bind, and fit the annotations as far as anybody can tell."""
+        """Those of a step: they bind, and fit the annotations as far as these are known."""
         self._bind(args, kwargs)
         placed, named = self._inputs.call(args, kwargs)
         if all(isinstance(each, Constant) for each in (*placed, *named.values())):
@@ -372,7 +372,7 @@ def _limiting(limit: Limit, draft: StepDraft) -> Limiting:
     count = len(draft.args) + (draft.kind is NodeKind.MAP)
     if limit.by in draft.kwargs or (place is not None and place < count):
         return Limiting(gate=limit.gate({}), by=limit.by, place=place)
-    # Nobody gives it, so its default is the key of every job.
+    # The step does not give it, so its default is the key of every job.
     try:
         return Limiting(gate=limit.gate({limit.by: parameter.default}))
     except TypeError:

@@ -22,7 +22,7 @@ _ALLOWED = "a JSON value (str, int, float, bool, None, list, dict with str keys)
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _TEXTS = frozenset((str, bytes, bytearray))
 _SHORT = 100
-"""Characters that nobody needs to count before they are written."""
+"""Texts up to this length need not be measured before they are encoded."""
 _SIZED = _TEXTS | {list, dict, tuple, set, frozenset}
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
@@ -103,7 +103,7 @@ def _written(value: object, path: str, levels: int, largest: int, setting: str =
 
 def _refuse_bulk(values: list[object], path: str, levels: int, largest: int, setting: str = "") -> None:
     """Refuse what would surely be too large, by a look that costs no more than a text of that size would:
-    a hundred megabytes are refused before they are copied. What is too deep is told as such, later."""
+    a hundred megabytes are refused before they are copied. What is too deep is refused later."""
     left = largest
     while values and levels:
         below: list[object] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
@@ -14,7 +14,7 @@ from mainspring.tasks.checks import valid_attempts
 
 Shape = Literal["exponential", "linear", "fixed"]
 Kinds = type[BaseException] | tuple[type[BaseException], ...]
-_SHAPES = ("exponential", "linear", "fixed")
+_SHAPES = get_args(Shape)
 _DEFAULT_ATTEMPTS = 42
 _STEEPEST = 100.0
 _MOST_DELAYS = 1000

@@ -56,7 +56,7 @@ class ScheduleDeclaration:
     """The one its trigger names: the store must hold it before it can read the trigger."""
 
     def new_schedule(self, now: datetime) -> NewSchedule:
-        """What the store is told: with the first two slots after now, should the trigger be new to it."""
+        """What is written: with the first two slots after now, in case the trigger is new to the store."""
         return NewSchedule(
             name=self.name,
             task=self.task.name,
@@ -75,8 +75,9 @@ class ScheduleDeclaration:
 
 
 def attempts_of_slots(attempts: int, retry: Retry, trigger: Trigger, overlap: Overlap) -> int:
-    """How often a slot's job is tried. Where nobody said how often, and a live job has slots skipped, no more
-    than there is time for before the next slot: a job that waits for its next attempt is live."""
+    """How often a slot's job is tried. Where the task sets no number, and slots are skipped while a job is
+    live, no more than there is time for before the next slot: a job that waits for its next attempt is
+    live."""
     if retry != DEFAULT or attempts != DEFAULT.attempts or overlap is not Overlap.SKIP:
         return attempts
     return max(DEFAULT.within(shortest_gap(trigger)), FEWEST_ATTEMPTS)

@@ -6,18 +6,18 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Literal, TypeVar
 
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.schedule import Misfire, Overlap
+from mainspring.model.schedule import Misfire, MisfireOption, Overlap, OverlapOption
+from mainspring.model.value import choice
 from mainspring.triggers.calendars import Calendar
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import EPOCH, Every, Instants
-from mainspring.triggers.rolled import Roll, Rolled
+from mainspring.triggers.rolled import Roll, Rolled, RollOption
 from mainspring.triggers.rrule import RRule
 from mainspring.triggers.trigger import Bounded, Trigger
+from mainspring.triggers.zones import FoldOption, GapOption
 
 MOST_FIRES = 1_000_000_000
 KINDS = ("cron", "every", "rrule", "at")
@@ -29,16 +29,10 @@ OPTIONS_OF = {
 }
 KIND_OPTIONS = ("tz", "gap", "fold", "anchor", "dtstart", "exdates", "rdates")
 """Those that go with some kinds only."""
-GapOption = Literal["shift", "skip"]
-FoldOption = Literal["first", "second", "both"]
-HolidayOption = Literal["skip", "next", "previous"]
 _REAL_TIME = "none: an interval or an instant is the same in every zone"
 MOST_AT_ONCE = 10_000
 _NONE = timedelta()
 _MILLISECOND, _SECOND = timedelta(milliseconds=1), timedelta(seconds=1)
-MisfireOption = Literal["latest", "all", "skip"]
-OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
-_Word = TypeVar("_Word", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +44,8 @@ class TriggerOptions:
     rrule: str | None = None
     at: datetime | Sequence[datetime] | None = None
     tz: str = "UTC"
-    gap: str = "shift"
-    fold: str = "first"
+    gap: GapOption = "shift"
+    fold: FoldOption = "first"
     anchor: datetime | None = None
     dtstart: datetime | None = None
     exdates: Sequence[datetime] = ()
@@ -59,7 +53,7 @@ class TriggerOptions:
     start: datetime | None = None
     end: datetime | None = None
     calendar: Calendar | None = None
-    on_holiday: str | None = None
+    on_holiday: RollOption | None = None
 
     def trigger(self, name: str) -> Trigger:
         """The trigger of the schedule of this name, which H in a cron expression is hashed from."""
@@ -142,9 +136,9 @@ class Policies:
 class PolicyOptions:
     """What a user may say. `allow=n` is short for overlap="allow" with at most n live at once."""
 
-    misfire: str = "latest"
+    misfire: MisfireOption = "latest"
     catch_up: Duration | None = None
-    overlap: str | None = None
+    overlap: OverlapOption | None = None
     allow: int | None = None
     window: Duration | None = None
     jitter: Duration | None = None
@@ -155,7 +149,7 @@ class PolicyOptions:
     def policies(self, name: str) -> Policies:
         """Check them; the schedule's name gives it its place in the window."""
         found = Policies(
-            misfire=_word(Misfire, self.misfire, "misfire"),
+            misfire=choice(Misfire, self.misfire, "schedule.misfire"),
             catch_up=None
             if self.catch_up is None
             else duration(self.catch_up, "schedule.catch_up", least=_NONE),
@@ -171,13 +165,13 @@ class PolicyOptions:
         return found
 
     def _overlap(self) -> Overlap:
-        if self.allow is not None and self.overlap not in (None, Overlap.ALLOW):
+        if self.allow is not None and self.overlap not in (None, "allow"):
             raise InvalidArgument("schedule.allow", self.allow, 'none, or with overlap="allow"')
-        if self.overlap == Overlap.ALLOW and self.allow is None:
+        if self.overlap == "allow" and self.allow is None:
             raise InvalidArgument("schedule.allow", self.allow, "how many may be live at once")
         if self.overlap is None:
             return Overlap.SKIP if self.allow is None else Overlap.ALLOW
-        return _word(Overlap, self.overlap, "overlap")
+        return choice(Overlap, self.overlap, "schedule.overlap")
 
 
 def _place(name: str, given: Duration) -> timedelta:
@@ -209,13 +203,6 @@ def check_expectations(found: Policies) -> None:
             format_duration(finish),
             f"at least expect_start_within, which is {format_duration(start)}",
         )
-
-
-def _word(words: type[_Word], given: str, field: str) -> _Word:
-    try:
-        return words(given)
-    except ValueError:
-        raise InvalidArgument(f"schedule.{field}", given, f"one of {', '.join(words)}") from None
 
 
 def _count(allow: int) -> int:

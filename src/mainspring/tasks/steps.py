@@ -38,7 +38,7 @@ class Ref:
         """What errors call it."""
         self.path = path
         self.hint = hint
-        """Its type, as far as annotations tell."""
+        """Its type, as far as annotations show it."""
 
     @abstractmethod
     def __getitem__(self, key: str | int) -> Ref:

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob
+from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob, OnDuplicateOption, ScopeOption
 from mainspring.model.limit import Gate
 from mainspring.tasks import payload
 from mainspring.tasks.checks import valid_attempts, valid_name, valid_priority
@@ -22,8 +22,6 @@ from mainspring.tasks.limits import Limit, QueueRules, gates, valid_limits
 from mainspring.tasks.retry import Retry, valid_retry
 from mainspring.tasks.signature import Signature
 from mainspring.tasks.unique import (
-    DuplicateOption,
-    ScopeOption,
     Unique,
     valid_key,
     valid_unique,
@@ -49,7 +47,7 @@ class Isolation:
 
     `memory` caps what the process may allocate, the interpreter and the app included; beyond it the
     handler gets a MemoryError. `processes` caps how many processes and threads its tree may have.
-    `grace` is how long a handler gets to end once it has been told to, before signals follow. After
+    `grace` is how long a handler may take to end after the stop was requested, before signals follow. After
     so many `runs` the process is replaced by a fresh one.
     """
 
@@ -213,7 +211,7 @@ class Task(Generic[P, R_co]):
         key: str | None = None,
         scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: DuplicateOption | None = None,
+        on_duplicate: OnDuplicateOption | None = None,
         debounce: Duration | None = None,
         expires: Duration | datetime | None = None,
         tx: object | None = None,

@@ -1,4 +1,4 @@
-"""What makes two jobs of a task the same, as users say it."""
+"""What makes two jobs of a task the same."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
 import msgspec
 
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.job import Key, OnDuplicate, Scope
+from mainspring.model.job import Key, OnDuplicate, OnDuplicateOption, Scope, ScopeOption
+from mainspring.model.value import choice
 from mainspring.tasks.signature import Signature
 
 LONGEST_KEY = 500
-ScopeOption = Literal["queued", "finished", "period"]
-DuplicateOption = Literal["return", "replace", "error"]
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -44,7 +42,7 @@ class Unique:
         by: Sequence[str] | None = None,
         scope: ScopeOption | None = None,
         period: Duration | None = None,
-        on_duplicate: DuplicateOption | None = None,
+        on_duplicate: OnDuplicateOption | None = None,
         debounce: Duration | None = None,
     ) -> None:
         set_field = object.__setattr__
@@ -69,7 +67,7 @@ class Unique:
         *,
         named: str | None = None,
     ) -> Key:
-        """The key of one call; `named` is what somebody chose instead of the arguments."""
+        """The key of one call; `named` is a key that the caller chose, in place of the arguments."""
         if named is None:
             given = signature.bound(args, kwargs)
             chosen = given if self.by is None else {name: given.get(name) for name in self.by}
@@ -93,7 +91,7 @@ def _digest(task: str, kind: str, what: object) -> bytes:
 
 
 def with_options(unique: Unique | None, **options: object) -> Unique | None:
-    """A task's uniqueness with what a single call says instead; the same when it says nothing."""
+    """A task's uniqueness with the options of a single call; unchanged without such options."""
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
         return unique
@@ -109,7 +107,7 @@ def with_options(unique: Unique | None, **options: object) -> Unique | None:
 
 
 def valid_key(key: str) -> str:
-    """A key as somebody names it."""
+    """A key that a caller chose."""
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise InvalidArgument("key", key, f"1 to {LONGEST_KEY} printable characters")
     return key
@@ -133,14 +131,11 @@ def _valid_names(by: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(by)
 
 
-def _valid_scope(scope: str | None, period: Duration | None, debounce: Duration | None) -> Scope:
+def _valid_scope(scope: ScopeOption | None, period: Duration | None, debounce: Duration | None) -> Scope:
     if period is not None and debounce is not None:
         raise InvalidArgument("unique.debounce", debounce, "either a period or a debounce, not both")
     fixed = Scope.PERIOD if period is not None else Scope.QUEUED if debounce is not None else None
-    try:
-        asked = None if scope is None else Scope(scope)
-    except ValueError:
-        raise InvalidArgument("unique.scope", scope, f"one of {', '.join(Scope)}") from None
+    asked = None if scope is None else choice(Scope, scope, "unique.scope")
     if asked is Scope.PERIOD and period is None:
         raise InvalidArgument("unique.period", None, 'how long, such as "1h", with scope "period"')
     if fixed is not None and asked not in (None, fixed):
@@ -148,14 +143,10 @@ def _valid_scope(scope: str | None, period: Duration | None, debounce: Duration 
     return asked or fixed or Scope.FINISHED
 
 
-def _valid_answer(on_duplicate: str | None, debounce: Duration | None) -> OnDuplicate:
+def _valid_answer(on_duplicate: OnDuplicateOption | None, debounce: Duration | None) -> OnDuplicate:
     if on_duplicate is None:
         return OnDuplicate.RETURN if debounce is None else OnDuplicate.REPLACE
-    try:
-        answer = OnDuplicate(on_duplicate)
-    except ValueError:
-        expected = f"one of {', '.join(OnDuplicate)}"
-        raise InvalidArgument("unique.on_duplicate", on_duplicate, expected) from None
+    answer = choice(OnDuplicate, on_duplicate, "unique.on_duplicate")
     if debounce is not None and answer is not OnDuplicate.REPLACE:
         raise InvalidArgument("unique.on_duplicate", on_duplicate, '"replace", or none, with a debounce')
     return answer

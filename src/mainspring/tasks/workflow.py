@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument, InvalidWorkflow
 from mainspring.model.job import DEFAULT_QUEUE, NewJob
 from mainspring.model.schedule import Period
-from mainspring.model.workflow import Definition, Input, NewWorkflow, NodeKind, When
+from mainspring.model.value import choice
+from mainspring.model.workflow import Definition, Input, NewWorkflow, NodeKind, When, WhenOption
 from mainspring.tasks.checks import LONGEST, valid_name, valid_priority
 from mainspring.tasks.enqueue import JobHandle, Sender
 from mainspring.tasks.fit import list_of, result_of
@@ -45,7 +46,6 @@ from mainspring.tasks.workflow_task import (
 )
 
 R = TypeVar("R")
-Whenever = Literal["success", "failure", "always"]
 _SHORTEST = timedelta(milliseconds=1)
 
 
@@ -125,7 +125,7 @@ class Workflow:
         task: Task[..., R],
         /,
         *args: object,
-        when: Whenever = "success",
+        when: WhenOption = "success",
         only_if: str | None = None,
         after: Step[Any] | Sequence[Step[Any]] = (),
         name: str | None = None,
@@ -137,7 +137,7 @@ class Workflow:
         task: Workflow,
         /,
         *args: object,
-        when: Whenever = "success",
+        when: WhenOption = "success",
         only_if: str | None = None,
         after: Step[Any] | Sequence[Step[Any]] = (),
         name: str | None = None,
@@ -148,7 +148,7 @@ class Workflow:
         task: Task[..., Any] | Workflow,
         /,
         *args: object,
-        when: Whenever = "success",
+        when: WhenOption = "success",
         only_if: str | None = None,
         after: Step[Any] | Sequence[Step[Any]] = (),
         name: str | None = None,
@@ -171,7 +171,7 @@ class Workflow:
         /,
         *args: object,
         over: object,
-        when: Whenever = "success",
+        when: WhenOption = "success",
         only_if: str | None = None,
         after: Step[Any] | Sequence[Step[Any]] = (),
         name: str | None = None,
@@ -282,7 +282,7 @@ class Workflow:
         kwargs: Mapping[str, object],
         *,
         over: object = None,
-        when: str,
+        when: WhenOption,
         only_if: str | None,
         after: Step[Any] | Sequence[Step[Any]],
         name: str | None,
@@ -299,7 +299,7 @@ class Workflow:
             args=placed,
             kwargs=keyed,
             over=call.over,
-            when=_valid_when(when, field),
+            when=choice(When, when, f"{field}.when", InvalidWorkflow),
             only_if=None if only_if is None else call.only_if(only_if, self._meanings()),
             reads=call.reads,
         )
@@ -375,13 +375,6 @@ class WorkflowFactory:
             limits=limits,
             unique=unique,
         )
-
-
-def _valid_when(when: str, field: str) -> When:
-    try:
-        return When(when)
-    except ValueError:
-        raise InvalidWorkflow(f"{field}.when", when, f"one of {', '.join(When)}") from None
 
 
 def _valid_limits(limits: Sequence[Limit]) -> Sequence[Limit]:

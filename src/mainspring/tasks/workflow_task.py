@@ -51,7 +51,7 @@ REQUIRED: Final = Required()
 
 
 class Parameter(Value, frozen=True, kw_only=True):
-    """One parameter: what it is when nobody gives it, and how a slot is written for it."""
+    """One parameter: its default, and the form of a slot that fills it."""
 
     name: str
     default: object = REQUIRED

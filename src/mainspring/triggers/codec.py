@@ -14,6 +14,7 @@ from mainspring.triggers.intervals import EPOCH, Every, Instants
 from mainspring.triggers.rolled import BusinessDays, Roll, Rolled
 from mainspring.triggers.rrule import RRule
 from mainspring.triggers.trigger import Bounded, Trigger
+from mainspring.triggers.zones import FoldOption, GapOption
 
 _SPECS_IN_USE = 65_536
 Calendars = Mapping[tuple[str, int], BusinessDays]
@@ -23,8 +24,8 @@ Calendars = Mapping[tuple[str, int], BusinessDays]
 class _Cron(msgspec.Struct, forbid_unknown_fields=True):
     cron: str
     tz: str
-    gap: str = "shift"
-    fold: str = "first"
+    gap: GapOption = "shift"
+    fold: FoldOption = "first"
 
 
 class _Every(msgspec.Struct, forbid_unknown_fields=True):

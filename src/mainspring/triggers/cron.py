@@ -11,17 +11,16 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TypeVar
 
 from cronsim import CronSim, CronSimError
 
 from mainspring.errors import InvalidArgument
-from mainspring.triggers.zones import Fold, Gap, Walls, zone
+from mainspring.model.value import choice
+from mainspring.triggers.zones import Fold, FoldOption, Gap, GapOption, Walls, zone
 
 _ANY_WALL = datetime(2024, 1, 1)  # noqa: DTZ001  a wall time has no zone
 # Every kind of year there is: common or leap, by the weekday it begins with.
 _YEARS = (2001, 2002, 2003, 2005, 2006, 2009, 2010, 2000, 2004, 2008, 2012, 2016, 2020, 2024)
-_Policy = TypeVar("_Policy", Gap, Fold)
 LONGEST = 256
 ALIASES = {
     "@hourly": "0 * * * *",
@@ -55,15 +54,15 @@ class Cron:
 
     expression: str
     tz: str = "UTC"
-    gap: str = Gap.SHIFT.value
-    fold: str = Fold.FIRST.value
+    gap: GapOption = "shift"
+    fold: FoldOption = "first"
     key: InitVar[str | None] = None
     _search: CronSim = field(init=False, repr=False, compare=False)
     _walls: Walls | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, key: str | None) -> None:
         reading = _read_expression(self.expression, key)
-        gap, fold = _policy("gap", self.gap, Gap), _policy("fold", self.fold, Fold)
+        gap, fold = choice(Gap, self.gap, "gap"), choice(Fold, self.fold, "fold")
         rules = (Gap.SKIP, Fold.BOTH) if reading.starred_hour else (gap, fold)
         found, search = zone(self.tz), _cron_search(reading.plain, reading.nearest, reading.nearest_only)
         if search is None:
@@ -89,9 +88,9 @@ class Cron:
 
     def encode(self) -> str:
         facts = {"cron": self.expression, "tz": self.tz}
-        if self.gap != Gap.SHIFT:
+        if self.gap != "shift":
             facts["gap"] = self.gap
-        if self.fold != Fold.FIRST:
+        if self.fold != "first":
             facts["fold"] = self.fold
         return json.dumps(facts, sort_keys=True, separators=(",", ":"))
 
@@ -144,13 +143,6 @@ def _has_a_date(search: CronSim) -> bool:
     return any(
         search.match_day(start.replace(day=day)) for start, last in months for day in range(1, last + 1)
     )
-
-
-def _policy(name: str, value: str, policies: type[_Policy]) -> _Policy:
-    try:
-        return policies(value)
-    except ValueError:
-        raise InvalidArgument(name, value, f"one of {', '.join(policies)}") from None
 
 
 @dataclass(frozen=True, slots=True)

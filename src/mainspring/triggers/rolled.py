@@ -6,20 +6,25 @@ import json
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
 from mainspring.errors import InvalidArgument
+from mainspring.model.value import choice
 from mainspring.triggers.trigger import Bounded, Trigger
 from mainspring.triggers.zones import LocalClock, zone
 
 _DAY, _TICK = timedelta(days=1), timedelta(microseconds=1)
 
 
+RollOption = Literal["skip", "next", "previous"]
+"""The same words as the members of the class below, as type checkers need them."""
+
+
 class Roll(StrEnum):
-    """What becomes of a slot whose local date is no business day."""
+    """What happens to a slot whose local date is no business day."""
 
     SKIP = "skip"
-    """It stays in the ledger, skipped: `is_skipped` tells which."""
+    """It stays in the ledger, skipped: `is_skipped` says which."""
     NEXT = "next"
     PREVIOUS = "previous"
 
@@ -54,10 +59,7 @@ class Rolled:
     _clock: LocalClock = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "roll", Roll(self.roll))
-        except ValueError:
-            raise InvalidArgument("on_holiday", self.roll, f"one of {', '.join(Roll)}") from None
+        object.__setattr__(self, "roll", choice(Roll, self.roll, "on_holiday"))
         if isinstance(self.trigger, Rolled | Bounded):
             raise InvalidArgument("trigger", self.trigger, "one without bounds and other business days")
         object.__setattr__(self, "tz", self.tz or self.calendar.tz)

@@ -17,6 +17,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from mainspring.errors import InvalidArgument
@@ -139,6 +140,11 @@ class LocalClock:
             else:
                 high = middle
         return before + high * _SECOND
+
+
+GapOption = Literal["shift", "skip"]
+FoldOption = Literal["first", "second", "both"]
+"""The same words as the members of the two classes below, as type checkers need them."""
 
 
 class Gap(StrEnum):

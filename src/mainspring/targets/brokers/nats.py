@@ -69,7 +69,7 @@ class _Subject:
         except MaxPayloadError as problem:
             raise TargetRefused(f"{self._broker}: {problem}") from problem
         except (Error, OSError) as problem:
-            # No stream that listens is one of these: somebody may yet make it.
+            # No stream that listens is one of these: it may be made yet.
             raise TargetUnavailable(f"{self._broker}: {problem}") from problem
         return {"stream": stored.stream, "sequence": stored.seq, "duplicate": bool(stored.duplicate)}
 
