@@ -1,4 +1,4 @@
-"""Run me: `mainspring dev examples/hello.py`, then `mainspring enqueue examples/hello.py add a=1 b=2`."""
+"""Run me: `mainspring dev examples/hello.py`, then `mainspring enqueue -A examples/hello.py add a=1 b=2`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An order that takes days: `mainspring dev examples/order.py`, and in another terminal
 
-    mainspring enqueue examples/order.py fulfil order=7
+    mainspring enqueue -A examples/order.py fulfil order=7
     mainspring events send approved '{"by": "ann"}' --job ID
 
 ID is what the first command printed. Kill the worker wherever you like and start it again: what is on record

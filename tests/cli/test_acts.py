@@ -52,14 +52,14 @@ READING = {
     *("workflows list", "workflows show", "workflows graph", "queues list", "limits list", "members list"),
     *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
     *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
-    *("alerts list", "alerts show", "alerts rules", "alerts test", "status", "completion"),
+    *("alerts list", "alerts show", "alerts rules", "status", "completion"),
     "top",  # orders that are given in it are on record: test_top.py
 }
 #: They do what others ordered; what they do is on record in the jobs and the ledger.
 PROCESSES = {"dev", "worker", "scheduler", "server"}
 #: Words that change something, in an order in which each can.
 CHANGING = [
-    ("enqueue", "enqueue shop greet password=hunter2"),
+    ("enqueue", "enqueue -A shop greet password=hunter2"),
     ("jobs reschedule", "jobs reschedule {waiting} --delay 2h"),
     ("jobs edit", "jobs edit {waiting} --priority 3"),
     ("jobs retry", "jobs retry {waiting}"),
@@ -77,7 +77,7 @@ CHANGING = [
     ("queues resume", "queues resume quiet"),
     ("queues drain", "queues drain quiet"),
     ("schedules create", "schedules create mine --task greet --every 1h"),
-    ("schedules apply", "schedules apply shop"),
+    ("schedules apply", "schedules apply -A shop"),
     ("schedules edit", "schedules edit greetings --priority 3"),
     ("schedules hand-back", "schedules hand-back greetings"),
     ("schedules pause", "schedules pause greetings"),
@@ -92,6 +92,7 @@ CHANGING = [
     ("tokens revoke", "tokens revoke 1"),
     ("sessions end", "sessions end --name ada"),
     ("alerts ack", "alerts ack {alert}"),
+    ("alerts test", "alerts test"),
     ("db new-id", "db new-id --yes --note clone"),
 ]
 NAMES = {
@@ -139,7 +140,7 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
     applied = call("db", "migrate", "--json").data["applied"]
 
     def put(*words: str) -> str:
-        return str(call("enqueue", "shop", *words, "--json").data["id"])
+        return str(call("enqueue", "-A", "shop", *words, "--json").data["id"])
 
     ids = {"dead": put("broken"), "dead_too": put("broken"), "failed": put("workflow:flow")}
     assert bare_shell("worker", "shop", "--burst").code == 0

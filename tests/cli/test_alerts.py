@@ -48,6 +48,7 @@ def test_what_is_wrong_is_listed_shown_and_acknowledged(call: Call) -> None:
 
 
 def test_a_test_reaches_each_target_or_says_why_not(call: Call) -> None:
+    call("db", "migrate")
     fine = call("alerts", "test", "--json")
     private = call("alerts", "test", "--to", "http://127.0.0.1/hunter2")
 

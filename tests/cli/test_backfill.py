@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 
 
 def test_slots_of_the_past_are_listed_and_run(shell: Shell, started: Callable[..., Any], run: Any) -> None:
-    shell("schedules", "apply", "shop.py")
+    shell("schedules", "apply", "-A", "shop.py")
     now = SystemClock().now().replace(microsecond=0)
     asked = ("backfill", "greetings", "--from", (now - 21 * 24 * HOUR).isoformat(), "--to", now.isoformat())
 
@@ -43,7 +43,7 @@ def test_slots_of_the_past_are_listed_and_run(shell: Shell, started: Callable[..
 
 
 def test_mistakes_are_named(shell: Shell) -> None:
-    shell("schedules", "apply", "shop.py")
+    shell("schedules", "apply", "-A", "shop.py")
 
     backwards = shell(
         "backfill", "greetings", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"

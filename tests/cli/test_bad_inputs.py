@@ -228,7 +228,7 @@ def test_cli_039_a_reader_who_leaves_is_no_mistake(bare_shell: Shell) -> None:
 
 
 def test_cli_040_what_a_terminal_would_obey_is_shown_as_escapes(call: Callable[..., Answer]) -> None:
-    call("enqueue", "shop.py", "greet", "name=\x1b[2Jgone")
+    call("enqueue", "-A", "shop.py", "greet", "name=\x1b[2Jgone")
 
     shown, data = call("jobs", "show", "1"), call("jobs", "show", "1", "--json")
 
@@ -240,8 +240,8 @@ def test_cli_040_what_a_terminal_would_obey_is_shown_as_escapes(call: Callable[.
 def test_cli_044_a_long_argument_is_kept_and_a_longer_one_refused(call: Callable[..., Answer]) -> None:
     long, longer = "x" * 200_000, "x" * 300_000
 
-    assert call("enqueue", "shop.py", "greet", f"name={long}").code == 0
-    refusal = call("enqueue", "shop.py", "greet", f"name={longer}")
+    assert call("enqueue", "-A", "shop.py", "greet", f"name={long}").code == 0
+    refusal = call("enqueue", "-A", "shop.py", "greet", f"name={longer}")
 
     assert call("jobs", "show", "1", "--json").data["kwargs"] == {"name": long}
     assert (refusal.code, refusal.out) == (2, "")
@@ -291,7 +291,7 @@ def test_config_042_043_044_046_odd_surroundings_do_not_stop_a_worker(
         )
 
     shop = str(bare_shell.folder / "shop.py")
-    put = run("enqueue", shop, "greet", "name=Zoë".encode())
+    put = run("enqueue", "-A", shop, "greet", "name=Zoë".encode())
     workers = [run("worker", shop, "--burst") for _ in range(2)]
     shown = run("jobs", "show", "1")
 

@@ -10,15 +10,15 @@ AFTER = SHOP.replace("name: str =", "whom: str =").replace("hello {name}", "hell
 
 
 def test_a_deploy_that_would_strand_jobs_is_told_before(shell: Shell) -> None:
-    ada = shell("enqueue", "shop", "greet", "name=Ada", "--json").data["id"]
-    shell("enqueue", "shop", "greet")
-    sum_ = shell("enqueue", "shop", "add", "a=1", "b=x", "--json").data["id"]
-    shell("schedules", "apply", "shop")
+    ada = shell("enqueue", "-A", "shop", "greet", "name=Ada", "--json").data["id"]
+    shell("enqueue", "-A", "shop", "greet")
+    sum_ = shell("enqueue", "-A", "shop", "add", "a=1", "b=x", "--json").data["id"]
+    shell("schedules", "apply", "-A", "shop")
     shell.write("after.py", AFTER)
 
-    now = shell("check", "shop.py", "--json")
-    told = shell("check", "after.py", "--json")
-    table = shell("check", "after.py")
+    now = shell("check", "-A", "shop.py", "--json")
+    told = shell("check", "-A", "after.py", "--json")
+    table = shell("check", "-A", "after.py")
 
     assert now.code == 1
     assert now.data == {
@@ -46,9 +46,9 @@ def test_a_deploy_that_would_strand_jobs_is_told_before(shell: Shell) -> None:
 
 
 def test_nothing_to_tell_exits_zero(shell: Shell) -> None:
-    shell("enqueue", "shop", "greet", "name=Ada")
+    shell("enqueue", "-A", "shop", "greet", "name=Ada")
 
-    answer = shell("check", "shop.py")
+    answer = shell("check", "-A", "shop.py")
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("looked at 1 jobs and 0 schedules of ")
@@ -56,18 +56,18 @@ def test_nothing_to_tell_exits_zero(shell: Shell) -> None:
 
 
 def test_dead_letters_count_when_asked(shell: Shell) -> None:
-    shell("enqueue", "shop", "broken")
+    shell("enqueue", "-A", "shop", "broken")
     shell("worker", "shop", "--burst")
     shell.write("after.py", SHOP.replace("def broken()", "def broken(reason: str)"))
 
-    assert shell("check", "after.py").code == 0
-    told = shell("check", "after.py", "--dead", "--json")
+    assert shell("check", "-A", "after.py").code == 0
+    told = shell("check", "-A", "after.py", "--dead", "--json")
     assert told.code == 1
     assert told.data["problems"][0]["dead"] == 1
 
 
 def test_it_makes_no_database(bare_shell: Shell) -> None:
-    answer = bare_shell("check", "shop.py")
+    answer = bare_shell("check", "-A", "shop.py")
 
     assert answer.code == 3
     assert not (bare_shell.folder / "mainspring.db").exists()

@@ -47,7 +47,7 @@ def morgue(shell: Shell) -> Shell:
     """Three dead letters: two charges and a fetch."""
     shell.write("morgue.py", MORGUE)
     for words in (["charge", "card=1", "cents=-1"], ["charge", "card=2", "cents=-2"], ["fetch", "url=x"]):
-        assert shell("enqueue", "morgue.py", *words).code == 0
+        assert shell("enqueue", "-A", "morgue.py", *words).code == 0
     assert shell("worker", "morgue.py", "--burst").code == 0
     return shell
 
@@ -175,8 +175,8 @@ def test_letters_are_purged_by_filter(morgue: Shell) -> None:
 
 
 def test_a_discarded_job_and_a_snoozed_one_are_told_of(morgue: Shell) -> None:
-    withdrawn = morgue("enqueue", "morgue.py", "withdraw", "--json").data["id"]
-    snoozed = morgue("enqueue", "morgue.py", "poll", "--json").data["id"]
+    withdrawn = morgue("enqueue", "-A", "morgue.py", "withdraw", "--json").data["id"]
+    snoozed = morgue("enqueue", "-A", "morgue.py", "poll", "--json").data["id"]
     assert morgue("worker", "morgue.py", "--burst").code == 0
 
     assert ids(morgue("jobs", "list", "--state", "discarded", "--json")) == [withdrawn]
@@ -186,14 +186,14 @@ def test_a_discarded_job_and_a_snoozed_one_are_told_of(morgue: Shell) -> None:
 
 
 def test_a_job_with_a_deadline_says_so(morgue: Shell) -> None:
-    job_id = morgue("enqueue", "morgue.py", "poll", "--expires", "1h", "--json").data["id"]
+    job_id = morgue("enqueue", "-A", "morgue.py", "poll", "--expires", "1h", "--json").data["id"]
 
     assert "It expires at" in morgue("why", "job", str(job_id)).out
     assert morgue("jobs", "show", str(job_id), "--json").data["expires_at"] is not None
 
 
 def test_jobs_that_no_worker_will_take_are_shown_as_such(morgue: Shell) -> None:
-    morgue("enqueue", "morgue.py", "poll")
+    morgue("enqueue", "-A", "morgue.py", "poll")
 
     assert re.search(
         r" HINT\n.* no live worker serves queue default$", morgue("jobs", "list").out, re.MULTILINE

@@ -18,7 +18,7 @@ async def order(ctx: Context) -> object:
 
 def test_a_job_waits_says_so_and_goes_on_when_the_event_is_sent(shell: Shell) -> None:
     shell.write("orders.py", APP)
-    shell("enqueue", "orders", "order")
+    shell("enqueue", "-A", "orders", "order")
     shell("worker", "orders", "--burst")
     waiting = shell("jobs", "show", "1").out
     listed = shell("jobs", "list", "--json").data
@@ -39,7 +39,7 @@ def test_a_job_waits_says_so_and_goes_on_when_the_event_is_sent(shell: Shell) ->
 
 
 def test_what_cannot_be_sent_is_refused(shell: Shell) -> None:
-    shell("enqueue", "shop", "greet")
+    shell("enqueue", "-A", "shop", "greet")
     mistakes = {
         ("a b",): 2,
         ("approved", "{by: ann}"): 2,

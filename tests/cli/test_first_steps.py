@@ -81,7 +81,7 @@ def test_a_group_alone_prints_its_help_as_a_page(call: Call, words: list[str]) -
     assert "Error" not in answer.out + answer.err
 
 
-@pytest.mark.parametrize("line", ["enqueue shop greet", "jobs list", "doctor"])
+@pytest.mark.parametrize("line", ["enqueue -A shop greet", "jobs list", "doctor"])
 def test_a_database_in_memory_is_of_no_use_to_a_command_that_ends(call: Call, line: str) -> None:
     answer = call(*line.split(), "--database-url", "sqlite://:memory:")
 
@@ -110,7 +110,7 @@ def test_a_folder_that_exists_is_not_said_to_be_missing(call: Call) -> None:
     ("line", "words"),
     [
         ("jobs show abc", "expected the number of a job, such as 42, got 'abc'"),
-        ("enqueue shop greet --delay 1s --at 2026-02-01T10:00Z", "--delay and --at: expected one of them"),
+        ("enqueue -A shop greet --delay 1s --at 2026-02-01T10:00Z", "--delay and --at: expected one of them"),
         ("dead replay", "Give their ids (7 9), or --all, or a filter such as --task NAME"),
         ("worker", "MAINSPRING_APP=billing.py"),
         ("enqueue greet", "MAINSPRING_APP=billing.py"),
@@ -130,7 +130,7 @@ def test_what_is_not_there_is_named_by_what_was_given(call: Call) -> None:
 def test_an_unreachable_database_is_named_with_its_origin(call: Call) -> None:
     place = "the database is postgresql://somebody:***@127.0.0.1:1/x (from --database-url)"
 
-    for line in ("jobs list", "enqueue shop greet", "db migrate"):
+    for line in ("jobs list", "enqueue -A shop greet", "db migrate"):
         assert_refused(call(*line.split(), "--database-url", UNREACHABLE), 3, place)
 
 
@@ -149,7 +149,7 @@ def test_an_unreachable_database_is_named_with_its_origin(call: Call) -> None:
 def test_values_follow_the_annotation(bare_shell: Shell, typed: str, stored: str) -> None:
     bare_shell.write("till.py", CHARGE)
 
-    answer = bare_shell("enqueue", "till.py", "charge", *typed.split())
+    answer = bare_shell("enqueue", "-A", "till.py", "charge", *typed.split())
 
     assert answer.code == 0, answer
     connection = sqlite3.connect(bare_shell.folder / "mainspring.db")

@@ -8,8 +8,8 @@ from tests.cli.conftest import Shell
 
 
 def test_a_burst_worker_runs_what_was_enqueued_and_exits_zero(shell: Shell) -> None:
-    first = shell("enqueue", "shop:app", "greet", "name=Ada", "--json")
-    second = shell("enqueue", "shop.py", "add", "--args", "[2]", "b=3", "--json")
+    first = shell("enqueue", "-A", "shop:app", "greet", "name=Ada", "--json")
+    second = shell("enqueue", "-A", "shop.py", "add", "--args", "[2]", "b=3", "--json")
 
     burst = shell("worker", "shop", "--burst")
 
@@ -28,10 +28,10 @@ def test_a_burst_worker_runs_what_was_enqueued_and_exits_zero(shell: Shell) -> N
 
 
 def test_a_second_job_of_a_key_is_not_made(shell: Shell) -> None:
-    first = shell("enqueue", "shop", "greet", "--key", "k", "--json").data
-    second = shell("enqueue", "shop", "greet", "--key", "k")
-    third = shell("enqueue", "shop", "greet", "--key", "k", "--on-duplicate", "error")
-    wrong = shell("enqueue", "shop", "greet", "--key", "k", "--on-duplicate", "drop")
+    first = shell("enqueue", "-A", "shop", "greet", "--key", "k", "--json").data
+    second = shell("enqueue", "-A", "shop", "greet", "--key", "k")
+    third = shell("enqueue", "-A", "shop", "greet", "--key", "k", "--on-duplicate", "error")
+    wrong = shell("enqueue", "-A", "shop", "greet", "--key", "k", "--on-duplicate", "drop")
 
     assert first["created"]
     assert (second.code, second.out) == (
@@ -45,9 +45,9 @@ def test_a_second_job_of_a_key_is_not_made(shell: Shell) -> None:
 
 
 def test_successes_are_logged_one_by_one_only_when_asked_for(shell: Shell) -> None:
-    shell("enqueue", "shop", "greet")
+    shell("enqueue", "-A", "shop", "greet")
     quiet = shell("worker", "shop", "--burst")
-    shell("enqueue", "shop", "greet")
+    shell("enqueue", "-A", "shop", "greet")
     loud = shell("worker", "shop", "--burst", "-v")
 
     assert "greet: succeeded" not in quiet.err
@@ -66,7 +66,7 @@ def test_an_app_named_by_the_environment_need_not_be_typed(shell: Shell) -> None
 
 def test_delay_priority_and_queue_reach_the_job(shell: Shell) -> None:
     words = ["--delay", "10m", "--priority", "7", "--queue", "slow"]
-    job_id = shell("enqueue", "shop", "greet", *words, "--json").data["id"]
+    job_id = shell("enqueue", "-A", "shop", "greet", *words, "--json").data["id"]
 
     shown = shell("jobs", "show", str(job_id), "--json").data
 
@@ -75,7 +75,7 @@ def test_delay_priority_and_queue_reach_the_job(shell: Shell) -> None:
 
 
 def test_a_delayed_job_is_retried_at_once_and_a_ready_one_says_why_not(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "greet", "--at", "2099-01-01T00:00:00Z", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "greet", "--at", "2099-01-01T00:00:00Z", "--json").data["id"])
 
     hastened = shell("jobs", "retry", job_id)
     refused = shell("jobs", "retry", job_id, "--json")
@@ -130,7 +130,7 @@ def test_a_job_is_edited_and_one_that_does_not_wait_says_why_not(shell: Shell) -
 
 
 def test_a_cancelled_job_never_runs(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "greet", "--json").data["id"])
 
     cancelled = shell("jobs", "cancel", job_id)
     again = shell("jobs", "cancel", job_id)
@@ -142,7 +142,7 @@ def test_a_cancelled_job_never_runs(shell: Shell) -> None:
 
 
 def test_a_dead_letter_is_shown_with_its_error_replayed_and_purged(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "broken", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "broken", "--json").data["id"])
     shell("worker", "shop", "--burst")
 
     [letter] = shell("dead", "list", "--json").data
@@ -159,7 +159,7 @@ def test_a_dead_letter_is_shown_with_its_error_replayed_and_purged(shell: Shell)
 
 
 def test_a_failing_handler_cannot_forge_log_lines(shell: Shell) -> None:
-    shell("enqueue", "shop", "broken")
+    shell("enqueue", "-A", "shop", "broken")
 
     text = shell("worker", "shop", "--burst")
 
@@ -168,7 +168,7 @@ def test_a_failing_handler_cannot_forge_log_lines(shell: Shell) -> None:
 
 
 def test_json_logs_are_one_object_a_line(shell: Shell) -> None:
-    shell("enqueue", "shop", "broken")
+    shell("enqueue", "-A", "shop", "broken")
 
     burst = shell("worker", "shop", "--burst", "--log-format", "json")
 

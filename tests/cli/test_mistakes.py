@@ -13,7 +13,7 @@ from tests.cli.conftest import Answer, Shell
 
 Call = Callable[..., Answer]
 
-NEEDS_A_SCHEMA = ["jobs list", "worker shop --burst", "scheduler shop", "enqueue shop greet", "db verify"]
+NEEDS_A_SCHEMA = ["jobs list", "worker shop --burst", "scheduler shop", "enqueue -A shop greet", "db verify"]
 UNREACHABLE = "postgresql://somebody:secret@127.0.0.1:1/x"
 
 
@@ -30,26 +30,26 @@ def assert_refused(answer: Answer, code: int, *words: str) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("enqueue shop nosuch", "no task named 'nosuch'"),
-        ("enqueue shop greet --args {", "--args: expected a JSON array"),
-        ("enqueue shop greet --args 3", "--args: expected a JSON array"),
-        ("enqueue shop greet --kwargs [1]", "--kwargs: expected a JSON object"),
-        ("enqueue shop greet name", "KEY=VALUE"),
-        ("enqueue shop greet =x", "KEY=VALUE"),
-        ("enqueue shop greet name=1 name=2", "KEY=VALUE"),
-        ("enqueue shop greet nmae=x", "nmae"),
-        ("enqueue shop add a=1", "add.b"),
-        ("enqueue shop greet --priority 1000", "priority"),
-        ("enqueue shop greet --queue -x", "queue"),
-        ("enqueue shop greet --delay inf", "--delay"),
-        ("enqueue shop greet --delay -5s", "--delay"),
-        ("enqueue shop greet --at 2026-02-30", "--at"),
-        ("enqueue shop greet --at now", "--at"),
-        ("enqueue shop greet --at 2026-02-01T10:00", "offset"),
-        ("enqueue shop greet --delay 1s --at 2026-02-01T10:00Z", "delay"),
+        ("enqueue -A shop nosuch", "no task named 'nosuch'"),
+        ("enqueue -A shop greet --args {", "--args: expected a JSON array"),
+        ("enqueue -A shop greet --args 3", "--args: expected a JSON array"),
+        ("enqueue -A shop greet --kwargs [1]", "--kwargs: expected a JSON object"),
+        ("enqueue -A shop greet name", "KEY=VALUE"),
+        ("enqueue -A shop greet =x", "KEY=VALUE"),
+        ("enqueue -A shop greet name=1 name=2", "KEY=VALUE"),
+        ("enqueue -A shop greet nmae=x", "nmae"),
+        ("enqueue -A shop add a=1", "add.b"),
+        ("enqueue -A shop greet --priority 1000", "priority"),
+        ("enqueue -A shop greet --queue -x", "queue"),
+        ("enqueue -A shop greet --delay inf", "--delay"),
+        ("enqueue -A shop greet --delay -5s", "--delay"),
+        ("enqueue -A shop greet --at 2026-02-30", "--at"),
+        ("enqueue -A shop greet --at now", "--at"),
+        ("enqueue -A shop greet --at 2026-02-01T10:00", "offset"),
+        ("enqueue -A shop greet --delay 1s --at 2026-02-01T10:00Z", "delay"),
         ("enqueue", "Missing argument"),
-        ("enqueue greet", "APP"),
-        ("worker", "Missing argument"),
+        ("enqueue greet", "Missing app"),
+        ("worker", "Missing app"),
         ("worker nosuch", "no module named nosuch"),
         ("worker nosuch.module:app", "no module named nosuch"),
         ("worker nosuch.py", "no such file"),
@@ -157,7 +157,7 @@ def test_a_refused_declaration_is_shown_where_the_user_wrote_it(bare_shell: Shel
 
 def test_a_reader_who_leaves_early_is_no_error(shell: Shell) -> None:
     for _ in range(3):
-        shell("enqueue", "shop", "greet")
+        shell("enqueue", "-A", "shop", "greet")
     reading, writing = os.pipe()
     os.close(reading)
 

@@ -54,7 +54,7 @@ def names(mainspring: Any) -> list[str]:
 
 
 def test_a_plan_tells_and_writes_nothing(mainspring: Any) -> None:
-    told = mainspring("schedules", "plan", "before.py", "--json")
+    told = mainspring("schedules", "plan", "-A", "before.py", "--json")
 
     assert actions(told) == {"kept": "add", "changed": "add", "gone": "add"}
     assert len(json.loads(told.stdout)[0]["next_fires"]) == 3
@@ -62,18 +62,18 @@ def test_a_plan_tells_and_writes_nothing(mainspring: Any) -> None:
 
 
 def test_apply_writes_and_prunes_only_when_asked(mainspring: Any) -> None:
-    mainspring("schedules", "apply", "before.py")
-    told = mainspring("schedules", "plan", "after.py", "--json")
-    left = mainspring("schedules", "apply", "after.py")
+    mainspring("schedules", "apply", "-A", "before.py")
+    told = mainspring("schedules", "plan", "-A", "after.py", "--json")
+    left = mainspring("schedules", "apply", "-A", "after.py")
     assert "gone; --prune deletes them" in left.stderr
     assert names(mainspring) == ["changed", "gone", "kept", "new"]
-    mainspring("schedules", "apply", "after.py", "--prune")
+    mainspring("schedules", "apply", "-A", "after.py", "--prune")
 
     assert actions(told) == {"changed": "change", "gone": "remove", "kept": "same", "new": "add"}
     [changed] = [each for each in json.loads(told.stdout) if each["name"] == "changed"]
     assert [each["field"] for each in changed["differences"]] == ["trigger", "args", "max_attempts"]
     assert names(mainspring) == ["changed", "kept", "new"]
-    again = mainspring("schedules", "plan", "after.py", "--json")
+    again = mainspring("schedules", "plan", "-A", "after.py", "--json")
     assert set(actions(again).values()) == {"same"}
 
 
@@ -107,7 +107,7 @@ def test_pruning_says_how_many_due_slots_it_drops(
         await store.close()
 
     run(declare())
-    told = mainspring("schedules", "apply", "before.py", "--prune")
+    told = mainspring("schedules", "apply", "-A", "before.py", "--prune")
 
     why = "due and not yet decided when the schedule was deleted; no job was made"
     assert sorted(line for line in told.stderr.splitlines() if line.startswith("Warning: ")) == [
@@ -117,14 +117,14 @@ def test_pruning_says_how_many_due_slots_it_drops(
     ]
     assert names(mainspring) == ["changed", "gone", "kept"]
     assert json.loads(mainspring("jobs", "list", "--json").stdout) == []
-    again = mainspring("schedules", "apply", "before.py", "--prune")
+    again = mainspring("schedules", "apply", "-A", "before.py", "--prune")
     assert "Warning" not in again.stderr
 
 
 def test_a_paused_schedule_stays_paused_through_an_apply(mainspring: Any) -> None:
-    mainspring("schedules", "apply", "before.py")
+    mainspring("schedules", "apply", "-A", "before.py")
     mainspring("schedules", "pause", "changed", "--by", "ada", "--note", "audit")
-    mainspring("schedules", "apply", "after.py")
+    mainspring("schedules", "apply", "-A", "after.py")
 
     listed = json.loads(mainspring("schedules", "list", "--json").stdout)
     [changed] = [each for each in listed if each["name"] == "changed"]
@@ -136,14 +136,14 @@ def test_of_very_many_schedules_a_plan_lists_some_and_counts_the_rest(
 ) -> None:
     many = BEFORE + '\nfor n in range(150):\n    app.schedule(f"tenant-{n:03}", work, every="1h", args=[n])\n'
     (tmp_path / "many.py").write_text(many, encoding="utf-8")
-    mainspring("schedules", "apply", "many.py")
+    mainspring("schedules", "apply", "-A", "many.py")
     (tmp_path / "none.py").write_text(AFTER.partition("app.schedule")[0], encoding="utf-8")
     (tmp_path / "again.py").write_text(
         many.replace('"changed", work, every="1h"', '"changed", work, every="2h"'), encoding="utf-8"
     )
 
-    told = mainspring("schedules", "plan", "again.py")
-    left = mainspring("schedules", "apply", "none.py")
+    told = mainspring("schedules", "plan", "-A", "again.py")
+    left = mainspring("schedules", "apply", "-A", "none.py")
 
     lines = told.stdout.splitlines()
     assert len(lines) == 101  # with its heading
@@ -151,5 +151,5 @@ def test_of_very_many_schedules_a_plan_lists_some_and_counts_the_rest(
     assert told.stderr == "153 schedules in all: change 1, same 152; --json lists each\n"
     assert "changed, gone, kept, tenant-000" in left.stderr
     assert "tenant-016 and 133 more; --prune deletes them" in left.stderr
-    mainspring("schedules", "apply", "none.py", "--prune")
+    mainspring("schedules", "apply", "-A", "none.py", "--prune")
     assert names(mainspring) == []

@@ -16,7 +16,7 @@ def charge(tenant: str) -> None: ...
 
 
 def test_a_queue_is_paused_resumed_and_drained(shell: Shell) -> None:
-    shell("enqueue", "shop", "greet")
+    shell("enqueue", "-A", "shop", "greet")
     paused = shell("queues", "pause", "default", "--by", "bob", "--note", "moving")
     again = shell("queues", "pause", "default")
     burst = shell("worker", "shop", "--burst")
@@ -41,7 +41,7 @@ def test_a_queue_is_paused_resumed_and_drained(shell: Shell) -> None:
 
 def test_queues_may_be_named_one_by_one_or_together(shell: Shell) -> None:
     for queue in ("mail", "reports", "billing", "nobodys"):
-        shell("enqueue", "shop", "greet", "--queue", queue)
+        shell("enqueue", "-A", "shop", "greet", "--queue", queue)
 
     served = shell("worker", "shop", "--burst", "-q", "mail=3", "-q", "reports,billing=2")
 
@@ -52,7 +52,7 @@ def test_queues_may_be_named_one_by_one_or_together(shell: Shell) -> None:
 def test_limits_and_what_waits_for_them_are_shown(shell: Shell) -> None:
     shell.write("bank.py", LIMITED)
     for _ in range(3):
-        assert shell("enqueue", "bank", "charge", "tenant=acme").code == 0
+        assert shell("enqueue", "-A", "bank", "charge", "tenant=acme").code == 0
 
     [stripe, tenant] = shell("limits", "list", "--json").data
     assert (stripe["name"], stripe["concurrency"], stripe["used"], stripe["waiting"]) == ("stripe", 1, 0, 3)

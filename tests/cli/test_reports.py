@@ -46,7 +46,7 @@ def test_progress_is_seen_while_the_job_runs(
 ) -> None:
     shell.write("talk.py", TALK)
     gate = tmp_path / "gate"
-    job_id = str(shell("enqueue", "talk", "copy", f"gate={gate}", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "talk", "copy", f"gate={gate}", "--json").data["id"])
     assert shell("jobs", "show", job_id, "--json").data["progress"] is None
     worker = started("worker", "talk", "--burst")
 
@@ -68,7 +68,7 @@ def test_progress_is_seen_while_the_job_runs(
 
 def test_the_log_of_every_run_can_be_read(shell: Shell) -> None:
     shell.write("talk.py", TALK)
-    job_id = str(shell("enqueue", "talk", "talk", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "talk", "talk", "--json").data["id"])
     none = shell("jobs", "logs", job_id)
     for _ in range(2):  # a burst may end before the second attempt is due
         shell("worker", "talk", "--burst", "--log-level", "error")
@@ -94,7 +94,7 @@ def test_the_log_of_every_run_can_be_read(shell: Shell) -> None:
 
 def test_all_loggers_are_captured_where_the_setting_says_so(shell: Shell) -> None:
     shell.write("talk.py", TALK)
-    job_id = str(shell("enqueue", "talk", "talk", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "talk", "talk", "--json").data["id"])
 
     burst = shell("worker", "talk", "--burst", MAINSPRING_WORKER_CAPTURE_LOGS="all")
 
@@ -107,7 +107,7 @@ def test_all_loggers_are_captured_where_the_setting_says_so(shell: Shell) -> Non
 
 
 def test_asking_for_what_is_not_there(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "greet", "--json").data["id"])
     shell("worker", "shop", "--burst")
 
     missing, beyond = shell("jobs", "logs", "999999"), shell("jobs", "logs", job_id, "--run", "2")
@@ -119,9 +119,9 @@ def test_asking_for_what_is_not_there(shell: Shell) -> None:
 
 def test_a_result_above_the_setting_is_a_failed_attempt(shell: Shell) -> None:
     shell.write("talk.py", TALK)
-    fits = str(shell("enqueue", "talk", "large", "--json").data["id"])
+    fits = str(shell("enqueue", "-A", "talk", "large", "--json").data["id"])
     shell("worker", "talk", "--burst")
-    refused = str(shell("enqueue", "talk", "large", "--json").data["id"])
+    refused = str(shell("enqueue", "-A", "talk", "large", "--json").data["id"])
     shell("worker", "talk", "--burst", MAINSPRING_RESULTS_MAX_BYTES="1000")
 
     assert len(shell("jobs", "show", fits, "--json").data["result"]) == 5000

@@ -62,7 +62,7 @@ def test_a_schedule_is_paused_and_resumed_and_its_history_tells(shell: Shell, ho
 
 
 def test_a_triggered_schedule_prints_its_job_and_why_tells_about_it(shell: Shell, hourly: Any) -> None:
-    triggered = shell("schedules", "trigger", "hourly", "--json").data
+    [triggered] = shell("schedules", "trigger", "hourly", "--json").data
     why = shell("why", "job", str(triggered["job_id"]))
 
     assert triggered["task"] == "greet"

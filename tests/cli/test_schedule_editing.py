@@ -80,13 +80,13 @@ def test_an_edit_shows_was_and_now(shell: Shell) -> None:
 
 
 def test_what_code_declares_is_left_aside_until_it_is_handed_back(shell: Shell) -> None:
-    shell("schedules", "apply", "shop")
+    shell("schedules", "apply", "-A", "shop")
     shell("schedules", "edit", "greetings", "--cron", "0 10 * * 1-5")
 
-    planned = shell("schedules", "plan", "shop")
+    planned = shell("schedules", "plan", "-A", "shop")
     handed = shell("schedules", "hand-back", "greetings", "--note", "trial over")
     again = shell("schedules", "hand-back", "greetings")
-    applied = shell("schedules", "apply", "shop", "--json").data
+    applied = shell("schedules", "apply", "-A", "shop", "--json").data
 
     assert (
         "edited at run time, so it stays (`schedules hand-back greetings` lets code have it)" in planned.out

@@ -90,7 +90,7 @@ def test_a_first_signal_drains_and_exits_zero(started: Start, command: str, numb
 
 def test_a_drain_lets_a_running_job_end(shell: Shell, started: Start) -> None:
     shell.write("stuck.py", STUCK)
-    job_id = str(shell("enqueue", "stuck", "patient", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "stuck", "patient", "--json").data["id"])
     process = started("worker", "stuck")
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
@@ -104,7 +104,7 @@ def test_a_drain_lets_a_running_job_end(shell: Shell, started: Start) -> None:
 @pytest.mark.parametrize("task", ["in_a_thread", "in_a_helper", "deaf"])
 def test_a_second_signal_aborts_even_if_user_code_never_ends(shell: Shell, started: Start, task: str) -> None:
     shell.write("stuck.py", STUCK)
-    job_id = str(shell("enqueue", "stuck", task, "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "stuck", task, "--json").data["id"])
     process = started("worker", "stuck")
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
@@ -119,7 +119,7 @@ def test_a_second_signal_aborts_even_if_user_code_never_ends(shell: Shell, start
 
 def test_user_code_that_never_ends_does_not_outlast_the_grace(shell: Shell, started: Start) -> None:
     shell.write("stuck.py", STUCK)
-    shell("enqueue", "stuck", "in_a_thread")
+    shell("enqueue", "-A", "stuck", "in_a_thread")
     process = started("worker", "stuck", "--shutdown-timeout", "200ms")
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
@@ -134,7 +134,7 @@ def test_a_worker_whose_last_thread_or_hand_is_lost_ends_and_says_so(
     shell: Shell, started: Start, task: str, options: list[str]
 ) -> None:
     shell.write("stuck.py", STUCK)
-    job_id = str(shell("enqueue", "stuck", task, "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "stuck", task, "--json").data["id"])
 
     process = started("worker", "stuck", "--shutdown-timeout", "1s", *options)
     read_until(process, "0 left")
@@ -148,11 +148,11 @@ def test_a_worker_whose_last_thread_or_hand_is_lost_ends_and_says_so(
 
 def test_a_worker_that_lost_one_of_its_threads_goes_on_with_the_others(shell: Shell, started: Start) -> None:
     shell.write("stuck.py", STUCK)
-    shell("enqueue", "stuck", "late")
+    shell("enqueue", "-A", "stuck", "late")
     process = started("worker", "stuck", "-t", "2", "-v")
     read_until(process, "its thread is given up, 1 left")
 
-    shell("enqueue", "stuck", "patient")
+    shell("enqueue", "-A", "stuck", "patient")
     read_until(process, "patient: succeeded")
     process.terminate()
 

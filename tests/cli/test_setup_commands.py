@@ -33,7 +33,7 @@ def test_the_printed_sql_makes_a_schema_that_verifies_on_postgresql(
     asyncio.run(_execute(url, sql.out))
 
     assert bare_shell("db", "verify", "--database-url", url).code == 0
-    assert bare_shell("enqueue", "shop", "greet", "--database-url", url).code == 0
+    assert bare_shell("enqueue", "-A", "shop", "greet", "--database-url", url).code == 0
     assert bare_shell("worker", "shop", "--burst", "--database-url", url).code == 0
 
 
@@ -54,7 +54,7 @@ def test_config_show_names_every_origin_and_masks_the_password(bare_shell: Shell
     url = "postgresql://u:hunter2@host/name"
 
     answer = bare_shell(
-        "config", "show", "shop", "--database-url", url, "--json", MAINSPRING_WORKER_LEASE="30s"
+        "config", "show", "-A", "shop", "--database-url", url, "--json", MAINSPRING_WORKER_LEASE="30s"
     )
 
     assert "hunter2" not in answer.out
@@ -70,7 +70,7 @@ def test_config_show_names_every_origin_and_masks_the_password(bare_shell: Shell
 
 def test_the_doctor_fails_while_ready_jobs_have_no_worker(shell: Shell) -> None:
     assert shell("doctor").code == 0
-    shell("enqueue", "shop", "greet")
+    shell("enqueue", "-A", "shop", "greet")
 
     answer = shell("doctor", "--json")
 

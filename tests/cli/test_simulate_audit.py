@@ -26,7 +26,7 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
 def test_an_apps_schedules_are_simulated_without_a_database(call: Call, tmp_path: Path) -> None:
-    answer = call("simulate", "shop.py", *MONDAY)
+    answer = call("simulate", "-A", "shop.py", *MONDAY)
 
     assert answer.code == 0
     assert answer.out.splitlines() == [
@@ -41,7 +41,7 @@ def test_an_apps_schedules_are_simulated_without_a_database(call: Call, tmp_path
 
 def test_an_outage_and_json(call: Call) -> None:
     outage = "2030-01-07T07:00:00Z..2030-01-08T08:30:00Z"
-    answer = call("simulate", "shop.py", *MONDAY, "--outage", outage, "--json")
+    answer = call("simulate", "-A", "shop.py", *MONDAY, "--outage", outage, "--json")
 
     assert [(each["fate"], each["into"], each["late_seconds"]) for each in answer.data["slots"]] == [
         ("coalesced", "2030-01-08T08:00:00+00:00", 88200),
@@ -51,20 +51,20 @@ def test_an_outage_and_json(call: Call) -> None:
 
 
 def test_the_list_is_cut(call: Call) -> None:
-    answer = call("simulate", "shop.py", *MONDAY, "--limit", "1")
+    answer = call("simulate", "-A", "shop.py", *MONDAY, "--limit", "1")
 
     assert "note: cut after 1 slots, at 2030-01-07 08:00:00Z" in answer.err
 
 
 def test_a_load_is_shown_as_bars(call: Call) -> None:
-    answer = call("simulate", "shop.py", *MONDAY, "--load")
+    answer = call("simulate", "-A", "shop.py", *MONDAY, "--load")
 
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert lines[0] == "2 jobs in 2 busy minutes; at most 1 in a minute"
     assert f"2030-01-07 08:00:00Z  {'#' * 40}  1  greetings" in lines
     assert f"08:00  {'#' * 40}  1" in lines
-    data = call("simulate", "shop.py", *MONDAY, "--load", "--json").data
+    data = call("simulate", "-A", "shop.py", *MONDAY, "--load", "--json").data
     assert (data["total"], data["window"]["peak"], len(data["by_hour"])) == (2, 1, 24)
     assert data["peaks"][0]["schedules"] == [{"name": "greetings", "jobs": 1}]
 
@@ -80,7 +80,7 @@ def test_a_load_is_shown_as_bars(call: Call) -> None:
     ],
 )
 def test_mistakes_are_refused(call: Call, words: tuple[str, ...], code: int, said: str) -> None:
-    answer = call("simulate", "shop.py", *words)
+    answer = call("simulate", "-A", "shop.py", *words)
 
     assert (answer.code, said in answer.err) == (code, True), answer.err
 

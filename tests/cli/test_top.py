@@ -117,7 +117,7 @@ def test_without_a_terminal_one_frame_must_be_asked_for(
 
 
 def test_a_terminal_shows_it_until_q(bare_shell: Shell) -> None:
-    bare_shell("enqueue", "shop.py", "greet", "--queue", "mail-of-today")
+    bare_shell("enqueue", "-A", "shop.py", "greet", "--queue", "mail-of-today")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     shown = subprocess.Popen(

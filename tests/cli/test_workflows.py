@@ -283,7 +283,7 @@ def test_a_workflow_is_paused_resumed_and_cancelled(shell: Shell, desk: Desk) ->
     assert (again.code, again.out) == (0, f"{name} is paused already; nothing was done\n")
     assert "state       running, paused\n" in shown
     assert " paused  ann  disk is full\n" in shown
-    assert (resumed.code, resumed.data["effect"]) == (0, "resumed")
+    assert (resumed.code, resumed.data[0]["effect"]) == (0, "resumed")
     assert (cancelled.code, cancelled.out) == (0, f"{name} cancelled\n")
     assert (refused.code, refused.out) == (1, f"{name} was cancelled; nothing was done\n")
     acts = shell("workflows", "show", number, "--json").data["acts"]
@@ -301,7 +301,7 @@ def test_a_cancel_says_that_something_is_still_to_run_unless_it_is_now(shell: Sh
     now = shell("workflows", "cancel", str(story.id), "--now", "--json")
 
     assert "is being cancelled: what runs always or undoes steps is still to run" in soft.out
-    assert (now.code, now.data["state"]) == (0, "cancelled")
+    assert (now.code, now.data[0]["state"]) == (0, "cancelled")
 
 
 def test_failed_steps_are_retried_and_a_fork_starts_another(shell: Shell, desk: Desk) -> None:

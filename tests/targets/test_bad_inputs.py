@@ -87,7 +87,7 @@ def test_a_url_gets_the_same_verdict_on_the_command_line(
     program = tmp_path / f"hooks_{case['id'].removeprefix('url-')}.py"  # a module is imported once
     program.write_text(APP, encoding="utf-8")
 
-    answer = CliRunner().invoke(cli, ["enqueue", program.name, "deliver", f"url={url}"])
+    answer = CliRunner().invoke(cli, ["enqueue", "-A", program.name, "deliver", f"url={url}"])
 
     if case["expect"] == "accept":
         assert answer.exit_code == 0, answer.stderr

@@ -95,7 +95,7 @@ def enqueue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Re
     monkeypatch.delitem(sys.modules, "intake", raising=False)
 
     def invoke(*words: str) -> Result:
-        return CliRunner().invoke(cli, ["enqueue", "intake.py", "take", *words])
+        return CliRunner().invoke(cli, ["enqueue", "-A", "intake.py", "take", *words])
 
     assert invoke("--kwargs", "{").exit_code == 2  # loads what is loaded once
     assert invoke("value=1", "--queue", "-").exit_code == 2

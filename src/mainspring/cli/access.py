@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mainspring.admin.admin import Admin
 from mainspring.cli.options import LARGEST_ID, Whole, author_option, length, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
@@ -22,7 +21,7 @@ NUMBER = Whole(1, LARGEST_ID)
 
 @click.group()
 def tokens() -> None:
-    """Make, list and revoke tokens: what programs and people come in with."""
+    """Make, list and revoke tokens for the HTTP API."""
 
 
 @tokens.command()
@@ -39,10 +38,10 @@ def tokens() -> None:
     multiple=True,
     type=click.Choice(NOUNS),
     metavar="NOUN",
-    help="Only this part, as often as needed: jobs, schedules, …; without it, everything.",
+    help="Only this part of the API, such as jobs; may be given several times. Default: everything.",
 )
 @click.option(
-    "--expires", type=length, metavar="LENGTH", help="Ends after this long: 90d. Without it, never."
+    "--expires", type=length, metavar="LENGTH", help="It expires after this long: 90d. Default: never."
 )
 @author_option
 @store_options
@@ -55,7 +54,10 @@ def create(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Make a token for NAME. It is shown now and never again: only its digest is kept."""
+    """Make a token for NAME and show it, once.
+
+    Only its digest is stored.
+    """
     from mainspring.admin.access import NewTokenView
 
     made = access.ask(
@@ -72,7 +74,7 @@ def create(
 @tokens.command("list")
 @store_options
 def list_tokens(access: Access, as_json: bool) -> None:
-    """Newest first, those that have ended too."""
+    """List tokens, newest first; ended ones too."""
     from mainspring.admin.access import TokenView
 
     found = access.ask(lambda admin: admin.tokens.aall())
@@ -98,27 +100,32 @@ def list_tokens(access: Access, as_json: bool) -> None:
 
 
 @tokens.command()
-@click.argument("token_id", metavar="ID", type=NUMBER)
+@click.argument("token_ids", metavar="ID...", type=NUMBER, nargs=-1, required=True)
 @author_option
 @store_options
-def revoke(token_id: int, author: str, access: Access, as_json: bool) -> None:
-    """End a token, and every session opened with it, at once."""
-    done = access.ask(lambda admin: admin.tokens.arevoke(token_id), by=author)
-    if as_json:
-        document({"id": token_id, "changed": done})
-    else:
-        click.echo(f"token {token_id} " + ("revoked" if done else "had ended already; nothing was done"))
+def revoke(token_ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
+    """End tokens at once, and every session opened with them."""
+    access.each(
+        token_ids,
+        lambda admin, token_id: admin.tokens.arevoke(token_id),
+        by=author,
+        said=lambda token_id, done: (
+            f"token {token_id} {'revoked' if done else 'had ended already; nothing was done'}"
+        ),
+        view=lambda token_id, done: {"id": token_id, "changed": done},
+        as_json=as_json,
+    )
 
 
 @click.group()
 def sessions() -> None:
-    """See which browsers are signed in, and sign them out."""
+    """List signed-in browsers, and sign them out."""
 
 
 @sessions.command("list")
 @store_options
 def list_sessions(access: Access, as_json: bool) -> None:
-    """Newest first."""
+    """List sessions, newest first."""
     from mainspring.admin.access import SessionView
 
     found = access.ask(lambda admin: admin.sessions.aall())
@@ -133,22 +140,25 @@ def list_sessions(access: Access, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="[ID]", type=NUMBER, required=False)
+@click.argument("session_ids", metavar="[ID]...", type=NUMBER, nargs=-1)
 @click.option("--name", type=a_name, help="Every session of this name.")
 @author_option
 @store_options
-def end(session_id: int | None, name: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Sign out one browser, or all of one name, at once."""
-    if (session_id is None) == (name is None):
-        raise click.UsageError("expected either the ID of a session or --name")
-
-    async def work(admin: Admin) -> int:
-        if session_id is not None:
-            await admin.sessions.aend(session_id)
-            return 1
-        return await admin.sessions.aend_of(name or "")
-
-    count = access.ask(work, by=author)
+def end(session_ids: tuple[int, ...], name: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Sign out browsers by session ID, or all of one name, at once."""
+    if bool(session_ids) == (name is not None):
+        raise click.UsageError("expected either the IDs of sessions or --name")
+    if name is None:
+        access.each(
+            session_ids,
+            lambda admin, session_id: admin.sessions.aend(session_id),
+            by=author,
+            said=lambda session_id, _: f"session {session_id} ended",
+            view=lambda session_id, _: {"id": session_id, "changed": True},
+            as_json=as_json,
+        )
+        return
+    count = access.ask(lambda admin: admin.sessions.aend_of(name), by=author)
     if as_json:
         document({"ended": count})
     else:

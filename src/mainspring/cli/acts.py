@@ -28,11 +28,11 @@ def acts() -> None:
 
 
 @acts.command("list")
-@click.option("--act", help="Only these: jobs.cancel.")
-@click.option("--actor", help="Only this name's.")
-@click.option("--target", help="Only what was done to this: an id, a name.")
-@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Older than this one.")
-@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
+@click.option("--act", help="Only this order, such as jobs.cancel.")
+@click.option("--actor", help="Only orders of this actor.")
+@click.option("--target", help="Only orders about this id or name.")
+@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Only entries before this one.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True, help="How many to list.")
 @store_options
 def list_acts(
     act: str | None,
@@ -43,7 +43,10 @@ def list_acts(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Newest first. One in doubt is under way, or whoever carried it out died over it."""
+    """List orders, newest first.
+
+    An order in doubt is still being carried out, or its process died.
+    """
     from mainspring.admin.audit_log import AuditEntryView
 
     which = AuditFilter(act=act, actor=actor, target=target, before=before, limit=limit)
@@ -56,11 +59,16 @@ def list_acts(
 
 
 @acts.command()
-@click.option("--known", metavar="ID:DIGEST", help="A head that an earlier check told, kept elsewhere.")
+@click.option(
+    "--known", metavar="ID:DIGEST", help="A head that an earlier check printed and that you kept elsewhere."
+)
 @store_options
 @click.pass_context
 def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool) -> None:
-    """Walk the chain from its first entry; exit 1 at the first that was changed or taken out."""
+    """Check that no entry was changed or removed.
+
+    Exit 1 at the first entry that was.
+    """
     from mainspring.admin.audit_log import VerifiedView
 
     start = _known(known)

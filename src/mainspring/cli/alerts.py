@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import click
 
+from mainspring.admin.admin import Admin
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import (
     ALERT_ID,
@@ -24,15 +24,20 @@ from mainspring.model.alert import AlertFilter, Rule
 
 @click.group()
 def alerts() -> None:
-    """See what is wrong and who was told; test the targets."""
+    """List and acknowledge alerts; test where they go."""
 
 
 @alerts.command("list")
-@click.option("--open/--closed", "is_open", default=None, help="Only these.")
-@click.option("--rule", type=click.Choice([each.value for each in Rule]), help="Only of this rule.")
+@click.option("--open/--closed", "is_open", default=None, help="Only open or only closed alerts.")
+@click.option(
+    "--rule",
+    type=click.Choice([each.value for each in Rule]),
+    metavar="RULE",
+    help="Only this rule; `alerts rules` lists them.",
+)
 @click.option("--subject", help="Only of this schedule, task, queue or process.")
-@click.option("--before", type=ALERT_ID, help="Only those before this one.")
-@click.option("--limit", type=Whole(1, 10_000), default=50, show_default=True)
+@click.option("--before", type=ALERT_ID, help="Only ids below this one, to read the next page.")
+@click.option("--limit", type=Whole(1, 10_000), default=50, show_default=True, help="How many to list.")
 @store_options
 def list_alerts(
     is_open: bool | None,
@@ -43,7 +48,7 @@ def list_alerts(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Newest first."""
+    """List alerts, newest first."""
     from mainspring.admin.alerts import AlertView
 
     which = AlertFilter(
@@ -77,7 +82,7 @@ def list_alerts(
 @click.argument("alert_id", metavar="ID", type=ALERT_ID)
 @store_options
 def show(alert_id: int, access: Access, as_json: bool) -> None:
-    """One alert, and what was said of it to whom."""
+    """Show one alert and the messages sent about it."""
     from mainspring.admin.alerts import AlertDetail
 
     found = access.ask(lambda admin: admin.alerts.aget(alert_id))
@@ -107,25 +112,28 @@ def show(alert_id: int, access: Access, as_json: bool) -> None:
 
 
 @alerts.command()
-@click.argument("alert_id", metavar="ID", type=ALERT_ID)
+@click.argument("alert_ids", metavar="ID...", type=ALERT_ID, nargs=-1, required=True)
 @author_option
 @store_options
-def ack(alert_id: int, author: str, access: Access, as_json: bool) -> None:
-    """Say that somebody knows: an open alert is not repeated."""
-    done = access.ask(lambda admin: admin.alerts.aack(alert_id), by=author)
-    if as_json:
-        document({"id": alert_id, "changed": done})
-    else:
-        said = "acknowledged" if done else "is over or was acknowledged already; nothing was done"
-        click.echo(f"alert {alert_id} {said}")
+def ack(alert_ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
+    """Acknowledge open alerts, so that they are not repeated."""
+    was_so = "is over or was acknowledged already; nothing was done"
+    access.each(
+        alert_ids,
+        lambda admin, alert_id: admin.alerts.aack(alert_id),
+        by=author,
+        said=lambda alert_id, done: f"alert {alert_id} {'acknowledged' if done else was_so}",
+        view=lambda alert_id, done: {"id": alert_id, "changed": done},
+        as_json=as_json,
+    )
 
 
 @alerts.command()
-@app_option
+@app_option()
 @settings_options
 @json_option
 def rules(access: Access, as_json: bool) -> None:
-    """Every rule, whether it is on, and its thresholds."""
+    """List the rules, with their thresholds."""
     from mainspring.admin.alerts import rules as every
 
     found = every(access.load().settings.alerts)
@@ -145,25 +153,28 @@ def rules(access: Access, as_json: bool) -> None:
 
 
 @alerts.command()
-@click.option("--to", multiple=True, metavar="TARGET", help="Instead of the targets that are set.")
+@click.option("--to", multiple=True, metavar="TARGET", help="Another target instead of those in alerts.to.")
 @author_option
-@app_option
-@settings_options
-@json_option
+@store_options
 @click.pass_context
 def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
-    """Send a test alert and its recovery to every target; exit 1 if one does not take them."""
-    from mainspring.admin.alerts import TriedView, testable
-    from mainspring.admin.alerts import test as tried_on
+    """Send a test alert and its recovery to every target.
+
+    Exit 1 if a target does not take them. The test is in the audit log.
+    """
+    from mainspring.admin.alerts import Tried, TriedView, testable
     from mainspring.alerts.notification_sender import into_log
     from mainspring.cli.logs import set_up_logging
     from mainspring.telemetry.events import Telemetry
     from mainspring.telemetry.log import log_event
 
-    app = access.load()
-    set_up_logging(app.settings, sys.stderr, every_run=False)
-    targets = testable(app.settings.alerts, app._clock, into_log(Telemetry(log_event)), to, any_target=True)
-    tried = asyncio.run(tried_on(targets, app._clock, app._entropy, who=author))
+    async def work(admin: Admin) -> list[Tried]:
+        settings, clock = admin.context.settings, admin.context.clock
+        set_up_logging(settings, sys.stderr, every_run=False)
+        log = into_log(Telemetry(log_event))
+        return await admin.alerts.atest(testable(settings.alerts, clock, log, to, any_target=True))
+
+    tried = access.ask(work, by=author)
     if as_json:
         document([TriedView.of(each) for each in tried])
     else:

@@ -19,7 +19,7 @@ from mainspring.cli.session import Access, with_admin
 @click.option("--from", "start", type=moment, metavar="ISO", help="Default: all that the ledger keeps.")
 @click.option("--to", "end", type=moment, metavar="ISO", help="Default: now.")
 @click.option("--schedule", "name", metavar="NAME", help="Only this one, which may have been deleted.")
-@click.option("--late", type=length, default="60s", show_default=True, help="Later than this is late.")
+@click.option("--late", type=length, default="60s", show_default=True, help="How late a slot may be.")
 @click.option("--strict", is_flag=True, help="A late slot is a failure too.")
 @store_options
 @click.pass_context
@@ -33,7 +33,7 @@ def audit(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Compute anew every slot that should have happened, and compare with the ledger and the jobs.
+    """Check that every slot happened, and happened once.
 
     Exit 1 if a slot was missed, dropped, doubled, unexpected, early or lost. A slot that was dropped, because
     it was older than catch_up or the circuit breaker was open, is no finding any more once a backfill has run

@@ -26,14 +26,23 @@ max_active_option = click.option(
     "--max-active",
     type=Whole(1, MOST_AT_ONCE),
     metavar="N",
-    help="Jobs at once; without it 1, or what the schedule allows to overlap.",
+    help="Jobs at once. Default: as many as the schedule allows to overlap, else 1.",
 )
 
 
 @click.command()
 @click.argument("name")
-@click.option("--from", "start", type=moment, metavar="ISO", required=True, help="Slots from here on,")
-@click.option("--to", "end", type=moment, metavar="ISO", required=True, help="and before this moment.")
+@click.option(
+    "--from", "start", type=moment, metavar="ISO", required=True, help="The first moment of the range."
+)
+@click.option(
+    "--to",
+    "end",
+    type=moment,
+    metavar="ISO",
+    required=True,
+    help="The end of the range; slots at this moment are not in it.",
+)
 @click.option("--dry-run", is_flag=True, help="List the slots, and run nothing.")
 @max_active_option
 @click.option("--reverse", is_flag=True, help="The newest slot first.")
@@ -42,7 +51,7 @@ max_active_option = click.option(
     type=click.Choice([each.value for each in Reprocess]),
     default=Reprocess.NONE.value,
     show_default=True,
-    help="Which slots that made a job are run once more.",
+    help="Which slots that have had a job are run again.",
 )
 @author_option
 @store_options
@@ -58,10 +67,9 @@ def backfill(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Run slots of a schedule that are past: missed, skipped or, with --reprocess, done.
+    """Run past slots of a schedule.
 
-    Each is run as the version that was in force when it came, also while the schedule is paused. The
-    schedulers make the jobs, so this returns at once: `backfills show` tells how far it is.
+    These are slots that were missed or skipped and, with --reprocess, slots whose job has ended.
     """
 
     async def work(admin: Admin) -> tuple[BackfillPlan, Backfill | None]:
@@ -88,10 +96,9 @@ def backfill(
 def go_on(
     name: str, dry_run: bool, max_active: int | None, author: str, access: Access, as_json: bool
 ) -> None:
-    """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first.
+    """Run the missed slots that the circuit breaker dropped.
 
-    It is a backfill: the schedulers make the jobs, one at a time, or as many as the schedule allows to
-    overlap.
+    The oldest slot runs first.
     """
 
     async def work(admin: Admin) -> tuple[BackfillPlan, Backfill | None]:
@@ -104,14 +111,14 @@ def go_on(
 
 @click.group()
 def backfills() -> None:
-    """See how far backfills are, and stop them."""
+    """Show how far backfills are, and stop them."""
 
 
 @backfills.command("list")
-@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many to list.")
 @store_options
 def list_backfills(limit: int, access: Access, as_json: bool) -> None:
-    """Newest first."""
+    """List backfills, newest first."""
     found = access.ask(lambda admin: admin.backfills.anewest(limit=limit))
     if as_json:
         document([BackfillView.of(each) for each in found])
@@ -124,7 +131,7 @@ def list_backfills(limit: int, access: Access, as_json: bool) -> None:
 @click.argument("backfill_id", metavar="ID", type=BACKFILL_ID)
 @store_options
 def show(backfill_id: int, access: Access, as_json: bool) -> None:
-    """How far one is."""
+    """Show how far a backfill is."""
     found = BackfillView.of(access.ask(lambda admin: admin.backfills.aget(backfill_id)))
     if as_json:
         document(found)
@@ -133,16 +140,22 @@ def show(backfill_id: int, access: Access, as_json: bool) -> None:
 
 
 @backfills.command()
-@click.argument("backfill_id", metavar="ID", type=BACKFILL_ID)
+@click.argument("backfill_ids", metavar="ID...", type=BACKFILL_ID, nargs=-1, required=True)
 @author_option
 @store_options
-def cancel(backfill_id: int, author: str, access: Access, as_json: bool) -> None:
-    """Make no more jobs of one; those there are go on (`jobs cancel` ends them)."""
-    done = access.ask(lambda admin: admin.backfills.acancel(backfill_id), by=author)
-    if as_json:
-        document({"id": backfill_id, "cancelled": done})
-    else:
-        click.echo(f"backfill {backfill_id} " + ("cancelled" if done else "had ended; nothing was done"))
+def cancel(backfill_ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
+    """Make no more jobs of backfills.
+
+    The jobs that they have made go on; `jobs cancel` ends them.
+    """
+    access.each(
+        backfill_ids,
+        lambda admin, backfill_id: admin.backfills.acancel(backfill_id),
+        by=author,
+        said=lambda key, done: f"backfill {key} {'cancelled' if done else 'had ended; nothing was done'}",
+        view=lambda backfill_id, done: {"id": backfill_id, "cancelled": done},
+        as_json=as_json,
+    )
 
 
 def _say(plan: BackfillPlan, begun: Backfill | None, *, dry_run: bool, as_json: bool) -> None:

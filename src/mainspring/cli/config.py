@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.cli.options import app_argument, json_option, settings_options
+from mainspring.cli.options import app_option, json_option, settings_options
 from mainspring.cli.output import document, table
 from mainspring.cli.session import Access
 from mainspring.config import Settings, masked_target, masked_url
@@ -16,15 +16,18 @@ from mainspring.duration import format_duration
 
 @click.group()
 def config() -> None:
-    """See the settings."""
+    """Show the settings."""
 
 
 @config.command()
-@app_argument(required=False)
+@app_option(text="Read this app's settings too: module:attr or file.py.")
 @settings_options
 @json_option
 def show(access: Access, as_json: bool) -> None:
-    """Every setting, its value (secrets masked) and its origin."""
+    """Show every setting and where it comes from.
+
+    Secrets are masked.
+    """
     loaded = access.load()
     values, origins = _values(loaded.settings), loaded._origins
     if as_json:

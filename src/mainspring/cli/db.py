@@ -13,14 +13,14 @@ from mainspring.cli.session import Access
 
 @click.group()
 def db() -> None:
-    """Migrate the database, check it, print its SQL, or give a clone an id of its own."""
+    """Migrate and verify the database; print its SQL."""
 
 
 @db.command()
 @author_option
 @store_options
 def migrate(author: str, access: Access, as_json: bool) -> None:
-    """Bring the schema up to this version. Safe to repeat, and in several places at once."""
+    """Bring the schema up to this version; safe to repeat."""
     applied = access.ask(lambda admin: admin.database.amigrate(), by=author, verify=False, create=True)
     if as_json:
         document({"applied": applied})
@@ -33,7 +33,10 @@ def migrate(author: str, access: Access, as_json: bool) -> None:
 @db.command()
 @store_options
 def verify(access: Access, as_json: bool) -> None:
-    """Exit 0 if the schema is exactly this version's, 1 if not. Also say the database's id."""
+    """Exit 0 if the schema is this version's, else 1.
+
+    It also prints the id of the database.
+    """
     found = access.ask(lambda admin: admin.database.aidentity())
     if as_json:
         document({"current": True, "id": found})
@@ -42,13 +45,13 @@ def verify(access: Access, as_json: bool) -> None:
 
 
 @db.command("new-id")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Even while processes are alive; start them anew afterwards.")
-@click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--force", is_flag=True, help="Also while processes are alive; restart them afterwards.")
+@click.option("--note", type=one_line, metavar="TEXT", help="The reason, for the audit log.")
 @author_option
 @store_options
 def new_id(yes: bool, force: bool, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Give a clone of a database an id of its own.
+    """Give a clone of a database a new id.
 
     The id is part of every ctx.token, and so of idempotency keys, webhook ids and message ids. A clone has
     its original's: where both call the same services, the work of one counts as done by the other. After
@@ -70,7 +73,7 @@ def new_id(yes: bool, force: bool, note: str | None, author: str, access: Access
 @click.option("--dialect", type=click.Choice(["sqlite", "postgresql"]), help="Default: the database URL's.")
 @store_options
 def sql(dialect: str | None, access: Access, as_json: bool) -> None:
-    """Print the migrations as SQL, for those who apply them with their own tool."""
+    """Print the migrations as SQL, for other tools."""
     from mainspring.admin.database import script, steps
 
     if dialect is None:

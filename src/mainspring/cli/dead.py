@@ -36,7 +36,9 @@ from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.run import Reason
 from mainspring.tasks.signature import TextKind
 
-limit_option = click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
+limit_option = click.option(
+    "--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True, help="How many to list."
+)
 
 
 _WHICH = "which ones? Give their ids (7 9), or --all, or a filter such as --task NAME; not two of these."
@@ -57,15 +59,22 @@ def dead_filter(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--task", metavar="NAME", help="Of this task.")
     @click.option("--queue", metavar="NAME", help="Of this queue.")
     @click.option(
-        "--error", metavar="TYPE", help="Whose last error is of this type, with or without its module."
+        "--error", metavar="TYPE", help="With a last error of this type, with or without its module."
     )
-    @click.option("--message", "text", metavar="TEXT", help="Whose last error's message holds this.")
+    @click.option(
+        "--message", "text", metavar="TEXT", help="With this text in the message of the last error."
+    )
     @click.option("--reason", type=click.Choice([each.value for each in Reason]), help="Why it died.")
     @click.option(
         "--died-after", "died_from", type=moment, metavar="ISO", help="Died at this moment or later."
     )
     @click.option("--died-before", type=moment, metavar="ISO", help="Died before this moment.")
-    @click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+    @click.option(
+        "--before",
+        type=Whole(1, LARGEST_ID),
+        metavar="ID",
+        help="Only ids below this one, to read the next page.",
+    )
     @wraps(command)
     def filtered(*args: object, **options: object) -> None:
         names = ("task", "queue", "error", "text", "reason", "died_from", "died_before", "before")
@@ -112,7 +121,7 @@ def dead() -> None:
 @limit_option
 @store_options
 def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
-    """Newest first."""
+    """List dead letters, newest first."""
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.afind(page))
     if as_json:
@@ -127,7 +136,7 @@ def list_dead(which: DeadFilter, limit: int, access: Access, as_json: bool) -> N
 @limit_option
 @store_options
 def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None:
-    """By task and last error, the most frequent first."""
+    """Count dead letters by task and last error."""
     page = msgspec.structs.replace(which, limit=limit)
     found = access.ask(lambda admin: admin.dead_letters.agroups(page))
     if as_json:
@@ -141,7 +150,7 @@ def groups(which: DeadFilter, limit: int, access: Access, as_json: bool) -> None
 @click.argument("job_id", type=JOB_ID, metavar="ID")
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
-    """One dead letter, with every error it reported."""
+    """Show one dead letter and all its errors."""
     letter = DeadView.of_letter(access.ask(lambda admin: admin.dead_letters.aget(job_id)))
     if as_json:
         document(letter)
@@ -167,10 +176,11 @@ def edit(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Change the arguments of a dead letter; those it had stay on record, in `jobs show`.
+    """Change the arguments of a dead letter.
 
-    With -A the arguments are checked against the task's parameters, and a VALUE is read as they say;
-    without, a VALUE is JSON if it reads as such, else text. What is not named stays as it is.
+    `jobs show` shows the old arguments. With -A the arguments are checked against the task's parameters,
+    and a VALUE is read as their types say. Without -A, a VALUE is JSON if it can be read as JSON, else text.
+    Arguments that are not named stay as they are.
     """
     if listed is None and named is None and not sets:
         raise click.UsageError("nothing to change: expected --args, --kwargs or --set")
@@ -213,9 +223,10 @@ def replay(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Put dead jobs back into their queues, with all attempts restored and without a deadline.
+    """Put dead jobs back into their queues.
 
-    Many are put back from the newest id down. One that is cut short says how to go on.
+    They get all their attempts again, and no deadline. Many jobs are put back from the newest id down. If
+    the command is interrupted, it prints the command that continues.
     """
     if isinstance(which, DeadFilter) or per_second is not None:
         chosen = which if isinstance(which, DeadFilter) else DeadFilter(ids=which)
@@ -233,7 +244,7 @@ def replay(
 
 @dead.command()
 @selection
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @author_option
 @store_options
 def purge(which: tuple[int, ...] | DeadFilter, yes: bool, author: str, access: Access, as_json: bool) -> None:

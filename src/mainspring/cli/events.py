@@ -13,7 +13,7 @@ from mainspring.tasks.payload import read_json
 
 @click.group()
 def events() -> None:
-    """Send what jobs wait for."""
+    """Send events that jobs wait for."""
 
 
 @events.command()
@@ -25,7 +25,10 @@ def events() -> None:
 def send(
     name: str, payload: str | None, job_id: int | None, author: str, access: Access, as_json: bool
 ) -> None:
-    """Send an event to one job, or to all that wait or will wait for it; the first one counts."""
+    """Send an event to one job, or to all jobs.
+
+    An event for all reaches every job that waits for it now or later. Only the first event of a name counts.
+    """
     said = None if payload is None else read_json(payload, "JSON")
     sent = access.ask(lambda admin: admin.events.asend(name, said, job_id=job_id), by=author)
     if as_json:

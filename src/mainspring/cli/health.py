@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mainspring.cli.errors import FAILED, UNREACHABLE
-from mainspring.cli.options import app_argument, json_option, settings_options, store_options
+from mainspring.cli.options import app_option, json_option, settings_options, store_options
 from mainspring.cli.output import document, fields, line, say, table
 from mainspring.cli.session import Access
 from mainspring.clock import Clock
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@app_argument()
-@click.option("--dead", is_flag=True, help="Look at dead letters too: they may be replayed.")
+@app_option(required=True)
+@click.option("--dead", is_flag=True, help="Check dead letters too, because they may be replayed.")
 @settings_options
 @json_option
 @click.pass_context
 def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None:
-    """Compare queued jobs and stored schedules with the app's tasks, and list what would not bind.
+    """Check that stored jobs and schedules fit the new code.
 
-    Run it with the new code before you deploy it. Exit 1 if there is anything.
+    It compares queued jobs and stored schedules with the app's tasks, and lists those whose arguments do not
+    fit. Run it with the new code before you deploy it. Exit 1 if there is one.
     """
     from mainspring.admin.deploy_check import Comparison, Source, compare
 
@@ -63,7 +64,10 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
 @store_options
 @click.pass_context
 def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
-    """Check the database, the fleet and the queues; exit 1 if something fails, 3 if it cannot be reached."""
+    """Check the database, the processes and the queues.
+
+    Exit 1 if a check fails, 3 if the database cannot be reached.
+    """
     from mainspring.admin.health.doctor import examine, unreachable
     from mainspring.admin.health.finding import Level
 
@@ -84,9 +88,9 @@ def doctor(ctx: click.Context, access: Access, as_json: bool) -> None:
 @store_options
 @click.pass_context
 def status(ctx: click.Context, access: Access, exit_code: bool, as_json: bool) -> None:
-    """Say what is wrong: slots missed, queues without a worker, jobs that wait or died.
+    """Show what is wrong: missed slots, stuck jobs, queues.
 
-    Exit code 3 means that the database cannot be reached, 1 with --exit-code that something is wrong.
+    Exit 3 if the database cannot be reached; with --exit-code, exit 1 if something is wrong.
     """
     from mainspring.admin.health.status import StatusView, age, look, short, troubles
 

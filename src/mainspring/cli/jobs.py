@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import click
@@ -23,16 +22,18 @@ from mainspring.admin.views import HandleView, JobView, ListedJob, iso, member_i
 from mainspring.admin.words import combined
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import (
-    APP_VARIABLE,
     JOB_ID,
     LARGEST_ID,
     Whole,
+    app_option,
     author_option,
+    json_option,
     keywords,
     length,
     moment,
     pairs,
     positional,
+    settings_options,
     store_options,
     value,
 )
@@ -51,11 +52,20 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@click.option("--state", type=click.Choice([each.value for each in JobState]), help="Default: all live ones.")
-@click.option("--task")
-@click.option("--queue")
-@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
-@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@click.option(
+    "--state",
+    type=click.Choice([each.value for each in JobState]),
+    help="Only this state. Default: all live jobs.",
+)
+@click.option("--task", metavar="NAME", help="Only jobs of this task.")
+@click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True, help="How many to list.")
+@click.option(
+    "--before",
+    type=Whole(1, LARGEST_ID),
+    metavar="ID",
+    help="Only ids below this one, to read the next page.",
+)
 @store_options
 def list_jobs(
     state: str | None,
@@ -66,7 +76,7 @@ def list_jobs(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Newest first."""
+    """List jobs, newest first."""
     which = JobFilter(
         state=None if state is None else JobState(state), task=task, queue=queue, before=before, limit=limit
     )
@@ -93,7 +103,7 @@ def list_jobs(
 @click.argument("job_id", type=JOB_ID, metavar="ID")
 @store_options
 def show(job_id: int, access: Access, as_json: bool) -> None:
-    """One job, with every run of it."""
+    """Show one job and all its runs."""
     found = access.ask(lambda admin: admin.jobs.aget(job_id))
     if as_json:
         document(JobDetail.of_history(found))
@@ -113,10 +123,12 @@ def show(job_id: int, access: Access, as_json: bool) -> None:
 
 @jobs.command()
 @click.argument("job_id", type=JOB_ID, metavar="ID")
-@click.option("--run", "number", type=Whole(1), metavar="N", help="Only this run, as `show` counts.")
+@click.option(
+    "--run", "number", type=Whole(1), metavar="N", help="Only this run, by its number in `jobs show`."
+)
 @store_options
 def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None:
-    """The log lines that were captured of a job's runs."""
+    """Show the captured log lines of a job's runs."""
     found = access.ask(lambda admin: admin.jobs.alogs(job_id, number=number))
     if as_json:
         document([RunLogView.of(each) for each in found])
@@ -137,7 +149,7 @@ def logs(job_id: int, number: int | None, access: Access, as_json: bool) -> None
 @store_options
 @click.pass_context
 def cancel(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
-    """Take jobs out of their queues for good; a running one is told to stop."""
+    """Cancel jobs for good; running ones are asked to stop."""
     ctx.exit(report(access.ask(lambda admin: admin.jobs.acancel(ids), by=author), as_json=as_json))
 
 
@@ -147,7 +159,7 @@ def cancel(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access
 @store_options
 @click.pass_context
 def retry(ctx: click.Context, ids: tuple[int, ...], author: str, access: Access, as_json: bool) -> None:
-    """Make delayed jobs due now, and put dead ones back into their queues."""
+    """Make delayed jobs due now; replay dead ones."""
     ctx.exit(report(access.ask(lambda admin: admin.jobs.aretry(ids), by=author), as_json=as_json))
 
 
@@ -299,26 +311,32 @@ def _run_row(run: Run) -> Sequence[object]:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="APP TASK [KEY=VALUE]...", required=True)
+@click.argument("name", metavar="TASK")
+@click.argument("words", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--args", "listed", metavar="JSON", help="Positional arguments, as a JSON array.")
 @click.option("--kwargs", "named", metavar="JSON", help="Keyword arguments, as a JSON object.")
-@click.option("--delay", type=length, help="Not before this long from now: 10m.")
-@click.option("--at", type=moment, metavar="ISO", help="Not before this moment: 2026-03-01T09:00:00+01:00.")
+@click.option("--delay", type=length, help="Run it after this time: 10m.")
+@click.option("--at", type=moment, metavar="ISO", help="Run it at this moment: 2026-03-01T09:00:00+01:00.")
 @click.option("--priority", type=Whole(), help="From -100 to 100; higher runs first.")
 @click.option("--queue", help="Another queue than the task's own.")
-@click.option("--key", help="Make no second job of this key.")
+@click.option("--key", help="An idempotency key: one job only.")
 @click.option(
-    "--scope", metavar="queued|finished", help="With a key: while its job waits, or until it ended."
+    "--scope",
+    metavar="queued|finished",
+    help="With --key: only while its job is queued, or until it has finished.",
 )
-@click.option("--period", type=length, help="With a key: for so long, whatever becomes of its job.")
-@click.option("--on-duplicate", metavar="return|replace|error", help="What becomes of a second job.")
-@click.option("--debounce", type=length, help="Run when no further one has come for so long.")
+@click.option("--period", type=length, help="With --key: for this long after the job was made.")
 @click.option(
-    "--expires", type=length, help="A dead letter unless it succeeds this long after it is due: 1h."
+    "--on-duplicate", metavar="return|replace|error", help="With --key: what happens to a second job."
 )
+@click.option("--debounce", type=length, help="Run it when no further one was enqueued for this long.")
+@click.option("--expires", type=length, help="The deadline, counted from when it is due: 1h.")
 @author_option
-@store_options
+@app_option(required=True)
+@settings_options
+@json_option
 def enqueue(
+    name: str,
     words: tuple[str, ...],
     listed: str | None,
     named: str | None,
@@ -336,15 +354,14 @@ def enqueue(
     access: Access,
     as_json: bool,
 ) -> None:
-    """Put one job into its queue; it is stored when this returns.
+    """Put one job into its queue; it is stored on return.
 
-    For a parameter annotated str a VALUE is text; for others it is JSON if it reads as such, else
-    text: count=3 name=Ada. APP may be left out when -A or MAINSPRING_APP names it.
+    For a parameter annotated str a VALUE is text. For others it is JSON if it can be read as JSON, else
+    text: count=3 name=Ada.
     """
     if delay is not None and at is not None:
         raise click.UsageError("--delay and --at: expected one of them, not both")
-    access, name, rest = _sorted_out(words, access)
-    args, kwargs, texts = positional(listed), keywords(named), pairs(rest)
+    args, kwargs, texts = positional(listed), keywords(named), pairs(words)
     app = access.load()
     task = app._registry.get(name)
     kwargs.update({each: value(each, text, task.signature.text_kind(each)) for each, text in texts.items()})
@@ -370,15 +387,3 @@ def enqueue(
         document(HandleView.of(handle))
     else:
         click.echo(str(handle) + ("" if handle.created else ", which was there already"))
-
-
-def _sorted_out(words: Sequence[str], access: Access) -> tuple[Access, str, Sequence[str]]:
-    # A task's name holds no "=", so a second word that does means that the app was left out.
-    if len(words) > 1 and "=" not in words[1]:
-        return replace(access, app=words[0]), words[1], words[2:]
-    if access.app is None:
-        raise click.UsageError(
-            f"Missing argument: expected APP TASK, as in billing.py invoice, "
-            f"or TASK alone with -A billing.py or {APP_VARIABLE}=billing.py."
-        )
-    return access, words[0], words[1:]

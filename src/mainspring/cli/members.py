@@ -12,14 +12,14 @@ from mainspring.cli.session import Access
 
 @click.group()
 def members() -> None:
-    """See which workers and schedulers there are, and what they have in hand."""
+    """List workers and schedulers, and the jobs they run."""
 
 
 @members.command("list")
-@click.option("--all", "everybody", is_flag=True, help="Those that are gone, too, while they are on record.")
+@click.option("--all", "everybody", is_flag=True, help="Ended processes too, as long as they are on record.")
 @store_options
 def list_members(everybody: bool, access: Access, as_json: bool) -> None:
-    """Workers and schedulers that live, by their start."""
+    """List live workers and schedulers by start time."""
     found = access.ask(lambda admin: admin.processes.aall())
     shown = [each for each in found if each.alive or everybody]
     if as_json:

@@ -22,6 +22,7 @@ LARGEST_ID = 2**63 - 1
 
 
 APP_VARIABLE = "MAINSPRING_APP"
+_TYPED = click.core.ParameterSource.COMMANDLINE
 
 
 _DIGITS = re.compile(r"-?[0-9]{1,20}")
@@ -38,8 +39,12 @@ class Whole(click.IntRange):
 
     def __init__(self, min: int | None = None, max: int | None = None) -> None:
         super().__init__(min, max)
-        if min is None and max is None:
-            self.name = "integer"
+        self.name = "integer"
+
+    def _describe_range(self) -> str:
+        if self.max is not None and self.max < LARGEST_ID:
+            return f"{self.min} to {self.max}"
+        return "" if self.min is None else f"{self.min} or more"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and not _DIGITS.fullmatch(value):
@@ -95,41 +100,59 @@ def moment(text: str) -> datetime:
     return found.astimezone(UTC)
 
 
-class _AppArgument(click.Argument):
-    """Says what an app is when none was named."""
-
-    def process_value(self, ctx: click.Context, value: Any) -> Any:
-        try:
-            return super().process_value(ctx, value)
-        except click.MissingParameter:
-            command = f"{ctx.command_path} billing.py"
-            raise click.UsageError(
-                f"Missing argument 'APP': expected module:attr or a file, as in `{command}`; "
-                f"{APP_VARIABLE}=billing.py names it for every command",
-                ctx,
-            ) from None
-
-
 def app_argument(*, required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The app, as `module:attr` or a file."""
-    return click.argument(
-        "app",
-        metavar="APP" if required else "[APP]",
-        envvar=APP_VARIABLE,
-        required=required,
-        cls=_AppArgument,
+    """The app of a command that starts it: first, or after -A."""
+
+    def decorator(command: Callable[..., None]) -> Callable[..., None]:
+        @click.argument("first", metavar="[APP]", required=False)
+        @_app_option("The app: module:attr or file.py.")
+        @wraps(command)
+        def with_app(*args: object, first: str | None, app: str | None, **others: object) -> None:
+            ctx = click.get_current_context()
+            if first is not None and app != first and ctx.get_parameter_source("app") is _TYPED:
+                raise click.UsageError(f"APP and -A: expected one app, got {shown(first)} and {shown(app)}")
+            app = first or app
+            if required and app is None:
+                _refuse_no_app(ctx, f"{ctx.command_path} billing.py")
+            command(*args, app=app, **others)
+
+        return with_app
+
+    return decorator
+
+
+def app_option(
+    *, required: bool = False, text: str = "Use this app's database: module:attr or file.py."
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The app, after -A only: for commands that do not start it."""
+
+    def decorator(command: Callable[..., None]) -> Callable[..., None]:
+        if not required:
+            return _app_option(text)(command)
+
+        @_app_option("The app: module:attr or file.py.")
+        @wraps(command)
+        def with_app(*args: object, app: str | None, **others: object) -> None:
+            if app is None:
+                ctx = click.get_current_context()
+                _refuse_no_app(ctx, f"{ctx.command_path} -A billing.py")
+            command(*args, app=app, **others)
+
+        return with_app
+
+    return decorator
+
+
+def _app_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("-A", "--app", envvar=APP_VARIABLE, metavar="APP", help=text)
+
+
+def _refuse_no_app(ctx: click.Context, example: str) -> NoReturn:
+    raise click.UsageError(
+        f"Missing app: expected module:attr or a file, as in `{example}`; "
+        f"{APP_VARIABLE}=billing.py names it for every command",
+        ctx,
     )
-
-
-def app_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The app, for commands that need only its database."""
-    return click.option(
-        "-A",
-        "--app",
-        envvar=APP_VARIABLE,
-        metavar="APP",
-        help="Use this app's database: module:attr or file.py.",
-    )(command)
 
 
 def json_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -159,7 +182,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def store_options(command: Callable[..., None]) -> Callable[..., None]:
     """Everything a command needs that asks the store or orders something of it."""
-    return app_option(settings_options(json_option(command)))
+    return app_option()(settings_options(json_option(command)))
 
 
 def positional(text: str | None) -> list[object]:
@@ -213,7 +236,7 @@ def author_option(command: Callable[..., None]) -> Callable[..., None]:
         default=login_name,
         type=one_line,
         show_default="your login name",
-        help="Who is put on record.",
+        help="The name in the audit log.",
     )(command)
 
 
@@ -226,15 +249,18 @@ def one_line(text: str) -> str:
 
 def log_options(command: Callable[..., None]) -> Callable[..., None]:
     """How much is said on stderr, and how."""
-    command = click.option("--log-format", type=click.Choice(["text", "json"]), help="text or json lines.")(
-        command
-    )
+    command = click.option(
+        "--log-format", type=click.Choice(["text", "json"]), help="Lines of text or of JSON."
+    )(command)
     command = click.option(
         "--configure-logging/--no-configure-logging",
         "log_configure",
         default=None,
-        help="Whether logging is set up here, or left to the app.",
+        help="Set up logging here, or leave it to the app.",
     )(command)
     return click.option(
-        "--log-level", type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False)
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+        metavar="LEVEL",
+        help="debug, info, warning or error.",
     )(command)

@@ -16,13 +16,13 @@ from mainspring.cli.session import Access
 
 @click.group()
 def queues() -> None:
-    """See what waits in each queue; pause, resume and drain them."""
+    """List, pause, resume and drain queues."""
 
 
 @queues.command("list")
 @store_options
 def list_queues(access: Access, as_json: bool) -> None:
-    """By name."""
+    """List queues by name."""
     found = access.ask(lambda admin: admin.queues.aall())
     if as_json:
         document([QueueView.of(each) for each in found])
@@ -44,34 +44,49 @@ def list_queues(access: Access, as_json: bool) -> None:
 
 
 @queues.command()
-@click.argument("name")
-@click.option("--note", type=one_line, metavar="TEXT", help="Why, for those who find it paused.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--note", type=one_line, metavar="TEXT", help="The reason, shown while it is paused.")
 @author_option
 @store_options
-def pause(name: str, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Claim nothing more from a queue; what runs goes on."""
-    done = access.ask(lambda admin: admin.queues.apause(name, note=note), by=author)
-    _tell(name, "paused" if done else "is paused already", done, as_json=as_json)
+def pause(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Claim no more jobs from queues; running jobs go on."""
+    access.each(
+        names,
+        lambda admin, name: admin.queues.apause(name, note=note),
+        by=author,
+        said=lambda name, done: f"queue {name} {'paused' if done else 'is paused already; nothing was done'}",
+        view=_changed,
+        as_json=as_json,
+    )
+
+
+@queues.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@author_option
+@store_options
+def resume(names: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
+    """Claim jobs from paused queues again."""
+    access.each(
+        names,
+        lambda admin, name: admin.queues.aresume(name),
+        by=author,
+        said=lambda name, done: f"queue {name} {'resumed' if done else 'is not paused; nothing was done'}",
+        view=_changed,
+        as_json=as_json,
+    )
 
 
 @queues.command()
 @click.argument("name")
-@author_option
-@store_options
-def resume(name: str, author: str, access: Access, as_json: bool) -> None:
-    """Claim from a queue again."""
-    done = access.ask(lambda admin: admin.queues.aresume(name), by=author)
-    _tell(name, "resumed" if done else "is not paused", done, as_json=as_json)
-
-
-@queues.command()
-@click.argument("name")
-@click.option("--note", type=one_line, metavar="TEXT", help="Why, for those who find it paused.")
+@click.option("--note", type=one_line, metavar="TEXT", help="The reason, shown while it is paused.")
 @click.option("--within", type=length, default="10m", show_default=True, help="How long to wait.")
 @author_option
 @store_options
 def drain(name: str, note: str | None, within: timedelta, author: str, access: Access, as_json: bool) -> None:
-    """Pause a queue and wait until nothing of it runs; exit 1 if something still does."""
+    """Pause a queue and wait until no job of it runs.
+
+    Exit 1 if a job still runs after --within.
+    """
 
     left = access.ask(lambda admin: admin.queues.adrain(name, within=within, note=note), by=author)
     if as_json:
@@ -85,16 +100,16 @@ def drain(name: str, note: str | None, within: timedelta, author: str, access: A
 
 @click.group()
 def limits() -> None:
-    """See the limits jobs wait for, and who holds their places."""
+    """Show limits that jobs wait for, and who holds them."""
 
 
 @limits.command("list")
 @click.option("--name", type=a_name, help="Only this limit.")
 @click.option("--key", help="Only this key of it.")
-@click.option("--limit", type=Whole(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=Whole(1, 10_000), default=100, show_default=True, help="How many to list.")
 @store_options
 def list_limits(name: str | None, key: str | None, limit: int, access: Access, as_json: bool) -> None:
-    """By name and key."""
+    """List limits by name and key."""
     found = access.ask(lambda admin: admin.limits.afind(name=name, key=key, limit=limit))
     if as_json:
         document([LimitView.of(each) for each in found])
@@ -115,8 +130,5 @@ def list_limits(name: str | None, key: str | None, limit: int, access: Access, a
     )
 
 
-def _tell(name: str, said: str, done: bool, *, as_json: bool) -> None:
-    if as_json:
-        document({"name": name, "changed": done})
-    else:
-        click.echo(printable(f"queue {name} {said}") + ("" if done else "; nothing was done"))
+def _changed(name: str, changed: bool) -> dict[str, object]:
+    return {"name": name, "changed": changed}

@@ -52,16 +52,24 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
                 callback=_together,
                 help="Queues to serve; default: default.",
             ),
-            click.option("-c", "--concurrency", type=Whole(), metavar="N", help="Jobs in hand at once."),
-            click.option("-t", "--threads", type=Whole(), metavar="N", help="Plain functions at once."),
-            click.option("--children", type=Whole(), metavar="N", help="Isolated jobs at once."),
+            click.option("-c", "--concurrency", type=Whole(), metavar="N", help="Jobs that run at once."),
             click.option(
-                "-n", "--name", type=a_name, help="What people call this process; default: host:pid."
+                "-t", "--threads", type=Whole(), metavar="N", help="Plain functions that run at once."
             ),
-            click.option("--shutdown-timeout", type=length, help="How long jobs may go on after a stop."),
-            click.option("--lease", type=length, help="How long the process is thought alive unheard."),
-            click.option("--heartbeat", type=length, help="At most a third of the lease."),
-            click.option("--shell/--no-shell", default=None, help="Start programs for shell tasks."),
+            click.option("--children", type=Whole(), metavar="N", help="Isolated jobs that run at once."),
+            click.option("-n", "--name", type=a_name, help="The name of this process; default: host:pid."),
+            click.option(
+                "--shutdown-timeout", type=length, help="How long running jobs may take to end after a stop."
+            ),
+            click.option(
+                "--lease",
+                type=length,
+                help="Lease duration: without a heartbeat for so long, a process is dead.",
+            ),
+            click.option(
+                "--heartbeat", type=length, help="How often the lease is renewed: at most a third of it."
+            ),
+            click.option("--shell/--no-shell", default=None, help="Run shell tasks, which start programs."),
         ]
     ):
         command = option(command)
@@ -71,14 +79,18 @@ def worker_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @app_argument()
 @worker_options
-@click.option("--dashboard/--no-dashboard", default=True, help="Serve it too, at 127.0.0.1:8383 or nearby.")
+@click.option(
+    "--dashboard/--no-dashboard",
+    default=True,
+    help="Serve the dashboard too, at 127.0.0.1:8383 or the next free port.",
+)
 @settings_options
 @metrics_options
 @log_options
 def dev(access: Access, dashboard: bool, **given: object) -> None:
-    """Run everything in one process: migrate, schedule, work, show, and log every run.
+    """Run everything in one process: the quickest way to start.
 
-    APP is module:attr, a module with an app in it, or a file: `mainspring dev examples/hello.py`.
+    It migrates the database, runs a scheduler and a worker, serves the dashboard, and logs every run.
     """
     _serve(access, given, verbose=True, worker=True, scheduler=True, migrate=True, dashboard=dashboard)
 
@@ -86,8 +98,8 @@ def dev(access: Access, dashboard: bool, **given: object) -> None:
 @click.command()
 @app_argument()
 @worker_options
-@click.option("--burst", is_flag=True, help="End when nothing is left to do.")
-@click.option("-p", "--processes", type=Whole(1, 1000), metavar="N", help="Worker processes.")
+@click.option("--burst", is_flag=True, help="End when no job is ready.")
+@click.option("-p", "--processes", type=Whole(1, 1000), metavar="N", help="How many worker processes to run.")
 @click.option("--supervised", type=Whole(), hidden=True)
 @settings_options
 @metrics_options
@@ -122,15 +134,20 @@ def worker(
 
 @click.command()
 @app_argument()
-@click.option("-n", "--name", type=a_name, help="What people call this process; default: host:pid.")
-@click.option("--lease", type=length, help="How long the process is thought alive unheard.")
-@click.option("--heartbeat", type=length, help="At most a third of the lease.")
+@click.option("-n", "--name", type=a_name, help="The name of this process; default: host:pid.")
+@click.option(
+    "--lease", type=length, help="Lease duration: without a heartbeat for so long, a process is dead."
+)
+@click.option("--heartbeat", type=length, help="How often the lease is renewed: at most a third of it.")
 @settings_options
 @metrics_options
 @log_options
 @verbose_option
 def scheduler(access: Access, verbose: bool, **given: object) -> None:
-    """Write the app's schedules and turn due slots into jobs, until stopped. Run as many as you like."""
+    """Write the app's schedules and turn due slots into jobs.
+
+    It runs until it is stopped. Several schedulers may run at once.
+    """
     _serve(access, given, verbose=verbose, worker=False, scheduler=True)
 
 

@@ -15,7 +15,7 @@ from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, Planned
 from mainspring.admin.words import moment
 from mainspring.cli.options import (
     Whole,
-    app_argument,
+    app_option,
     author_option,
     json_option,
     keywords,
@@ -54,20 +54,25 @@ _FLAGS: Sequence[tuple[str, str, Whole | None, str]] = (
     ("--end", "ISO", None, "No slots from this on."),
     ("--max-fires", "N", Whole(), "How many slots may fire in all."),
     ("--calendar", "NAME", None, "Business days, by the newest calendar on record of this name."),
-    ("--on-holiday", "skip|next|previous", None, "What becomes of a slot on no business day."),
+    ("--on-holiday", "skip|next|previous", None, "What happens to a slot that is not on a business day."),
     ("--args", "JSON", None, "Positional arguments, as a JSON array."),
     ("--kwargs", "JSON", None, "Keyword arguments, as a JSON object."),
-    ("--misfire", "latest|all|skip", None, "What becomes of slots nobody could fire in time."),
+    ("--misfire", "latest|all|skip", None, "What happens to missed slots."),
     ("--catch-up", "DURATION", None, "How old a missed slot may be."),
-    ("--overlap", "POLICY", None, "While one is live: skip, queue_one, queue_all, allow, replace."),
-    ("--allow", "N", Whole(), "At most so many live at once."),
-    ("--window", "DURATION", None, "A place of its own in this time after each slot."),
-    ("--jitter", "DURATION", None, "A random delay below this."),
+    ("--overlap", "POLICY", None, "While a job of it is live: skip, queue_one, queue_all, allow or replace."),
+    ("--allow", "N", Whole(), "How many of its jobs may be live at once."),
+    (
+        "--window",
+        "DURATION",
+        None,
+        "Spread schedules: each fires at a fixed place in this time after its slot.",
+    ),
+    ("--jitter", "DURATION", None, "A random delay, at most this long."),
     ("--expect-start-within", "DURATION", None, "Alert when a job has not started so long after its slot."),
     ("--expect-finish-by", "DURATION", None, "Alert when a job has not ended so long after its slot."),
     ("--queue", "QUEUE", None, "Another queue than the task's own."),
     ("--priority", "N", Whole(), "From -100 to 100; higher runs first."),
-    ("--attempts", "N", Whole(), "How often a job of it is tried."),
+    ("--attempts", "N", Whole(), "How many times a job is tried."),
 )
 
 
@@ -84,10 +89,10 @@ CLEARABLE = [flag[2:] for flag, *_ in _FLAGS[3:]] + ["exdates", "rdates"]
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
 
-note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the history.")
+note_option = click.option("--note", type=one_line, metavar="TEXT", help="The reason, for the history.")
 
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 
 
 def schedule_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -116,9 +121,10 @@ def create(
     as_json: bool,
     **typed: object,
 ) -> None:
-    """Make a schedule at run time: one of --cron, --every, --rrule and --at, and what goes with it.
+    """Make a schedule at run time.
 
-    An app named by -A or MAINSPRING_APP must declare the task, and its arguments are checked.
+    Give one of --cron, --every, --rrule and --at. An app named by -A or MAINSPRING_APP must declare the
+    task, and the arguments are checked.
     """
     options = said(typed)
     written = access.ask(
@@ -138,9 +144,9 @@ def create(
     multiple=True,
     type=click.Choice(CLEARABLE),
     metavar="OPTION",
-    help="Back to its default: --clear end; may be given several times.",
+    help="Reset to the default: --clear end; may be given several times.",
 )
-@click.option("--if-version", type=Whole(1), metavar="N", help="Refuse unless it is at this version.")
+@click.option("--if-version", type=Whole(1), metavar="N", help="Only if the schedule is at this version.")
 @note_option
 @dry_run_option
 @author_option
@@ -156,10 +162,10 @@ def edit(
     as_json: bool,
     **typed: object,
 ) -> None:
-    """Change some options of a schedule; those that are not given stay as they are.
+    """Change options of a schedule; others stay.
 
-    From then on what code declares of it is left aside, until `hand-back`. Another kind of trigger
-    keeps bounds, calendar and, where it has one, the zone.
+    From then on the declaration in the code is ignored, until `hand-back`. A trigger of another kind keeps
+    the bounds, the calendar and, where it has one, the zone.
     """
     options = said(typed, cleared)
     written = access.ask(
@@ -175,13 +181,14 @@ def edit(
 
 @click.command("hand-back")
 @names_argument
-@click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+@click.option("--note", type=one_line, metavar="TEXT", help="The reason, for the audit log.")
 @author_option
 @store_options
 def hand_back(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Let code have schedules that somebody edited: what an app declares counts again.
+    """Let the code decide again about edited schedules.
 
-    Nothing changes before an app says so. One that no app declares is for `apply --prune` to delete.
+    Nothing changes before an app writes its schedules. A schedule that no app declares can be deleted with
+    `apply --prune`.
     """
     report(
         access.ask(lambda admin: admin.schedules.arevert(names, note=note), by=author),
@@ -190,23 +197,26 @@ def hand_back(names: tuple[str, ...], note: str | None, author: str, access: Acc
 
 
 @click.command("plan")
-@app_argument()
+@app_option(required=True)
 @settings_options
 @json_option
 def plan_command(access: Access, as_json: bool) -> None:
-    """What `apply` would add, change and remove; nothing is written."""
+    """Show what `apply` would add, change and remove.
+
+    Nothing is written.
+    """
     app = access.load()
     _show_plan(with_admin(app, lambda admin: admin.schedules.aplan()), as_json=as_json)
 
 
 @click.command("apply")
-@app_argument()
-@click.option("--prune", is_flag=True, help="Also delete what code declared once and does not any more.")
+@app_option(required=True)
+@click.option("--prune", is_flag=True, help="Also delete schedules that the code no longer declares.")
 @author_option
 @settings_options
 @json_option
 def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> None:
-    """Write the app's schedules; what somebody edited at run time stays."""
+    """Write the app's schedules; edited ones stay."""
     app = access.load()
     found = with_admin(app, lambda admin: admin.schedules.aapply(prune=prune), by=author)
     _show_plan(found, as_json=as_json)
@@ -221,11 +231,11 @@ def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> No
 
 @click.command()
 @names_argument
-@click.option("--note", type=one_line, metavar="TEXT", help="Why, for those who find it paused.")
+@click.option("--note", type=one_line, metavar="TEXT", help="The reason, shown while it is paused.")
 @author_option
 @store_options
 def pause(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Skip the slots of schedules from now on, until they are resumed."""
+    """Skip the slots of schedules until they are resumed."""
     report(
         access.ask(lambda admin: admin.schedules.apause(names, note=note), by=author),
         as_json=as_json,
@@ -237,7 +247,7 @@ def pause(names: tuple[str, ...], note: str | None, author: str, access: Access,
 @author_option
 @store_options
 def resume(names: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
-    """End the pause of schedules; the slots of the pause are not caught up."""
+    """End the pause; its slots are not caught up."""
     report(
         access.ask(lambda admin: admin.schedules.aresume(names), by=author),
         as_json=as_json,
@@ -245,25 +255,36 @@ def resume(names: tuple[str, ...], author: str, access: Access, as_json: bool) -
 
 
 @click.command()
-@click.argument("name")
+@names_argument
 @author_option
 @store_options
-def trigger(name: str, author: str, access: Access, as_json: bool) -> None:
-    """Make a job of a schedule now, besides its slots, even if it is paused."""
-    done = access.ask(lambda admin: admin.schedules.atrigger(name), by=author)
-    if as_json:
-        document(done)
-    else:
-        click.echo(printable(f"job {done.job_id} ({done.task} in {done.queue})"))
+def trigger(names: tuple[str, ...], author: str, access: Access, as_json: bool) -> None:
+    """Make a job of schedules now, besides their slots.
+
+    Paused schedules can be triggered too.
+    """
+    access.each(
+        names,
+        lambda admin, name: admin.schedules.atrigger(name),
+        by=author,
+        said=lambda _, done: f"job {done.job_id} ({done.task} in {done.queue})",
+        view=lambda _, done: done,
+        as_json=as_json,
+    )
 
 
 @click.command()
 @click.argument("name")
-@click.option("--count", type=Whole(1, MOST_SKIPS), default=1, show_default=True)
+@click.option(
+    "--count", type=Whole(1, MOST_SKIPS), default=1, show_default=True, help="How many slots to skip."
+)
 @author_option
 @store_options
 def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> None:
-    """Skip the next slots of a schedule, on top of those that are to be skipped already."""
+    """Skip the next slots of a schedule.
+
+    The count is added to the slots that are to be skipped already.
+    """
     done = access.ask(lambda admin: admin.schedules.askip(name, count), by=author)
     if as_json:
         document(done)
@@ -274,11 +295,11 @@ def skip(name: str, count: int, author: str, access: Access, as_json: bool) -> N
 
 @click.command()
 @names_argument
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @author_option
 @store_options
 def delete(names: tuple[str, ...], yes: bool, author: str, access: Access, as_json: bool) -> None:
-    """Take schedules away; their ledger, their history and the jobs they made stay."""
+    """Delete schedules; their history and jobs stay."""
     if not yes and not _agreed():
         say("nothing was deleted")
         return

@@ -46,7 +46,7 @@ MOST_FIRES = 1000
 
 @click.group()
 def schedules() -> None:
-    """See what runs by itself and when, make, change and pause it, and read its history."""
+    """List, make, change and pause schedules; their history."""
 
 
 for command in (
@@ -68,7 +68,7 @@ for command in (
 @schedules.command("list")
 @store_options
 def list_schedules(access: Access, as_json: bool) -> None:
-    """By name."""
+    """List schedules by name."""
     found = access.ask(lambda admin: admin.schedules.aall())
     if as_json:
         document([ScheduleView.of(each) for each in found])
@@ -84,7 +84,7 @@ def list_schedules(access: Access, as_json: bool) -> None:
 @click.argument("name")
 @store_options
 def show(name: str, access: Access, as_json: bool) -> None:
-    """One schedule, its last slots and its next fires."""
+    """Show a schedule, its last slots and next fires."""
     found = access.ask(lambda admin: admin.schedules.aget(name))
     if as_json:
         document(ScheduleDetail.of(found.schedule, slots=found.slots, fires=found.fires))
@@ -102,10 +102,12 @@ def show(name: str, access: Access, as_json: bool) -> None:
 
 @schedules.command("next")
 @click.argument("name")
-@click.option("-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True)
+@click.option(
+    "-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True, help="How many fires to show."
+)
 @store_options
 def next_(name: str, count: int, access: Access, as_json: bool) -> None:
-    """When it fires next, in UTC and in its own zone."""
+    """Show when a schedule fires next."""
     found = access.ask(lambda admin: admin.schedules.aget(name, slots=0, fires=count))
     if as_json:
         document(found.fires)
@@ -121,7 +123,7 @@ def next_(name: str, count: int, access: Access, as_json: bool) -> None:
 @click.argument("name")
 @store_options
 def history(name: str, access: Access, as_json: bool) -> None:
-    """Every version of a schedule: who changed what, and when; oldest first."""
+    """Show every version: who changed what, and when."""
     found = steps(access.ask(lambda admin: admin.schedules.aversions(name)))
     if as_json:
         document([VersionView.of(each) for each in found])
@@ -164,17 +166,21 @@ def _step_row(step: Step) -> Sequence[object]:
 @click.option("--anchor", metavar="ISO", help="An instant the interval counts from.")
 @click.option("--rrule", metavar="RULE", help="An RFC 5545 rule instead: FREQ=MONTHLY;BYDAY=-1FR.")
 @click.option("--dtstart", metavar="ISO", help="The start of the rule; local time if it has no offset.")
-@click.option("--tz", metavar="ZONE", default="UTC", show_default=True, help="Such as Europe/Berlin.")
-@click.option("--gap", metavar="shift|skip", help="Local times that do not exist; shift if absent.")
-@click.option("--fold", metavar="first|second|both", help="Local times that come twice; first if absent.")
+@click.option(
+    "--tz", metavar="ZONE", default="UTC", show_default=True, help="The zone, such as Europe/Berlin."
+)
+@click.option("--gap", metavar="shift|skip", help="Local times that do not exist; default: shift.")
+@click.option("--fold", metavar="first|second|both", help="Local times that come twice; default: first.")
 @click.option("--name", type=a_name, help="The schedule's name, which H in an expression is hashed from.")
-@click.option("--after", metavar="ISO", help="Strictly after this instant; now if absent.")
-@click.option("-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True)
+@click.option("--after", metavar="ISO", help="Only fires after this instant; default: now.")
+@click.option(
+    "-n", "--count", type=Whole(1, MOST_FIRES), default=5, show_default=True, help="How many fires to show."
+)
 @json_option
 def next_fires(*, tz: str, after: str | None, count: int, as_json: bool, **trigger: str | None) -> None:
-    """When a cron EXPRESSION, an interval or a rule fires, in UTC and in a zone; needs no database.
+    """Show when a cron expression, interval or rule fires.
 
-    Write -- before an expression that starts with a dash.
+    It needs no database. Write -- before an expression that starts with a dash.
     """
     start = SystemClock().now() if after is None else instant(after, "after")
     found = upcoming_slots(_typed_trigger(tz, **trigger), start, count, tz)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @app_argument(required=False)
 @click.option("--host", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1.")
 @click.option("--port", type=Whole(), metavar="N", help="Default: 8383; 0 takes a free one.")
-@click.option("--insecure", is_flag=True, help="Listen to others though nobody can sign in yet.")
+@click.option("--insecure", is_flag=True, help="Listen to other machines although no sign-in is set up.")
 @settings_options
 @log_options
 def server(
@@ -37,7 +37,7 @@ def server(
     insecure: bool,
     **log: object,
 ) -> None:
-    """Serve the HTTP API and the dashboard, until stopped.
+    """Serve the HTTP API and the dashboard until stopped.
 
     With APP, requests to enqueue are checked against its tasks, and its schedules can be applied. At the
     first start, when nobody can sign in yet, a token is made and shown, once.

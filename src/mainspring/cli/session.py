@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from mainspring.admin.admin import Admin
 from mainspring.admin.order import local_actor, login_name
 from mainspring.app import Mainspring
 from mainspring.cli.app_loader import load_app
-from mainspring.cli.output import printable, say
+from mainspring.cli.errors import FAILED
+from mainspring.cli.output import document, printable, say
 from mainspring.clock import Clock
 from mainspring.config import MEMORY, exposed_secret, masked_url, sqlite_file
-from mainspring.errors import InvalidConfig, StoreUnavailable
+from mainspring.errors import InvalidConfig, NotFound, StoreUnavailable
 from mainspring.store.store import Store
 from mainspring.tasks.registry import Registry
 
+K = TypeVar("K", int, str)
 T = TypeVar("T")
 
 
@@ -77,6 +81,44 @@ class Access:
             return await work(admin)
 
         return with_admin(app, checked, by=by, prepare=False)
+
+    def each(
+        self,
+        keys: Sequence[K],
+        order: Callable[[Admin, K], Awaitable[T]],
+        *,
+        by: str,
+        said: Callable[[K, T], str],
+        view: Callable[[K, T], object],
+        as_json: bool,
+    ) -> list[T]:
+        """Give one order for each of these, one after another, say what became of each, and return the
+        answers. What does not exist is reported, and the others are carried out; the exit code is 1 then."""
+
+        async def work(admin: Admin) -> list[tuple[K, T | NotFound]]:
+            done: list[tuple[K, T | NotFound]] = []
+            for key in dict.fromkeys(keys):
+                try:
+                    done.append((key, await order(admin, key)))
+                except NotFound as missing:
+                    if len(keys) == 1:
+                        raise
+                    done.append((key, missing))
+            return done
+
+        done = self.ask(work, by=by)
+        found = [(key, each) for key, each in done if not isinstance(each, NotFound)]
+        missing = [each for _, each in done if isinstance(each, NotFound)]
+        if as_json:
+            document([view(key, each) for key, each in found])
+        else:
+            for key, each in found:
+                click.echo(printable(said(key, each)))
+        for error in missing:
+            say(f"Error: {printable(error)}")
+        if missing:
+            raise SystemExit(FAILED)
+        return [each for _, each in found]
 
     def read(self, work: Callable[[Store, Clock], Awaitable[T]], *, verify: bool = True) -> T:
         """The same for a question to the store itself."""

@@ -19,7 +19,14 @@ from mainspring.admin.simulation.views import (
     outcome_in_words,
 )
 from mainspring.app import Mainspring
-from mainspring.cli.options import Whole, length, moment, store_options
+from mainspring.cli.options import (
+    Whole,
+    app_option,
+    json_option,
+    length,
+    moment,
+    settings_options,
+)
 from mainspring.cli.output import document, say, table, when
 from mainspring.cli.session import Access, with_admin
 from mainspring.errors import NotFound
@@ -41,18 +48,32 @@ def outage(text: str) -> Outage:
 
 
 @click.command("simulate")
-@click.argument("declared", metavar="[APP]", required=False)
-@click.option("--from", "start", type=moment, metavar="ISO", required=True)
-@click.option("--to", "end", type=moment, metavar="ISO", required=True)
-@click.option("--outage", "outages", type=outage, metavar="A..B", multiple=True, help="No scheduler is up.")
-@click.option("--schedule", "name", metavar="NAME", help="Only this one.")
+@click.option("--from", "start", type=moment, metavar="ISO", required=True, help="The first moment.")
+@click.option("--to", "end", type=moment, metavar="ISO", required=True, help="The end.")
+@click.option(
+    "--outage",
+    "outages",
+    type=outage,
+    metavar="A..B",
+    multiple=True,
+    help="A time without a scheduler; may be given several times.",
+)
+@click.option("--schedule", "name", metavar="NAME", help="Only this schedule.")
 @click.option("--assume-duration", "duration", type=length, metavar="DURATION", help="How long jobs run.")
-@click.option("--limit", type=Whole(1, MOST_SLOTS), default=1000, show_default=True)
+@click.option("--limit", type=Whole(1, MOST_SLOTS), default=1000, show_default=True, help="How many to list.")
 @click.option("--load", "as_load", is_flag=True, help="Jobs by minute instead of a list of slots.")
-@click.option("--window", type=length, default="15m", show_default=True, help="With --load: what if.")
-@store_options
+@click.option(
+    "--window",
+    type=length,
+    default="15m",
+    show_default=True,
+    help="With --load: compare with schedules that are spread over this time.",
+)
+@click.option("--stored", is_flag=True, help="With -A: the schedules in the database, not the app's.")
+@app_option(text="Simulate the schedules that this app declares.")
+@settings_options
+@json_option
 def simulate_(
-    declared: str | None,
     start: datetime,
     end: datetime,
     outages: tuple[Outage, ...],
@@ -61,21 +82,21 @@ def simulate_(
     limit: int,
     as_load: bool,
     window: timedelta,
+    stored: bool,
     access: Access,
     as_json: bool,
 ) -> None:
-    """List every slot of a time to come, or gone, and what would become of it.
+    """List the slots of a period and what happens to each.
 
-    With APP, of the schedules it declares, and no database is opened; else of those the store holds.
+    With -A these are the schedules that the app declares, and no database is opened. Without -A, or with
+    --stored, they are those in the database.
     """
     if end <= start:
         raise click.UsageError("--to: expected a moment after --from")
     if as_load and duration is not None:
         raise click.UsageError("--assume-duration: expected without --load, which leaves overlap out")
-    if declared is not None:
-        access = Access(app=declared, database_url=access.database_url, file=access.file)
     app = access.load()
-    found, calendars = _declared(app, start) if declared is not None else _stored(app)
+    found, calendars = _declared(app, start) if access.app is not None and not stored else _stored(app)
     chosen = _chosen(found, name)
     horizon = Horizon(
         start=start, end=end, outages=outages, breaker=app.settings.scheduler.breaker, duration=duration

@@ -29,14 +29,15 @@ def _every(text: str) -> timedelta:
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Print one frame as plain text, and end.")
-@click.option("--every", type=_every, default="1s", show_default=True, help="How often to look.")
+@click.option("--once", is_flag=True, help="Print one frame as plain text and exit.")
+@click.option("--every", type=_every, default="1s", show_default=True, help="How often to refresh.")
 @author_option
 @store_options
 def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool) -> None:
-    """Watch queues, running jobs, next fires and failures; pause, retry, cancel and trigger.
+    """Watch queues, jobs, next fires and failures live.
 
-    Press ? for the keys. Every order asks first. --json prints one frame, as --once does.
+    Press ? for the keys: pause, retry, cancel, trigger. Every order asks first. --json prints one frame, as
+    --once does.
     """
     if once or as_json:
         settings = access.loaded.settings

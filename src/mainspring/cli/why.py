@@ -15,15 +15,15 @@ from mainspring.cli.session import Access
 
 @click.group()
 def why() -> None:
-    """Explain a slot of a schedule, or where a job stands."""
+    """Explain a slot of a schedule, or the state of a job."""
 
 
 @why.command("schedule")
 @click.argument("name")
-@click.option("--at", type=moment, metavar="TIME", help="Which slot. Default: the last and the next.")
+@click.option("--at", type=moment, metavar="TIME", help="The slot. Default: the last and the next one.")
 @store_options
 def why_schedule(name: str, at: datetime | None, access: Access, as_json: bool) -> None:
-    """Why a schedule did, or did not do, something at a moment."""
+    """Explain what a schedule did at a moment."""
     if at is not None:
         slot = access.read(lambda store, clock: Why(store, clock).slot(name, at))
         if as_json:
@@ -42,7 +42,7 @@ def why_schedule(name: str, at: datetime | None, access: Access, as_json: bool) 
 @click.argument("job_id", type=JOB_ID, metavar="ID")
 @store_options
 def why_job(job_id: int, access: Access, as_json: bool) -> None:
-    """What a job waits for, or how it ended."""
+    """Explain what a job waits for, or how it ended."""
     answer = access.read(lambda store, clock: Why(store, clock).job(job_id))
     if as_json:
         document(answer_view(answer))

@@ -25,10 +25,10 @@ from mainspring.model.workflow import Definition, WorkflowState
 from mainspring.tasks.registry import Registry
 from mainspring.tasks.workflow_task import PREFIX, WorkflowTask
 
-id_argument = click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
+ids_argument = click.argument("ids", type=WORKFLOW_ID, metavar="ID...", nargs=-1, required=True)
 
 
-note_option = click.option("--note", type=one_line, metavar="TEXT", help="Why, for the record.")
+note_option = click.option("--note", type=one_line, metavar="TEXT", help="The reason, for the audit log.")
 
 
 States = dict[str, str] | None
@@ -36,19 +36,24 @@ States = dict[str, str] | None
 
 @click.group()
 def workflows() -> None:
-    """List, show, draw, cancel, pause, resume, retry and fork workflows."""
+    """List, show and draw workflows; cancel, pause, retry and fork."""
 
 
 @workflows.command("list")
 @click.option("--name", type=a_name, help="Only those of this name.")
 @click.option("--state", type=click.Choice([each.value for each in WorkflowState]), help="Default: all.")
-@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True)
-@click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Go on below this id.")
+@click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True, help="How many to list.")
+@click.option(
+    "--before",
+    type=Whole(1, LARGEST_ID),
+    metavar="ID",
+    help="Only ids below this one, to read the next page.",
+)
 @store_options
 def list_workflows(
     name: str | None, state: str | None, limit: int, before: int | None, access: Access, as_json: bool
 ) -> None:
-    """Newest first."""
+    """List workflows, newest first."""
     which = None if state is None else WorkflowState(state)
     found = access.ask(
         lambda admin: admin.workflows.afind(name=name, state=which, before=before, limit=limit)
@@ -86,9 +91,9 @@ def show(
     access: Access,
     as_json: bool,
 ) -> None:
-    """One workflow: its graph, its timeline, and what was done to it.
+    """Show one workflow: graph, timeline and orders.
 
-    With --step one step of it, or with --item one item of a map.
+    With --step one step of it; with --item one item of a map.
     """
     if step is None and (item is not None or first):
         raise click.UsageError("--item, --first: expected with --step NAME")
@@ -113,14 +118,19 @@ def show(
 @workflows.command()
 @click.argument("which", metavar="ID|NAME")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "dot"]),
+    default="text",
+    show_default=True,
+    help="The output.",
 )
 @store_options
 def graph(which: str, form: str, access: Access, as_json: bool) -> None:
-    """The graph of a workflow: of one by its id, with its states, or as it is declared.
+    """Draw the graph of a workflow.
 
-    A NAME is looked up in the app that is named with -A; without one, or where the app does not declare
-    it, the newest workflow of that name tells.
+    With an ID it shows the states of the steps. A NAME is looked up in the app that -A names. Without -A, or
+    if the app does not declare it, the newest workflow of that name is drawn.
     """
     registry = access.registry()
     declared = None if registry is None or which.isdigit() else declared_graph(registry, which)
@@ -133,38 +143,45 @@ def graph(which: str, form: str, access: Access, as_json: bool) -> None:
 
 
 @workflows.command()
-@id_argument
-@click.option("--now", is_flag=True, help="Run nothing more: not even what runs always or undoes a step.")
+@ids_argument
+@click.option(
+    "--now", is_flag=True, help="Run no further step at all: none that always runs, none that undoes another."
+)
 @note_option
 @author_option
 @store_options
-def cancel(workflow_id: int, now: bool, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """End a workflow: its steps are taken away, and what is to run always or to undo them still runs."""
-    _give(access, author, lambda order: order.acancel(workflow_id, now=now, note=note), as_json=as_json)
+def cancel(
+    ids: tuple[int, ...], now: bool, note: str | None, author: str, access: Access, as_json: bool
+) -> None:
+    """End workflows: their open steps are cancelled.
+
+    Steps that always run, and steps that undo others, still run, unless --now is given.
+    """
+    _give(access, author, ids, lambda order, each: order.acancel(each, now=now, note=note), as_json=as_json)
 
 
 @workflows.command()
-@id_argument
+@ids_argument
 @note_option
 @author_option
 @store_options
-def pause(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Release no further step of a workflow; what is in the queue runs."""
-    _give(access, author, lambda order: order.apause(workflow_id, note=note), as_json=as_json)
+def pause(ids: tuple[int, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Start no further step of workflows; queued steps run."""
+    _give(access, author, ids, lambda order, each: order.apause(each, note=note), as_json=as_json)
 
 
 @workflows.command()
-@id_argument
+@ids_argument
 @note_option
 @author_option
 @store_options
-def resume(workflow_id: int, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Go on with a workflow that is paused."""
-    _give(access, author, lambda order: order.aresume(workflow_id, note=note), as_json=as_json)
+def resume(ids: tuple[int, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
+    """Continue paused workflows."""
+    _give(access, author, ids, lambda order, each: order.aresume(each, note=note), as_json=as_json)
 
 
 @workflows.command()
-@id_argument
+@ids_argument
 @click.option(
     "--step", "steps", multiple=True, metavar="NAME", help="Only this one; may be given several times."
 )
@@ -172,21 +189,33 @@ def resume(workflow_id: int, note: str | None, author: str, access: Access, as_j
 @author_option
 @store_options
 def retry(
-    workflow_id: int, steps: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool
+    ids: tuple[int, ...], steps: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool
 ) -> None:
-    """Run failed steps of a workflow again, and what came after them; what succeeded is kept."""
-    _give(access, author, lambda order: order.aretry(workflow_id, steps, note=note), as_json=as_json)
+    """Run failed steps again, and the steps after them.
+
+    The results of the steps that succeeded are kept.
+    """
+    _give(access, author, ids, lambda order, each: order.aretry(each, steps, note=note), as_json=as_json)
 
 
 @workflows.command()
-@id_argument
+@click.argument("workflow_id", type=WORKFLOW_ID, metavar="ID")
 @click.option("--from", "step", required=True, metavar="STEP", help="The first step that is run again.")
 @note_option
 @author_option
 @store_options
 def fork(workflow_id: int, step: str, note: str | None, author: str, access: Access, as_json: bool) -> None:
-    """Start a new workflow that has the results of the steps before one, and runs the rest again."""
-    _give(access, author, lambda order: order.afork(workflow_id, step, note=note), as_json=as_json)
+    """Start a new workflow from one step of another.
+
+    It has the results of the steps before that step, and runs the rest again.
+    """
+    done = access.ask(lambda admin: admin.workflows.afork(workflow_id, step, note=note), by=author)
+    if as_json:
+        document(plain(done))
+    else:
+        click.echo(printable(_sentence(done)))
+    if done.effect is WorkflowEffect.NONE:
+        raise SystemExit(FAILED)
 
 
 def _row(row: WorkflowRow) -> Sequence[object]:
@@ -206,18 +235,26 @@ def _row(row: WorkflowRow) -> Sequence[object]:
 def _give(
     access: Access,
     author: str,
-    order: Callable[[Workflows], Awaitable[WorkflowDone]],
+    ids: Sequence[int],
+    order: Callable[[Workflows, int], Awaitable[WorkflowDone]],
     *,
     as_json: bool,
 ) -> None:
-    """Give it, and say what became of it; exit 1 if it was refused."""
-    done = access.ask(lambda admin: order(admin.workflows), by=author)
-    if as_json:
-        document(plain(done))
-    else:
-        click.echo(printable(f"workflow {done.workflow_id} ({done.name}) {_said(done)}"))
-    if done.effect is WorkflowEffect.NONE and not done.already:
+    """Give an order for each workflow, and say what became of it; exit 1 if one was refused."""
+    done = access.each(
+        ids,
+        lambda admin, workflow_id: order(admin.workflows, workflow_id),
+        by=author,
+        said=lambda _, each: _sentence(each),
+        view=lambda _, each: plain(each),
+        as_json=as_json,
+    )
+    if any(each.effect is WorkflowEffect.NONE and not each.already for each in done):
         raise SystemExit(FAILED)
+
+
+def _sentence(done: WorkflowDone) -> str:
+    return f"workflow {done.workflow_id} ({done.name}) {_said(done)}"
 
 
 def _said(done: WorkflowDone) -> str:
