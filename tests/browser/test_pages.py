@@ -45,5 +45,5 @@ def test_what_is_not_there_is_said_on_a_page(browser: Any, web: WebServer) -> No
     with browser.tab(web.base) as tab:
         for path in ("/jobs/999999", "/nowhere", "/jobs/x"):
             assert tab.open(path).status == 404
-            assert "There is no such thing here" in tab.page.inner_text("main h1")
+            assert "Not found" in tab.page.inner_text("main h1")
             assert tab.page.locator(".nav a").count() == 9

@@ -131,7 +131,7 @@ def test_who_has_no_role_does_not_come_in(org, provider, run):
         async with org.client() as client:
             answer = await journey(provider, client)
             assert answer.status_code == 403
-            assert "nobody has given you a role" in answer.text
+            assert "you have no role here" in answer.text
 
     run(work())
 

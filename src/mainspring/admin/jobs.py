@@ -159,9 +159,12 @@ class Jobs(Noun):
         long."""
         return await (await self._store()).jobs.page(which, at=self._stamp)
 
-    async def alogs(self, job_id: int, *, number: int | None = None) -> list[LoggedRun]:
-        """What was captured of the logs of a job's runs, oldest first, or of one of them."""
-        history = await self.aget(job_id)
+    async def alogs(
+        self, job_id: int, *, number: int | None = None, known: JobHistory | None = None
+    ) -> list[LoggedRun]:
+        """What was captured of the logs of a job's runs, oldest first, or of one of them; `known` is what the
+        caller has read of the job."""
+        history = known or await self.aget(job_id)
         captured = await (await self._store()).runs.logs(job_id)
         texts = {(each.worker_id, each.fence): each.text for each in captured}
         found = [
@@ -189,9 +192,10 @@ class Jobs(Noun):
         found = {each.id: hint(each, members) for each in jobs}
         return waits | {job_id: said for job_id, said in found.items() if said is not None}
 
-    async def awhy(self, job_id: int) -> Answer:
-        """What a job waits for, or how it ended."""
-        return await Why(await self._store(), self._clock).job(job_id)
+    async def awhy(self, job_id: int, *, known: JobHistory | None = None) -> Answer:
+        """What a job waits for, or how it ended; `known` is what the caller has read of it."""
+        why = Why(await self._store(), self._clock)
+        return await (why.job(job_id) if known is None else why.of_job(known.job, known.step, known.runs))
 
     @order("jobs.enqueue", about=tasks_of)
     async def aenqueue(

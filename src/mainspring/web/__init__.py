@@ -1,4 +1,4 @@
-"""The doors for everything that is not this process: the HTTP API and the dashboard. Extra `[server]`."""
+"""The HTTP API and the dashboard. Extra `[server]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def dashboard(app: Mainspring, *, identify: Identify | None = None) -> ASGIApp:
     """An ASGI app with the API and the dashboard, to be mounted into another under any prefix. `identify`
-    says who sends a request, by whatever the app around it knows; without it people sign in with tokens."""
+    says who sends a request, as the app around it knows; without it users sign in with tokens."""
     try:
         from mainspring.web.app import create_app
         from mainspring.web.auth.identity import by_token_or_session

@@ -22,7 +22,13 @@ from mainspring.web import api, auth, pages, probes
 from mainspring.web.auth.identity import Identify
 from mainspring.web.auth.policy import guard_of, identified
 from mainspring.web.live import Live
-from mainspring.web.middleware.stack import LARGEST_BODY, Bounds, LastResort, SecurityHeaders, told
+from mainspring.web.middleware.stack import (
+    LARGEST_BODY,
+    Bounds,
+    LastResort,
+    SecurityHeaders,
+    unexpected_problem,
+)
 from mainspring.web.pages.route import is_for_people, trouble
 from mainspring.web.privacy import redaction_of
 from mainspring.web.problems import Problem, Unauthorized, as_problem, on_problem, problem_response
@@ -32,7 +38,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 class WebApp(FastAPI):
-    """FastAPI, with what comes before and after it: even its last answer goes through our hands."""
+    """FastAPI inside our middleware: every answer goes through it, also FastAPI's own answer to an error."""
 
     hosts: frozenset[str] = frozenset()
     largest: int = LARGEST_BODY
@@ -95,7 +101,7 @@ def create_app(
 
 
 async def _on_unknown(request: Request, error: Exception) -> Response:
-    """Who is not signed in learns nothing of what is there and what is not, but for our own scripts."""
+    """A caller who is not signed in does not learn which paths exist, except those of our scripts."""
     # Inside /static the root is another.
     root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
     if not request.scope["path"].removeprefix(root).startswith("/static/"):
@@ -111,11 +117,11 @@ async def _on_unknown(request: Request, error: Exception) -> Response:
 
 
 async def _on_unexpected(request: Request, error: Exception) -> Response:
-    return problem_response(told(request.scope, request.app.state.services.app._entropy))
+    return problem_response(unexpected_problem(request.scope, request.app.state.services.app.entropy))
 
 
 def _check(web: FastAPI) -> None:
-    """Refuse to start with a door that nobody guards."""
+    """Refuse to start with a route that does not say who may use it."""
     for route in web.routes:
         if guard_of(route) is None and not (isinstance(route, Mount) and route.name == "static"):
             raise RuntimeError(f"route {getattr(route, 'path', route)}: does not say who may use it")

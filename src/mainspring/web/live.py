@@ -36,7 +36,7 @@ from mainspring.web.services import Services
 
 LOOK_EVERY = timedelta(seconds=1)
 KEEP_ALIVE = timedelta(seconds=10)
-"""After so long a silence a stream says it is there. As often it is asked whether who listens still may."""
+"""After so long a silence a stream sends a comment. As often the listener is identified again."""
 MOST_STREAMS, MOST_OF_ONE = 500, 20
 _log = logging.getLogger("mainspring.web")
 Recheck = Callable[[], Awaitable[bool]]
@@ -62,7 +62,7 @@ _ANSWERS: dict[str, Any] = {
 
 
 class Live:
-    """Listeners by topic. A topic is looked at while somebody listens, once for all of them."""
+    """Listeners by topic. A topic is read while it has a listener, once for all of its listeners."""
 
     def __init__(self, services: Services, *, look_every: timedelta = LOOK_EVERY) -> None:
         self._services, self._look_every = services, look_every
@@ -72,7 +72,7 @@ class Live:
         self._listeners: set[Listener] = set()
 
     def seat(self, actor: Actor) -> Seat:
-        """A place for one stream, taken at once: whoever asks next finds it taken, though nothing has been
+        """A place for one stream, taken at once: the next request finds it taken, though nothing has been
         sent yet. Raises where there are too many streams, of this one or in all."""
         if self._by_name[actor.name] >= MOST_OF_ONE:
             raise Problem(
@@ -97,7 +97,7 @@ class Live:
             while not self._closed.is_set():
                 came = await until(listener.news, keep_alive)
                 if not came or now() - asked >= longest:
-                    # However much news there is: who may not listen any more hears no more of it.
+                    # However many events there are: a listener that may not listen any more gets none.
                     if not await still():
                         yield _event("closed", b"{}")
                         return
@@ -135,7 +135,7 @@ class Live:
 
 
 class Seat:
-    """A place for one stream of somebody. It is left once, however often somebody says so."""
+    """A place for one stream of one actor. Only the first call of `leave` counts."""
 
     def __init__(self, taken: Counter[str], name: str) -> None:
         self._taken, self._name, self._is_taken = taken, name, True
@@ -150,7 +150,7 @@ class Seat:
 
 
 class Listener:
-    """One stream. Of each topic it is told the newest only, however slowly it reads."""
+    """One stream. Of each topic it gets the newest event only, however slowly it reads."""
 
     def __init__(self, live: Live) -> None:
         self.news = asyncio.Event()
@@ -212,7 +212,7 @@ async def _queues(services: Services) -> object:
 
 
 async def _workers(services: Services) -> object:
-    # A lease that is renewed is no news.
+    # A renewed lease is not a change.
     found = await services.questions.processes.aall()
     views = [{**to_json(MemberView.of(each)), "lease_until": None} for each in found]
     leases = await (await services.store()).leases.all(at=services.clock.stamp())
@@ -225,7 +225,7 @@ async def _dead(services: Services) -> object:
 
 
 async def _schedules(services: Services) -> object:
-    # Looked at every second while somebody listens: never all of them.
+    # Read every second while it has a listener: counts only, never all schedules.
     store = await services.store()
     counts = await store.schedules.counts(late=LATE, at=services.clock.stamp())
     coming = await store.slots.coming(limit=1)
@@ -301,7 +301,7 @@ class _Channel:
             return _event("unavailable", msgspec.json.encode({"topic": self._topic.name}))
         except MainspringError as error:
             return _event("refused", msgspec.json.encode({"topic": self._topic.name, "detail": str(error)}))
-        except Exception:  # noqa: BLE001 - whoever listens is told, and the log
+        except Exception:  # noqa: BLE001 - the listeners and the log get it
             _log.exception("topic %s: unexpected error", self._topic.name)
             return _event("failed", msgspec.json.encode({"topic": self._topic.name}))
         return _event(self._topic.name, view, blake2b(view, digest_size=8).hexdigest())
@@ -341,7 +341,7 @@ def _one(kind: str, number: int) -> Topic:
 
     async def workflow(services: Services) -> object:
         found = await services.questions.workflows.aget(number)
-        # The moment of the look is no news.
+        # The moment of the look is not a change.
         return {**to_json(found), "as_of": None}
 
     look = job if kind == "job" else workflow
@@ -357,13 +357,13 @@ def _schedule(name: str) -> Topic:
 
 
 async def _may_still(request: Request, before: Actor, topics: list[Topic]) -> bool:
-    """Who listens is asked for again: a token may have been revoked, a session closed, a role taken."""
+    """Identify the listener again: a token may have been revoked, a session closed, a role taken."""
     try:
         actor = await identified(request)
     except Unauthorized:
         return False
     except StoreError:
-        return True  # nobody can tell now, and nothing is told either
+        return True  # the database is away: nothing can be checked, and nothing is sent either
     return (
         actor is not None
         and actor.name == before.name

@@ -1,7 +1,7 @@
-"""What anybody is shown, without secrets: every text and every value, unless this page says otherwise.
+"""What is shown, without secrets: every text and every value that this module does not exempt.
 
 It stands at the two ends where answers are made: JSON (every route of the API, and the streams) and pages
-(`frame/rendering.py`). What a handler puts into an answer goes through here whatever its name is, so that a
+(`rendering.py`). What a handler puts into an answer goes through here whatever its name is, so that a
 new field is hidden too. All roles are shown the same: who must see what is stored asks the database.
 """
 
@@ -23,7 +23,7 @@ from mainspring.web.services import Services
 
 EXEMPT: Mapping[str, str] = {
     "next": "a cursor of ours, which has to come back letter for letter",
-    "secret": "the token that this very request made: it is told this once",
+    "secret": "the token that this request made: it is shown this once",
 }
 """Fields whose text is shown whatever it is, and why."""
 OURS = frozenset((
@@ -44,7 +44,7 @@ class Plain(str):
     __slots__ = ()
 
 
-class Answer(Response):
+class JsonAnswer(Response):
     """What a handler of the API answers. It has no body before its route has taken the secrets out."""
 
     media_type = "application/json"
@@ -53,12 +53,12 @@ class Answer(Response):
         super().__init__(None, status, headers)
         self._view = view
 
-    def told(self, services: Services) -> Response:
+    def finished(self, services: Services) -> Response:
         """As it is sent."""
         body = msgspec.json.encode(private(services, self._view))
-        told = Response(body, self.status_code, media_type=self.media_type)
-        told.raw_headers += [each for each in self.raw_headers if each[0] not in _OF_A_BODY]
-        return told
+        answer = Response(body, self.status_code, media_type=self.media_type)
+        answer.raw_headers += [each for each in self.raw_headers if each[0] not in _OF_A_BODY]
+        return answer
 
 
 class Public(Response):

@@ -1,4 +1,4 @@
-"""From exceptions to answers: the one place that knows status codes. RFC 9457 bodies with a stable code."""
+"""From exceptions to answers: the only module that knows status codes. RFC 9457 bodies with a stable code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mainspring.web.privacy import redaction_of
 from mainspring.web.services import services_of
 
 MEDIA_TYPE = "application/problem+json"
-_MOST_TOLD = 20
+_MOST_DESCRIBED = 20
 
 
 class Problem(Exception):
@@ -58,14 +58,14 @@ class Problem(Exception):
 
 
 class Unauthorized(Problem):
-    """Nobody we know."""
+    """The sender is not known."""
 
     def __init__(self, detail: str = "sign in, or send a token: Authorization: Bearer ms_…") -> None:
         super().__init__(401, "auth", detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 class Forbidden(Problem):
-    """Somebody we know, who may not."""
+    """The sender is known and may not do this."""
 
     def __init__(self, role: AccessRole) -> None:
         super().__init__(403, "forbidden", f"needs the role {role.value} and a token whose scopes reach here")
@@ -75,7 +75,7 @@ def problem_of(error: MainspringError, hide: Redaction) -> Problem:
     """What an error of ours becomes, without the secrets that it may quote."""
     if isinstance(error, InvalidArgument | InvalidConfig):
         got = HIDDEN if hide.is_secret(error.field) else hide.text(shown(error.got))
-        # Not hidden as a whole: `token: expected 3 to 9 letters` tells no token.
+        # Not hidden as a whole: `token: expected 3 to 9 letters` shows no token.
         detail = f"{error.field}: expected {error.expected}, got {got}"
         status, code = (403, "forbidden") if isinstance(error, MoreThanOwn) else (422, "invalid")
         return Problem(status, code, detail, field=error.field, got=got, expected=error.expected)
@@ -105,7 +105,7 @@ def _problem_of(error: MainspringError) -> Problem:
 def _store_problem(error: MainspringError) -> Problem:
     match error:
         case StoreUnavailable():
-            # Which database it is, and where, is no business of those who ask over HTTP.
+            # Which database it is, and where, is not shown over HTTP.
             return Problem(
                 503, "store_unavailable", "the database is away; try again", headers={"Retry-After": "5"}
             )
@@ -123,10 +123,10 @@ def _store_problem(error: MainspringError) -> Problem:
 
 def validation_problem(error: RequestValidationError, hide: Redaction) -> Problem:
     """What FastAPI says of parameters and bodies, in our words. A path that cannot be is not found."""
-    told = [_told(each, hide) for each in error.errors()[:_MOST_TOLD]]
+    described = [_described(each, hide) for each in error.errors()[:_MOST_DESCRIBED]]
     if any(each.get("loc", ("",))[0] == "path" for each in error.errors()):
         return Problem(404, "not_found", "there is nothing at this path")
-    first = told[0]
+    first = described[0]
     return Problem(
         422,
         first["code"],
@@ -134,11 +134,11 @@ def validation_problem(error: RequestValidationError, hide: Redaction) -> Proble
         field=first["field"],
         got=first["got"],
         expected=first["expected"],
-        errors=told,
+        errors=described,
     )
 
 
-def _told(error: dict[str, Any], hide: Redaction) -> dict[str, str]:
+def _described(error: dict[str, Any], hide: Redaction) -> dict[str, str]:
     place = [str(each) for each in error["loc"][1:]] or [str(error["loc"][0])]
     kind: str = error["type"]
     got = "nothing" if kind == "missing" else hide.text(shown(error.get("input")))

@@ -177,7 +177,7 @@ def _tojson(context: Context, value: object) -> Markup:
 
 @pass_context
 def _truncate(context: Context, value: object, *how: Any) -> str:
-    # First the secrets: of one that is cut in two nobody can tell that it is one.
+    # First the secrets: half of a secret cannot be recognized.
     return do_truncate(context.environment, _hide(context).text(str(value)), *how)
 
 
@@ -280,7 +280,7 @@ def done(request: Request, path: str, text: str, *, kind: str = "good") -> Respo
 
 
 def notice_of(request: Request) -> Notice | None:
-    """What the last act had to say to this browser. It is shown as text, whoever wrote it."""
+    """What the last act had to say to this browser. It is shown as text: any page may have set the cookie."""
     try:
         kind, text = json.loads(urlsafe_b64decode(request.cookies.get(_COOKIE, "")))
     except (ValueError, TypeError):

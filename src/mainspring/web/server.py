@@ -30,7 +30,7 @@ class Server:
     """One app, served until it is stopped."""
 
     def __init__(self, app: Mainspring, *, port: int | None = None) -> None:
-        """Binds at once: what is wrong with the address is known before anything else is done."""
+        """Binds at once, so that a wrong address fails before anything else is done."""
         settings = app.settings.server
         self._socket = _bound(settings, settings.port if port is None else port)
         self.web = create_app(
@@ -41,7 +41,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What people type to get here."""
+        """The address that users type."""
         if self._settings.public_url:
             return self._settings.public_url.rstrip("/")
         scheme = "https" if self._settings.tls_cert else "http"
@@ -49,7 +49,7 @@ class Server:
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def run(self) -> None:
-        """Until somebody calls stop."""
+        """Until `stop` is called."""
         try:
             await self._uvicorn.serve(sockets=[self._socket])
         finally:
@@ -74,8 +74,8 @@ def is_loopback(host: str) -> bool:
 
 
 async def first_token(app: Mainspring, *, author: str, insecure: bool) -> str | None:
-    """An admin's token, shown once, where nobody could sign in otherwise; None where somebody can. At an
-    address that others can reach somebody must be able to before we listen."""
+    """An admin's token, shown once, where no user can sign in yet; None where a user can. At an address that
+    other machines can reach, a user must be able to sign in before the server listens."""
     tokens = app.admin(local_actor(author, via="cli")).tokens
     if app.settings.access.oidc_issuer or any(each.alive for each in await tokens.aall()):
         return None
@@ -98,7 +98,7 @@ async def passing_token(app: Mainspring, *, author: str) -> str:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals are for whoever runs us."""
+    """Leaves signals to the program that runs it."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

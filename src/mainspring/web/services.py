@@ -38,7 +38,7 @@ class Services:
 
     async def store(self) -> Store:
         """The app's, opened at the first call; raises StoreUnavailable while the database is away. An outage
-        is told as other processes tell theirs."""
+        is an event, as in other processes."""
         try:
             store = await self.app._store()
         except StoreUnavailable as error:
@@ -50,7 +50,7 @@ class Services:
         return self._watched
 
     def noticed(self, error: BaseException) -> None:
-        """A request met this error: if the store is away, that is told."""
+        """A request met this error: if the store is away, that becomes an event."""
         if isinstance(error, StoreUnavailable | AnswerLost):
             self._away = True
             self.app._telemetry.emit(StoreTrouble.of(NAME, error, NOW))

@@ -9,7 +9,6 @@ from mainspring.clock import Clock
 from mainspring.config import AlertsConfig
 from mainspring.model.alert import Facts, Rule, Severity, Trouble
 from mainspring.model.value import Value
-from mainspring.rules.troubles import troubles as judged
 from mainspring.rules.troubles import watched
 from mainspring.store.store import Store
 
@@ -17,12 +16,6 @@ from mainspring.store.store import Store
 async def facts(store: Store, config: AlertsConfig, clock: Clock) -> Facts:
     """One bounded look at the store."""
     return await store.health.watch(watched(config), at=clock.stamp())
-
-
-async def troubles(store: Store, config: AlertsConfig, clock: Clock) -> list[Trouble]:
-    """What is wrong, the worst first. Nothing is waited for: what an alert would hold back for a while,
-    because it often passes, is here at once."""
-    return judged(await facts(store, config, clock), config)
 
 
 class TroubleView(Value, frozen=True, kw_only=True):

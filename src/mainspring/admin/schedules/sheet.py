@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from mainspring.admin.schedules.edited import NO_BUSINESS_DAY
 from mainspring.admin.schedules.policy_words import Policy, policies
 from mainspring.admin.schedules.slot_strip import Tile, strip
-from mainspring.admin.schedules.triggers import calendars_of, readable
 from mainspring.admin.schedules.versions import Step, steps
 from mainspring.admin.simulation.nights import Night, nights, zones_of
 from mainspring.admin.why.asking import LastAndNext, Why
@@ -65,16 +64,16 @@ class ScheduleSheet(Value, frozen=True, kw_only=True):
 
 async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | None = None) -> ScheduleSheet:
     """One schedule, with a page of its slots: the newest, or those before a moment."""
-    schedule = await store.schedules.get(name)
+    slots = await store.slots.of(name, limit=TILES + 1, before=before)
+    why = Why(store, clock)
+    records = await why.records(name, rows=slots if before is None else None)
+    schedule, now = records.schedule, records.now
     if schedule is None:
         raise NotFound("schedule", name)
-    slots = await store.slots.of(name, limit=TILES + 1, before=before)
     shown = slots[:TILES]
     jobs = sorted({each.job_id for each in shown if each.job_id is not None})
     states = await store.jobs.states(jobs, at=clock.stamp()) if jobs else {}
-    trigger = readable(schedule.trigger, await calendars_of(store, [schedule.trigger]))
-    versions = await store.schedules.versions(name)
-    now = await store.now(at=clock.stamp())
+    trigger = records.trigger(schedule)
     return ScheduleSheet(
         schedule=schedule,
         now=now,
@@ -87,9 +86,9 @@ async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | Non
         fires=None if trigger is None else next_fires(schedule, trigger, now),
         nights=() if trigger is None else nights(zones_of(trigger) - {"UTC"}, now, now + _AHEAD),
         policies=policies(schedule, trigger),
-        history=tuple(reversed(steps(versions)))[:VERSIONS],
+        history=tuple(reversed(steps(records.versions)))[:VERSIONS],
         backfills=_shown(await store.backfills.all(limit=BACKFILLS, schedule=name)),
-        why=await Why(store, clock).schedule(name),
+        why=await why.last_and_next(records),
     )
 
 

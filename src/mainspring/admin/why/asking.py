@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.admin.records import Records, row_of
@@ -13,7 +14,7 @@ from mainspring.admin.why.job import JobFacts, goes_before, is_held, why_job
 from mainspring.admin.why.slot import no_slot_yet, why_next, why_slot
 from mainspring.admin.why.workflow import why_running, why_unmade
 from mainspring.admin.words import combined
-from mainspring.admin.workflow_of_job import step_of
+from mainspring.admin.workflow_of_job import StepOf, step_of
 from mainspring.admin.workflows.queries import view_of
 from mainspring.admin.workflows.views import WorkflowView
 from mainspring.clock import Clock
@@ -23,6 +24,7 @@ from mainspring.model.job import Job, JobFilter, JobState
 from mainspring.model.limit import GateInfo
 from mainspring.model.process import Role
 from mainspring.model.queue import QueuePause
+from mainspring.model.run import Run
 from mainspring.model.schedule import Slot
 from mainspring.model.value import Value
 from mainspring.store.periods import slot_period
@@ -47,13 +49,16 @@ class Why:
 
     async def slot(self, name: str, at: datetime) -> Answer:
         """What a schedule did, or will do, at a moment."""
-        records = await self._records(name, at)
+        records = await self.records(name, at)
         job = await self._job_of(row_of(records.rows, at))
         return await self._with_period(why_slot(records, at, job), job)
 
     async def schedule(self, name: str) -> LastAndNext:
         """What a schedule did last and does next."""
-        records = await self._records(name, None)
+        return await self.last_and_next(await self.records(name))
+
+    async def last_and_next(self, records: Records) -> LastAndNext:
+        """The same of a schedule whose records have been read."""
         last = no_slot_yet(records)
         if records.rows:
             newest = records.rows[0]
@@ -69,6 +74,11 @@ class Why:
             if step is None:
                 raise NotFound("job", job_id)
             return why_unmade(step, await self._workflow(step.workflow.id))
+        return await self.of_job(job, step, await self._store.runs.of(job_id))
+
+    async def of_job(self, job: Job, step: StepOf | None, runs: Sequence[Run]) -> Answer:
+        """The same of a job that has been read, with its step and its runs."""
+        job_id = job.id
         if job.state is JobState.RUNNING and job.worker_id is None:
             return why_running(job_id, await self._workflow(job_id), step)
         ahead, counted_all = await self._ahead(job)
@@ -78,7 +88,7 @@ class Why:
                 job=job,
                 now=await self._store.now(at=self._clock.stamp()),
                 members=tuple(await self._store.processes.all(at=self._clock.stamp())),
-                runs=tuple(await self._store.runs.of(job_id)),
+                runs=tuple(runs),
                 reason=letters[0].reason if letters else None,
                 ahead=ahead,
                 counted_all=counted_all,
@@ -113,7 +123,11 @@ class Why:
             return None
         return next((each for each in await self._store.queues.pauses() if each.queue == job.queue), None)
 
-    async def _records(self, name: str, at: datetime | None) -> Records:
+    async def records(
+        self, name: str, at: datetime | None = None, *, rows: Sequence[Slot] | None = None
+    ) -> Records:
+        """What is on record about one schedule, and its ledger back to a moment, or the newest row of it;
+        `rows` is what the caller has read of the ledger."""
         schedule = await self._store.schedules.get(name)
         versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
@@ -124,7 +138,7 @@ class Why:
             name=name,
             schedule=schedule,
             versions=tuple(versions),
-            rows=tuple(await self._rows(name, at)),
+            rows=tuple(await self._rows(name, at) if rows is None else rows),
             schedulers=sum(each.alive and each.role is Role.SCHEDULER for each in members),
             calendars=await calendars_of(self._store, {each.trigger for each in stored}),
             # Read last: a slot that was decided meanwhile must not seem to be still to come.

@@ -27,7 +27,7 @@ routes = Routes("access", ApiRoute, prefix="/api/v1", tags=["access"])
 acts = Routes("acts", ApiRoute, prefix="/api/v1/acts", tags=["acts"])
 
 
-class New(Body):
+class NewToken(Body):
     """A token to be made."""
 
     name: Line
@@ -70,8 +70,8 @@ async def list_tokens(admin: AnAdmin) -> Response:
 
 
 @routes.post("/tokens", role=AccessRole.ADMIN, order=Tokens.acreate, **answers(NewTokenView, status=201))
-async def create_token(admin: AnAdmin, body: New) -> Response:
-    """Make a token. `secret` is told this once. It may do no more than who makes it, and not for longer."""
+async def create_token(admin: AnAdmin, body: NewToken) -> Response:
+    """Make a token. `secret` is shown this once. It may do no more than its maker, and for no longer."""
     made = await admin.tokens.acreate(body.name, role=body.role, scopes=body.scopes, expires=body.expires)
     return json(NewTokenView.of(made.token, secret=made.secret), 201)
 

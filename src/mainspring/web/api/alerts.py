@@ -1,4 +1,4 @@
-"""`/alerts` and `/status`: what is wrong, who was told of it, and whether telling works."""
+"""`/alerts` and `/status`: what is wrong, which notifiers were sent it, and whether sending works."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def list_rules(admin: AnAdmin) -> Response:
 
 @routes.post("/test", role=AccessRole.OPERATOR, order=Alerts.atest, **answers_items(TriedView))
 async def try_targets(services: TheServices, admin: AnAdmin, body: Targets | None = None) -> Response:
-    """Send a test alert and its recovery to targets that are set, and tell what came of each."""
+    """Send a test alert and its recovery to targets that are set, and answer what came of each."""
     app = services.app
     targets = testable(
         app.settings.alerts, app._clock, into_log(app._telemetry), [] if body is None else body.to
@@ -91,13 +91,13 @@ async def try_targets(services: TheServices, admin: AnAdmin, body: Targets | Non
 
 @routes.get("/{alert_id}", **answers(AlertDetail))
 async def show(admin: AnAdmin, alert_id: Id) -> Response:
-    """One alert, and what was said of it to whom."""
+    """One alert, and the messages about it."""
     return json(AlertDetail.of_shown(await admin.alerts.aget(alert_id)))
 
 
 @routes.post("/{alert_id}/ack", role=AccessRole.OPERATOR, order=Alerts.aack, **answers(Acknowledged))
 async def ack(admin: AnAdmin, alert_id: Id) -> Response:
-    """Say that somebody knows: it is not repeated."""
+    """Acknowledge an alert: it is not repeated."""
     return json(Acknowledged(id=alert_id, changed=await admin.alerts.aack(alert_id)))
 
 

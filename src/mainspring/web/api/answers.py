@@ -17,7 +17,7 @@ from mainspring.model.value import Value
 from mainspring.version import __version__
 from mainspring.web.auth.policy import Routes, guard_of
 from mainspring.web.middleware.routes import ApiRoute
-from mainspring.web.privacy import Answer, Public
+from mainspring.web.privacy import JsonAnswer, Public
 from mainspring.web.problems import MEDIA_TYPE
 
 _JSON = "application/json"
@@ -38,21 +38,21 @@ class Problem(Value, frozen=True, kw_only=True):
     detail: str
 
 
-class Why(Value, frozen=True, kw_only=True):
-    """Why something is as it is; the facts that belong to it stand beside the sentence."""
+class WhyView(Value, frozen=True, kw_only=True):
+    """WhyView something is as it is; the facts that belong to it stand beside the sentence."""
 
     because: Because
     sentence: str
 
 
-_OPEN = frozenset((Problem.__name__, Why.__name__))
+_OPEN = frozenset((Problem.__name__, WhyView.__name__))
 """Answers that may have more fields than are written down."""
 _shapes: dict[str, type] = {"Problem": Problem}
 
 
 def json(view: object, status: int = 200, **headers: str) -> Response:
     """An answer; its route hides the secrets in it."""
-    return Answer(view, status, headers)
+    return JsonAnswer(view, status, headers)
 
 
 def items(found: Sequence[object], status: int = 200, **headers: str) -> Response:

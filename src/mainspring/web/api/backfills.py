@@ -45,7 +45,7 @@ from mainspring.web.auth.policy import Routes
 from mainspring.web.middleware.routes import ApiRoute
 from mainspring.web.services import AnAdmin, Services, TheServices
 
-MOST_TOLD = 1000
+MOST_LISTED = 1000
 LONGEST_SIMULATION, LONGEST_LOAD = timedelta(days=400), timedelta(days=31)
 routes = Routes("backfills", ApiRoute, prefix="/api/v1", tags=["backfills"])
 
@@ -113,7 +113,7 @@ class Cancelled(Value, frozen=True, kw_only=True):
 )
 async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
     """Run slots of a schedule that are past. Schedulers make the jobs, so this answers at once; 200 when
-    nothing was begun. The first 1000 slots are told."""
+    nothing was begun. The first 1000 slots are listed."""
     plan = await admin.backfills.aplan(
         name_of(name),
         start=read_instant(body.start, "from"),
@@ -133,7 +133,7 @@ async def backfill(admin: AnAdmin, name: InPath, body: Range) -> Response:
 )
 async def go_on(admin: AnAdmin, name: InPath, body: GoOn | None = None) -> Response:
     """Run exactly the missed slots of a schedule that the circuit breaker left out, oldest first, as a
-    backfill; 200 when nothing was begun. The first 1000 slots are told."""
+    backfill; 200 when nothing was begun. The first 1000 slots are listed."""
     asked = body or GoOn()
     plan = await admin.backfills.aplan_left_out(name_of(name), max_active=asked.max_active)
     return await _begun(admin.backfills.ago_on, plan, dry_run=asked.dry_run)
@@ -201,8 +201,8 @@ async def _begun(
     view = Backfilling(
         backfill=None if begun is None else BackfillView.of(begun),
         to_run=len(plan.to_run),
-        slots=tuple(PlannedSlotView.of(each) for each in plan.slots[:MOST_TOLD]),
-        cut=len(plan.slots) > MOST_TOLD,
+        slots=tuple(PlannedSlotView.of(each) for each in plan.slots[:MOST_LISTED]),
+        cut=len(plan.slots) > MOST_LISTED,
     )
     return json(view, 200 if begun is None else 201)
 

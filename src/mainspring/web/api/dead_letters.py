@@ -94,7 +94,7 @@ class Chosen(Filter):
     most: int = Field(default=1000, ge=1, le=MOST_AT_ONCE, description="How many in this request.")
 
     def which(self) -> DeadFilter:
-        """Exactly one way to say it: nobody empties the list by leaving something out."""
+        """The letters that are meant, said in exactly one way: an empty body means none and not all."""
         filtered = self.dead()
         said = [self.ids is not None, self.all, filtered != DeadFilter()]
         if said.count(True) != 1:

@@ -28,7 +28,7 @@ leases = Routes("fleet", ApiRoute, prefix="/api/v1/leases", tags=["fleet"])
 events = Routes("events", ApiRoute, prefix="/api/v1/events", tags=["events"])
 
 
-class Note(Body):
+class PauseNote(Body):
     """Why, for those who find it paused."""
 
     note: Line | None = None
@@ -74,7 +74,7 @@ async def show_queue(admin: AnAdmin, name: InPath) -> Response:
 
 
 @queues.post("/{name}/pause", role=AccessRole.OPERATOR, order=Queues.apause, **answers(Changed))
-async def pause(admin: AnAdmin, name: InPath, body: Note | None = None) -> Response:
+async def pause(admin: AnAdmin, name: InPath, body: PauseNote | None = None) -> Response:
     """Claim nothing more from a queue; what runs goes on."""
     note = None if body is None else body.note
     done = await admin.queues.apause(name_of(name), note=note)

@@ -72,7 +72,7 @@ class Steps(Span):
 
 @routes.get("/version", **answers(About))
 async def about(services: TheServices) -> Response:
-    """Of whom these answers are, and which tasks the app that serves declares."""
+    """The version of the program that answers, and the tasks that its app declares."""
     now = await (await services.store()).now(at=services.clock.stamp())
     tasks = tuple(sorted(services.app._registry.tasks))
     return json(About(version=__version__, python=platform.python_version(), now=now, tasks=tasks))

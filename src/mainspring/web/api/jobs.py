@@ -17,7 +17,7 @@ from mainspring.errors import JobCancelled, JobFailed, ResultGone, WaitTimeout
 from mainspring.model.access import AccessRole
 from mainspring.model.job import LIVE_STATES, Job, JobFilter, JobState
 from mainspring.model.value import Value
-from mainspring.web.api.answers import Why, answers, answers_items, answers_page, items, json, page
+from mainspring.web.api.answers import WhyView, answers, answers_items, answers_page, items, json, page
 from mainspring.web.api.values import (
     LARGEST_ID,
     AnId,
@@ -169,7 +169,7 @@ async def enqueue(request: Request, admin: AnAdmin, body: NewJob, once: Once = N
     """Put one job into its queue; it is stored when this answers. 200 when another stands for it."""
     key = await request_key(request, once)
     [handle], again = await admin.jobs.aenqueue([body.request()], request=key)
-    return json(HandleView.of(handle), 201 if handle.created else 200, **_told(again))
+    return json(HandleView.of(handle), 201 if handle.created else 200, **_replayed(again))
 
 
 @routes.post("/bulk", role=AccessRole.OPERATOR, order=Jobs.aenqueue, **answers_items(HandleView, status=201))
@@ -179,7 +179,7 @@ async def enqueue_many(request: Request, admin: AnAdmin, body: NewJobs, once: On
         raise Problem(413, "too_many", f"jobs: expected at most {MOST_AT_ONCE}", field="jobs")
     key = await request_key(request, once)
     handles, again = await admin.jobs.aenqueue([each.request() for each in body.jobs], request=key)
-    return items([HandleView.of(each) for each in handles], 201, **_told(again))
+    return items([HandleView.of(each) for each in handles], 201, **_replayed(again))
 
 
 @routes.get("", **answers_page(ListedJob))
@@ -207,7 +207,7 @@ async def list_jobs(admin: AnAdmin, which: Annotated[Which, Query()]) -> Respons
 
 @routes.post("/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers_items(Done))
 async def cancel_many(admin: AnAdmin, body: Ids) -> Response:
-    """Take jobs out of their queues for good; those that run are told to stop."""
+    """Take jobs out of their queues for good; those that run are asked to stop."""
     return _many(await admin.jobs.acancel(body.ids))
 
 
@@ -245,7 +245,7 @@ async def logs(
     return items([RunLogView.of(each) for each in found])
 
 
-@routes.get("/{job_id}/why", **answers(Why))
+@routes.get("/{job_id}/why", **answers(WhyView))
 async def why(admin: AnAdmin, job_id: Id) -> Response:
     """What a job waits for, or how it ended."""
     return json(answer_view(await admin.jobs.awhy(job_id)))
@@ -268,7 +268,7 @@ async def result(
 
 @routes.post("/{job_id}/cancel", role=AccessRole.OPERATOR, order=Jobs.acancel, **answers(Done))
 async def cancel(admin: AnAdmin, job_id: Id) -> Response:
-    """Take a job out of its queue for good; one that runs is told to stop."""
+    """Take a job out of its queue for good; one that runs is asked to stop."""
     return one(await admin.jobs.acancel([job_id]))
 
 
@@ -307,7 +307,7 @@ async def _ended(services: Services, job_id: int, seconds: float) -> None:
         await services.app.aresult(job_id, timeout=seconds)
 
 
-def _told(again: bool) -> dict[str, str]:
+def _replayed(again: bool) -> dict[str, str]:
     return {"Idempotency-Replayed": "true"} if again else {}
 
 

@@ -84,7 +84,7 @@ class Slots(Params):
     cursor: Cursor = None
 
 
-class Note(Body):
+class ScheduleNote(Body):
     """Why, for those who find it so."""
 
     note: Line | None = None
@@ -158,7 +158,7 @@ class Options(Body):
         return self.model_dump(exclude_unset=True, exclude=_OWN)
 
 
-class New(Options):
+class NewSchedule(Options):
     """A schedule to be made."""
 
     name: Name
@@ -288,7 +288,7 @@ async def why(
 
 
 @routes.post("/{name}/pause", role=AccessRole.OPERATOR, order=Schedules.apause, **answers(ScheduleDoneView))
-async def pause(admin: AnAdmin, name: InPath, body: Note | None = None) -> Response:
+async def pause(admin: AnAdmin, name: InPath, body: ScheduleNote | None = None) -> Response:
     """Skip its slots from now on, until it is resumed."""
     note = None if body is None else body.note
     return _one(await admin.schedules.apause(name_of(name), note=note))
@@ -323,8 +323,8 @@ async def trigger(admin: AnAdmin, name: InPath) -> Response:
 @routes.post(
     "/{name}/hand-back", role=AccessRole.OPERATOR, order=Schedules.arevert, **answers(ScheduleDoneView)
 )
-async def hand_back(admin: AnAdmin, name: InPath, body: Note | None = None) -> Response:
-    """Let code have what somebody edited: what an app declares counts again."""
+async def hand_back(admin: AnAdmin, name: InPath, body: ScheduleNote | None = None) -> Response:
+    """End the edit of a schedule: what an app declares counts again."""
     note = None if body is None else body.note
     return _one(await admin.schedules.arevert(name_of(name), note=note))
 
@@ -341,7 +341,7 @@ async def delete(admin: AnAdmin, name: InPath) -> Response:
     order=Schedules.acreate,
     **answers(WrittenView, status=201, also=200),
 )
-async def create(admin: AnAdmin, body: New) -> Response:
+async def create(admin: AnAdmin, body: NewSchedule) -> Response:
     """Make a schedule that is code's to leave alone: one of cron, every, rrule and at, and what goes with
     it. 200 for a dry run."""
     written = await admin.schedules.acreate(body.name, note=body.note, dry_run=body.dry_run, **body.said())
@@ -370,7 +370,7 @@ async def plan(admin: AnAdmin) -> Response:
 
 @plan_routes.post("/plan/apply", role=AccessRole.ADMIN, order=Schedules.aapply, **answers_items(PlannedView))
 async def apply_plan(admin: AnAdmin, body: Apply | None = None) -> Response:
-    """Write the schedules of the app that serves; what somebody edited stays."""
+    """Write the schedules of the app that serves; schedules that were edited stay."""
     prune = body is not None and body.prune
     found = await admin.schedules.aapply(prune=prune)
     return items([PlannedView.of(each) for each in found])

@@ -89,8 +89,8 @@ def cursor(position: int | str, *question: object) -> str:
 
 
 def position(text: str | None, *question: object) -> int | str | None:
-    """The place a cursor of the same question names. It grants nothing, so a checksum is enough: it tells
-    a cursor from what somebody made up, changed, or took from another question."""
+    """The place a cursor of the same question names. It grants nothing, so a checksum is enough: a
+    cursor that was made up, changed, or taken from another question is refused."""
     if text is None:
         return None
     try:

@@ -68,25 +68,25 @@ class Start(Body):
     expires: Length | None = None
 
 
-class Note(Body):
+class WorkflowNote(Body):
     """Why, for the record."""
 
     note: Line | None = None
 
 
-class Cancel(Note):
+class Cancel(WorkflowNote):
     """How to end it."""
 
     now: bool = Field(default=False, description="Run nothing more, not even what runs always.")
 
 
-class Retry(Note):
+class Retry(WorkflowNote):
     """Which steps; none for all that failed."""
 
     steps: list[Name] = Field(default_factory=list, max_length=1000)
 
 
-class Fork(Note):
+class Fork(WorkflowNote):
     """Where it begins anew."""
 
     step: Name
@@ -174,7 +174,7 @@ async def declared_graph(services: TheServices, admin: AnAdmin, name: InPath) ->
 async def cancel(admin: AnAdmin, workflow_id: Id, body: Cancel | None = None) -> Response:
     """Take its steps away; what is to run always or to undo them still runs."""
     now = body is not None and body.now
-    return _told(await admin.workflows.acancel(workflow_id, now=now, note=_note(body)))
+    return _done(await admin.workflows.acancel(workflow_id, now=now, note=_note(body)))
 
 
 @routes.post(
@@ -183,9 +183,9 @@ async def cancel(admin: AnAdmin, workflow_id: Id, body: Cancel | None = None) ->
     order=Workflows.apause,
     **answers(WorkflowDone),
 )
-async def pause(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> Response:
+async def pause(admin: AnAdmin, workflow_id: Id, body: WorkflowNote | None = None) -> Response:
     """Release no further step; what is in the queue runs."""
-    return _told(await admin.workflows.apause(workflow_id, note=_note(body)))
+    return _done(await admin.workflows.apause(workflow_id, note=_note(body)))
 
 
 @routes.post(
@@ -194,9 +194,9 @@ async def pause(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> Re
     order=Workflows.aresume,
     **answers(WorkflowDone),
 )
-async def resume(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> Response:
+async def resume(admin: AnAdmin, workflow_id: Id, body: WorkflowNote | None = None) -> Response:
     """Go on."""
-    return _told(await admin.workflows.aresume(workflow_id, note=_note(body)))
+    return _done(await admin.workflows.aresume(workflow_id, note=_note(body)))
 
 
 @routes.post(
@@ -208,7 +208,7 @@ async def resume(admin: AnAdmin, workflow_id: Id, body: Note | None = None) -> R
 async def retry(admin: AnAdmin, workflow_id: Id, body: Retry | None = None) -> Response:
     """Run failed steps again, and what came after them; what succeeded is kept."""
     steps = () if body is None else body.steps
-    return _told(await admin.workflows.aretry(workflow_id, steps, note=_note(body)))
+    return _done(await admin.workflows.aretry(workflow_id, steps, note=_note(body)))
 
 
 @routes.post(
@@ -222,11 +222,11 @@ async def fork(admin: AnAdmin, workflow_id: Id, body: Fork) -> Response:
     return json(await admin.workflows.afork(workflow_id, body.step, note=body.note), 201)
 
 
-def _note(body: Note | None) -> str | None:
+def _note(body: WorkflowNote | None) -> str | None:
     return None if body is None else body.note
 
 
-def _told(done: WorkflowDone) -> Response:
+def _done(done: WorkflowDone) -> Response:
     if done.effect is WorkflowEffect.NONE and not done.already:
         raise Problem(409, "refused", f"workflow {done.workflow_id} {done.why}")
     return json(done)

@@ -22,7 +22,7 @@ class Identify(Protocol):
     """One way to know who sends a request."""
 
     async def __call__(self, request: Request) -> Actor | None:
-        """The actor, or None when this way says nothing of them. Raises Unauthorized for credentials that
+        """The actor, or None where this way does not know the actor. Raises Unauthorized for credentials that
         are there and wrong."""
 
 
@@ -81,7 +81,7 @@ def is_secure(request: Request) -> bool:
 
 
 def is_private(request: Request) -> bool:
-    """Whether nobody on the way can read what is sent: https, or within one machine."""
+    """Whether no other machine can read what is sent: https, or a request within this machine."""
     host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     return is_secure(request) or host in _OWN or host.endswith(".localhost")
 

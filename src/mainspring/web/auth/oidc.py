@@ -1,4 +1,4 @@
-"""`/login/oidc`: a browser comes in through an OpenID provider. Authorization code, PKCE, state and nonce."""
+"""`/login/oidc`: sign-in through an OpenID provider. Authorization code, PKCE, state and nonce."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from mainspring.web.services import Services, TheServices, address_of
 
 AWAY = "The provider does not answer as it should. Try again, or sign in with a token."
 REFUSED = "The provider's answer does not let you in. Try again from the beginning."
-NO_ROLE = "You are known, but nobody has given you a role here."
+NO_ROLE = "The provider knows you, but you have no role here."
 FOR = 600
-"""Seconds that somebody may take at the provider."""
+"""Seconds that a user may take at the provider."""
 routes = Routes("access", GuardedRoute, prefix="/login/oidc", include_in_schema=False)
 Said = Annotated[str, Query(max_length=LONGEST)]
 
 
 class OidcFlow(NamedTuple):
-    """One browser's way to the provider and back. All follows from one secret, which its cookie keeps:
-    `state` shows that the same browser came back, `nonce` that the token answers it, `verifier` that the
-    code is ours."""
+    """One sign-in of one browser. Its values are derived from one secret, which the cookie keeps: `state`
+    shows that the same browser came back, `nonce` that the token belongs to this sign-in, `verifier` that the
+    code was issued to us."""
 
     secret: str
     goes_to: str
@@ -106,9 +106,9 @@ async def callback(
     except ProviderAway:
         return _cleared(request, login_answer(request, services, "", AWAY, 503))
     except ClaimRefused as refused:
-        nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="oidc")
+        unknown = Actor(name="(unknown)", role=AccessRole.VIEWER, via="oidc")
         recorder = await services.recorder()
-        await recorder.refused(nobody, ACT, details={"why": str(refused)}, address=address_of(request))
+        await recorder.refused(unknown, ACT, details={"why": str(refused)}, address=address_of(request))
         known = isinstance(refused, NoRole)
         shown, status = (NO_ROLE, 403) if known else (REFUSED, 401)
         return _cleared(request, login_answer(request, services, "", shown, status))

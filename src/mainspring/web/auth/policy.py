@@ -111,7 +111,7 @@ class GuardedRoute(APIRoute):
             actor = await identified(request)
             request.state.actor = actor
             if guard.role is None:
-                # A door for everybody: whom its handler lets in, it puts on record itself.
+                # Open to all: the handler itself puts on record whom it signs in.
                 refuse_others(request, actor)
                 return await handle(request)
             if actor is None:
@@ -123,7 +123,7 @@ class GuardedRoute(APIRoute):
 
 
 class CrossSite(Problem):
-    """An order from somebody else's page."""
+    """An order from another site's page."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(403, "csrf", detail)
@@ -135,7 +135,7 @@ def guard_of(route: object) -> Guard | None:
 
 
 async def identified(request: Request) -> Actor | None:
-    """Who sends it, by the first way that knows them."""
+    """The actor who sends it, by the first way that knows the actor."""
     for identify in request.app.state.identify:
         actor: Actor | None = await identify(request)
         if actor is not None:
@@ -149,8 +149,8 @@ def target_of(request: Request) -> str:
 
 
 def refuse_others(request: Request, actor: Actor | None) -> None:
-    """Raise CrossSite for an order, or a stream, that did not come from our own pages. A token is sent by
-    nobody but who has it: with one it does not matter where a request comes from."""
+    """Raise CrossSite for an order, or a stream, that did not come from our own pages. A browser does not
+    send a token by itself: a request with a token may come from anywhere."""
     if actor is not None and actor.via == "token":
         return
     if request.method in READING:
@@ -187,7 +187,7 @@ async def _let_in(request: Request, guard: Guard, role: AccessRole, actor: Actor
         if not actor.may(role, guard.noun):
             raise Forbidden(role)
     except (CrossSite, Forbidden) as refused:
-        # Who looks where they may not is told so; who orders, or looks at what is the admins', is on record.
+        # A refused order is on record, and so is a refused look at what only admins may see.
         if guard.act is not None or role is not AccessRole.VIEWER:
             await (await services_of(request).recorder()).refused(
                 actor,

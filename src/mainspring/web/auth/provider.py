@@ -61,7 +61,7 @@ class Provider:
             return str(url)
 
     async def claims(self, code: str, *, verifier: str) -> Claims:
-        """What the provider says of whoever came back with this code; its signature holds."""
+        """The claims about the user that this code stands for; their signature holds."""
         places = await self._known()
         async with self._client() as client:
             try:
@@ -184,7 +184,7 @@ def require_packages() -> None:
 
 
 def actor_of_claims(claims: Claims, settings: AccessConfig, *, nonce: str, now: datetime) -> Actor:
-    """The actor that these claims, whose signature has been checked, make of somebody."""
+    """The actor that these claims amount to; their signature has been checked."""
     _check_token(claims, settings, nonce, now.timestamp())
     name = _name(claims, settings)
     role = _role(claims, settings)
@@ -196,7 +196,7 @@ def actor_of_claims(claims: Claims, settings: AccessConfig, *, nonce: str, now: 
 def _check_place(place: object) -> None:
     parts = urlsplit(place if isinstance(place, str) else "")
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise ProviderAway("one of its doors is not at an https address")
+        raise ProviderAway("one of its endpoints is not at an https address")
 
 
 def _manners() -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _check_token(claims: Claims, settings: AccessConfig, nonce: str, now: float)
     if settings.oidc_client_id not in audiences:
         raise ClaimRefused("aud: not for us")
     if claims.get("azp", settings.oidc_client_id) != settings.oidc_client_id:
-        raise ClaimRefused("azp: given to somebody else")
+        raise ClaimRefused("azp: given to another client")
     if claims.get("nonce") != nonce:
         raise ClaimRefused("nonce: not the answer to what we asked")
     if _moment(claims, "exp") <= now:

@@ -41,7 +41,7 @@ class Attempts:
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def wait(self, *keys: str) -> timedelta:
-        """How long whoever has one of these keys must wait before the next attempt; zero for not at all."""
+        """How long the next attempt under one of these keys must wait; zero for not at all."""
         left = max((self._left(key) for key in keys), default=0.0)
         return timedelta(seconds=left)
 
@@ -100,10 +100,10 @@ async def login(request: Request, services: TheServices, token: Text = "", next:
         return login_answer(request, services, next, UNSAFE, 403)
     if actor is None:
         attempts.failed(*keys)
-        nobody = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
-        await (await services.recorder()).refused(nobody, ACT, details={"why": "wrong"}, address=address)
+        unknown = Actor(name="(unknown)", role=AccessRole.VIEWER, via="sign-in")
+        await (await services.recorder()).refused(unknown, ACT, details={"why": "wrong"}, address=address)
         return login_answer(request, services, next, WRONG, 401)
-    # Theirs alone: who has a token of their own could otherwise try those of others without an end.
+    # Only the account's: with a token of its own a caller could otherwise try those of others without end.
     attempts.succeeded(keys[1])
     return await enter(request, actor, next)
 
@@ -121,7 +121,7 @@ async def logout(request: Request, services: TheServices) -> Response:
 
 
 async def enter(request: Request, actor: Actor, goes_to: str) -> Response:
-    """Sign somebody in who has shown who they are, and send them where they wanted to go."""
+    """Open a session for a user who has been identified, and redirect to the page that was asked for."""
     services = services_of(request)
     before: Actor | None = getattr(request.state, "actor", None)
     async with services.admin(actor, address_of(request)).context.recorded(ACT, details={"via": actor.via}):

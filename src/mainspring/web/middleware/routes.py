@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from mainspring.errors import InvalidArgument, shown
 from mainspring.tasks.payload import read_json
 from mainspring.web.auth.policy import READING, GuardedRoute
-from mainspring.web.privacy import Answer, Public
+from mainspring.web.privacy import JsonAnswer, Public
 from mainspring.web.problems import Problem
 from mainspring.web.services import services_of
 
@@ -52,7 +52,7 @@ class ExactRoute(APIRoute):
 
 
 class StrictRoute(ExactRoute):
-    """Checks what FastAPI would let pass. Runs after whoever asks was let in."""
+    """Checks what FastAPI would let pass, after the actor was let in."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -69,11 +69,11 @@ class StrictRoute(ExactRoute):
 
 
 def _private(request: Request, answer: Response) -> Response:
-    if isinstance(answer, Answer):
-        return answer.told(services_of(request))
+    if isinstance(answer, JsonAnswer):
+        return answer.finished(services_of(request))
     if isinstance(answer, Public | StreamingResponse):
         return answer
-    raise RuntimeError(f"{request.url.path}: answers what nobody has taken the secrets out of")
+    raise RuntimeError(f"{request.url.path}: answers with secrets: it must answer with json() or Public")
 
 
 class ApiRoute(GuardedRoute, StrictRoute):

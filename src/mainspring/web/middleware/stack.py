@@ -50,12 +50,12 @@ _ALWAYS = {
 }
 _YEAR = "max-age=31536000"
 _log = logging.getLogger("mainspring.web")
-_TOLD = "mainspring.error"
+_REPORTED = "mainspring.error"
 
 
 class Bounds:
     """Refuses what is too long, too large, too slow or no text. A body is bounded by what its length says
-    it is, and again while it is read; nobody reads it before somebody is let in."""
+    it is, and again while it is read; it is read after the actor was let in."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Bounds:
 
 
 class SecurityHeaders:
-    """Adds them. There is no CORS: nobody else's page may read an answer of ours."""
+    """Adds the headers. There is no CORS: no other site's page may read our answers."""
 
     def __init__(self, app: ASGIApp, *, public_url: Callable[[], str] = str) -> None:
         self._app, self._public_url = app, public_url
@@ -154,7 +154,7 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
     def _is_secure(self, scope: Scope) -> bool:
-        """Whether people come by https: a proxy that ends TLS may not tell us, so what is set is first."""
+        """Whether browsers come by https. A proxy that ends TLS may not say so: the setting comes first."""
         if public_url := self._public_url():
             return public_url.startswith("https:")
         return bool(scope.get("scheme") == "https")
@@ -183,9 +183,9 @@ class LastResort:
         except Exception:
             if scope["type"] != "http":
                 raise
-            if scope.get(_TOLD):
+            if scope.get(_REPORTED):
                 return  # Starlette has sent the answer below, and raises for servers that would log it
-            unexpected = told(scope, self._entropy)
+            unexpected = unexpected_problem(scope, self._entropy)
             if begun:
                 raise
             await problem_response(unexpected)(scope, receive, send)
@@ -223,11 +223,11 @@ def plain_headers() -> dict[str, str]:
     return {**_ALWAYS, "Content-Security-Policy": DATA_POLICY, "Cache-Control": "no-store"}
 
 
-def told(scope: Scope, entropy: Entropy) -> Problem:
+def unexpected_problem(scope: Scope, entropy: Entropy) -> Problem:
     """The answer to an exception that is being handled; it is logged under the answer's id."""
-    scope[_TOLD] = error_id = f"{entropy.worker_id():x}"
+    scope[_REPORTED] = error_id = f"{entropy.worker_id():x}"
     _log.exception("%s %s: unexpected error %s", scope["method"], scope["path"], error_id)
-    return Problem(500, "internal", "something went wrong here; the log tells more", id=error_id)
+    return Problem(500, "internal", "something went wrong here; the log has the details", id=error_id)
 
 
 def _too_large(length: bytes | None, largest: int) -> Problem | None:
@@ -267,14 +267,14 @@ def _add(headers: MutableHeaders, *, secure: bool) -> None:
         headers.setdefault(name, value)
     is_page = headers.get("content-type", "").startswith("text/html")
     headers.setdefault("Content-Security-Policy", PAGE_POLICY if is_page else DATA_POLICY)
-    # Static files name themselves how long they keep; what we know of jobs nobody keeps.
+    # Static files say how long they may be kept; answers about jobs are not kept.
     headers.setdefault("Cache-Control", "no-store")
     if secure:
         headers.setdefault("Strict-Transport-Security", _YEAR)
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """Neither has anything to begin or to end: those for whom this is do not know these messages."""
+    """Answer both messages: neither app has anything to start or to stop."""
     while (await receive())["type"] == "lifespan.startup":
         await send({"type": "lifespan.startup.complete"})
     await send({"type": "lifespan.shutdown.complete"})

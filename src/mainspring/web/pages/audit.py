@@ -1,4 +1,4 @@
-"""What was ordered, by whom, and whether the record holds: of acts, and of slots."""
+"""The audit log, and whether it and the ledger of slots hold."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MOST_KEPT = 20
 
 
 class Stage(StrEnum):
-    """Where it stands."""
+    """How far a background task is."""
 
     RUNNING = "running"
     DONE = "done"
@@ -30,7 +30,7 @@ class Stage(StrEnum):
 
 
 class Underway(Protocol):
-    """Something that runs, or has run."""
+    """What `Kept` keeps: something that runs, or has run."""
 
     id: int
     stage: Stage
@@ -40,7 +40,7 @@ T = TypeVar("T", bound=Underway)
 
 
 class Kept(Generic[T]):
-    """Those of this process, by their numbers."""
+    """What runs or has run in this process, by number."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -73,7 +73,7 @@ class Kept(Generic[T]):
 
 @dataclass(slots=True)
 class BackgroundTask:
-    """One of them."""
+    """One long question."""
 
     id: int
     title: str
@@ -93,7 +93,7 @@ class BackgroundTask:
 
 
 class BackgroundTasks:
-    """Those of this process."""
+    """The long questions of this process."""
 
     def __init__(self) -> None:
         self._kept: Kept[BackgroundTask] = Kept("task")
@@ -188,7 +188,7 @@ async def _run(work: Work, task: BackgroundTask) -> None:
         task.answer = await work(task)
         task.stage = Stage.DONE
     except MainspringError as error:
-        # Nobody waits for this: its page says it.
+        # No caller waits for this: its page shows the error.
         task.stage, task.error = Stage.FAILED, str(error)
 
 
@@ -203,5 +203,5 @@ async def _replay(admin: Admin, which: DeadFilter, page: int, progress: Progress
         await admin.dead_letters.areplay_all(which, page=page, on_page=on_page)
         progress.stage = Stage.CANCELLED if progress.stopping else Stage.DONE
     except MainspringError as error:
-        # Nobody waits for this: its page says it.
+        # No caller waits for this: its page shows the error.
         progress.stage, progress.error = Stage.FAILED, str(error)

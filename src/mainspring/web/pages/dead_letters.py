@@ -38,7 +38,7 @@ _ARRAY, _OBJECT = "a JSON array", "a JSON object"
 
 
 class Which(Value, frozen=True, kw_only=True):
-    """Which letters somebody asks for, in their own words: those go into addresses and forms again."""
+    """Which letters a request asks for, as it says it: addresses and forms of the page repeat these words."""
 
     said: DeadFilter
     like: int | None = None
@@ -69,7 +69,7 @@ class Which(Value, frozen=True, kw_only=True):
         return {name: Plain(value) for name, value in given.items() if value is not None}
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of the difference: `sign` is +, - or nothing."""
 
     sign: str
@@ -348,7 +348,7 @@ def _task(services: Services, letter: DeadJob) -> Task[..., Any] | None:
         return None
 
 
-def _difference(services: Services, letter: DeadJob, now: Arguments) -> list[Line]:
+def _difference(services: Services, letter: DeadJob, now: Arguments) -> list[DiffLine]:
     old = json_text(Payloads(services).call(letter.payload)).splitlines()
     new = json_text(Payloads(services).value({"args": now[0], "kwargs": now[1]})).splitlines()
-    return [Line(each[0].strip(), each[2:]) for each in difflib.ndiff(old, new) if each[0] in "+- "]
+    return [DiffLine(each[0].strip(), each[2:]) for each in difflib.ndiff(old, new) if each[0] in "+- "]

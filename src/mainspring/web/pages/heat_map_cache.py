@@ -1,4 +1,4 @@
-"""The heat map of load, computed beside the event loop and kept: a page never waits for it."""
+"""The heat map of load, computed in a thread and cached: a page never waits for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HeatMapCache:
             if not old or self.busy:
                 return self
             self.busy = True
-        # A daemon: whoever stops the server does not wait for a map of a hundred thousand schedules.
+        # A daemon: the server stops without waiting for a map of a hundred thousand schedules.
         threading.Thread(target=self._compute, args=(now,), name="mainspring-heatmap", daemon=True).start()
         return self
 

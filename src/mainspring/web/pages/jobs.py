@@ -223,13 +223,13 @@ async def _one(services: Services, job_id: int) -> dict[str, Any]:
     running = await store.jobs.standings([job_id], at=services.clock.stamp())
     since = running[job_id].claimed_at if job_id in running else None
     members = {each.id: each for each in await admin.processes.aall()}
-    answer = await admin.jobs.awhy(job_id)
+    answer = await admin.jobs.awhy(job_id, known=history)
     schedule_id = history.job.schedule_id
     return {
         **_record(history, shown, now, since),
         "logs": [
             (each, None if each.log is None else shown.text(each.log))
-            for each in reversed(await admin.jobs.alogs(job_id))
+            for each in reversed(await admin.jobs.alogs(job_id, known=history))
         ],
         "schedule": None if schedule_id is None else await store.schedules.name_of(schedule_id),
         "why": shown.text(answer.sentence),

@@ -11,9 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.health.stats import LAST, SeriesView, Stats
-from mainspring.admin.health.troubles import troubles
+from mainspring.admin.health.status import troubles
+from mainspring.admin.health.troubles import facts
 from mainspring.model.alert import Rule, Trouble
-from mainspring.rules.troubles import OTHERS
+from mainspring.rules.troubles import OTHERS, troubles
 from mainspring.tasks.checks import is_name
 from mainspring.web.auth.policy import Routes
 from mainspring.web.pages.route import PageRoute
@@ -26,7 +27,7 @@ routes = Routes("stats", PageRoute, include_in_schema=False)
 Column = Sequence[float | None]
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """One line of a chart."""
 
     name: str
@@ -43,7 +44,7 @@ class Chart(NamedTuple):
     summary: str
     unit: str
     at: Sequence[int]
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     shown: Callable[[Any], str]
 
     def data(self) -> dict[str, object]:
@@ -92,7 +93,7 @@ def charts(series: SeriesView, step: str) -> list[Chart]:
             f"{count(sum(done))} jobs succeeded, at most {count(max(done, default=0))} in {step}",
             "jobs",
             at,
-            (Line("succeeded", "--accent", done),),
+            (ChartLine("succeeded", "--accent", done),),
             count,
         ),
         Chart(
@@ -103,7 +104,7 @@ def charts(series: SeriesView, step: str) -> list[Chart]:
             else f"95 of 100 jobs started within {took(slowest)} at worst",
             "seconds",
             at,
-            (Line("median", "--info", p50), Line("95 of 100", "--warn", p95)),
+            (ChartLine("median", "--info", p50), ChartLine("95 of 100", "--warn", p95)),
             took,
         ),
         Chart(
@@ -112,7 +113,7 @@ def charts(series: SeriesView, step: str) -> list[Chart]:
             f"{count(sum(failed))} runs failed, {count(sum(died))} jobs became dead letters",
             "runs",
             at,
-            (Line("failed runs", "--warn", failed), Line("dead letters", "--bad", died)),
+            (ChartLine("failed runs", "--warn", failed), ChartLine("dead letters", "--bad", died)),
             count,
         ),
     ]
@@ -120,9 +121,9 @@ def charts(series: SeriesView, step: str) -> list[Chart]:
 
 async def _now(services: Services) -> dict[str, Any]:
     store = await services.store()
-    found = await troubles(store, services.app.settings.alerts, services.clock)
+    seen = await facts(store, services.app.settings.alerts, services.clock)
+    found = troubles(seen, services.app.settings.alerts)
     queues = await services.questions.queues.aall(about=True)
-    members = await services.questions.processes.aall()
     series = await Stats(store, services.clock).series()
     return {
         "troubles": [(each, mended_at(each)) for each in found[:TROUBLES]],
@@ -134,8 +135,8 @@ async def _now(services: Services) -> dict[str, Any]:
         "running_count": sum(each.running for each in queues),
         "queues": len(queues),
         "paused": sum(each.pause is not None for each in queues),
-        "alive": sum(each.alive for each in members),
-        "members": {each.id: each for each in members},
+        "alive": sum(each.alive for each in seen.members),
+        "members": {each.id: each for each in seen.members},
         "running": await store.jobs.running(limit=SHOWN),
         "coming": await store.slots.coming(limit=SHOWN),
         "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],

@@ -1,4 +1,4 @@
-"""The route of a page: what cannot be shown is said on a page."""
+"""The route of a page: its problems are pages, too."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mainspring.web.services import services_of
 _HEADINGS = {
     401: "Sign in first",
     403: "You may not do this",
-    405: "There is no such thing here",
-    404: "There is no such thing here",
+    405: "Not found",
+    404: "Not found",
     409: "This cannot be done now",
-    412: "Somebody was faster",
+    412: "Changed by someone else meanwhile",
     422: "This is not possible",
     503: "The database cannot be reached",
     507: "The database is full",

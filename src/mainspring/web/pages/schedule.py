@@ -55,15 +55,6 @@ async def why(request: Request, services: TheServices, name: str) -> Response:
     return page(request, "parts/why.html", name=name, answer=answer, at=at)
 
 
-@routes.get("/schedules/{name:path}")
-async def show(request: Request, services: TheServices, name: str) -> Response:
-    """The whole page."""
-    values = await _values(request, services, name)
-    at = when(asked(request), "at")
-    answer = None if at is None else await services.questions.schedules.awhy(name, at)
-    return page(request, "schedule.html", answer=answer, at=at, **values)
-
-
 @routes.post("/schedules/{name:path}/-/pause", role=AccessRole.OPERATOR, order=Schedules.apause)
 async def pause(request: Request, admin: AnAdmin, name: str) -> Response:
     note = text(await form_of(request), "note")
@@ -150,6 +141,16 @@ async def save(request: Request, services: TheServices, admin: AnAdmin, name: st
     return done(request, path_of(name), f"Changed {changed}: it is at version {written.version}.")
 
 
+# The last of the paths: a name may hold anything, so that this one fits all of them.
+@routes.get("/schedules/{name:path}")
+async def show(request: Request, services: TheServices, name: str) -> Response:
+    """The whole page."""
+    values = await _values(request, services, name)
+    at = when(asked(request), "at")
+    answer = None if at is None else await services.questions.schedules.awhy(name, at)
+    return page(request, "schedule.html", answer=answer, at=at, **values)
+
+
 class _Stored(NamedTuple):
     schedule: Schedule
     draft: Draft
@@ -172,7 +173,7 @@ async def _values(request: Request, services: Services, name: str) -> dict[str, 
 
 
 def _topic(name: str) -> str:
-    """What the page listens to; a name that nobody could give today has no news of its own."""
+    """The topic of the page; a name that is not valid today has no topic."""
     try:
         return f"schedule/{valid_name(name, 'schedule').replace('/', '~')}"
     except InvalidArgument:
@@ -219,7 +220,7 @@ async def _form(
         "schedule": schedule,
         "form": {
             **stored.form,
-            # Their secrets are hidden already, and what the same request said is no news.
+            # Secrets in these are hidden already, and the other values come from the same request.
             **{each: Plain(stored.form[each]) for each in ("args", "kwargs")},
             "note": "",
             "version": str(schedule.version),
