@@ -24,11 +24,12 @@ R_co = TypeVar("R_co", covariant=True)
 _SHORTEST_WAIT = timedelta(milliseconds=1)
 LONGEST_NOTE = 200
 _SHORTEST_SNOOZE = timedelta(seconds=1)
-"""Below that a job that only waits would keep a worker busy."""
+"""With shorter delays a job that only waits would keep a worker busy."""
 
 
 class Connection(Protocol):
-    """What a plain function is given by `with ctx.transaction()`: asyncpg's calls, without `await`."""
+    """The connection that `with ctx.transaction()` gives to a plain function: the methods of asyncpg,
+    blocking."""
 
     def execute(self, query: str, *args: object) -> str: ...
     def executemany(self, query: str, args: Iterable[Sequence[object]]) -> None: ...
@@ -38,11 +39,11 @@ class Connection(Protocol):
 
 
 class HandlerTransaction(Protocol):
-    """What `ctx.transaction()` answers: a context, blocking or not. On PostgreSQL `async with` gives a
-    connection of asyncpg's, on SQLite one with the same five calls as the blocking one."""
+    """The context manager that `ctx.transaction()` returns, for `with` and `async with`. On PostgreSQL `async
+    with` gives a connection of asyncpg, on SQLite one with the same five methods as the blocking one."""
 
     result: object
-    """What the job is to answer; may be set until the block ends."""
+    """The result of the job; may be set until the block ends."""
 
     async def __aenter__(self) -> Any: ...
     async def __aexit__(
@@ -55,7 +56,7 @@ class HandlerTransaction(Protocol):
 
 
 class OnceStep(Protocol):
-    """What `ctx.once()` answers: a context, blocking or not, that says whether this is the first time."""
+    """The context manager that `ctx.once()` returns: its value says whether this is the first time."""
 
     async def __aenter__(self) -> bool: ...
     async def __aexit__(
@@ -68,8 +69,8 @@ class OnceStep(Protocol):
 
 
 class Durable(Protocol):
-    """What is behind `ctx.step()`, `ctx.sleep()` and `ctx.wait_event()`, once what was asked is known to be
-    sound. A handler in a thread has its step called right there, by `step_here`."""
+    """Carries out `ctx.step()`, `ctx.sleep()` and `ctx.wait_event()`, whose arguments were checked before.
+    The step of a handler in a thread is called in that thread, by `step_here`."""
 
     async def step(
         self,
@@ -116,7 +117,7 @@ RAISE: Final = _Raise()
 
 
 class Declared(Protocol[P, R_co]):
-    """A task, as far as a step has to know it."""
+    """A task, as a step needs it."""
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]: ...
 
@@ -136,8 +137,8 @@ class BlockingSteps:
     @overload
     def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """As `await ctx.step(…)`; a plain function is called right here, a coroutine function on the
-        worker's event loop."""
+        """As `await ctx.step(…)`; a plain function is called in this thread, a coroutine function on the
+        event loop of the worker."""
         valid_step(name, function)
         return self._durable.step_here(self._context, name, function, args, kwargs)
 
@@ -166,12 +167,12 @@ def valid_step(name: str, function: object) -> None:
 
 
 def valid_length(length: Duration, name: str | None) -> tuple[timedelta, str | None]:
-    """What `sleep` was asked for."""
+    """The checked arguments of `sleep`."""
     return duration(length, "length"), None if name is None else valid_name(name, "name")
 
 
 def valid_wait(name: str, timeout: Duration | None) -> tuple[str, timedelta | None]:
-    """What `wait_event` was asked for."""
+    """The checked arguments of `wait_event`."""
     limit = None if timeout is None else duration(timeout, "timeout", least=_SHORTEST_WAIT)
     return valid_name(name, "name"), limit
 
@@ -193,7 +194,7 @@ class StopSignal(Protocol):
 
 
 class Context(Value, frozen=True, kw_only=True):
-    """The run a handler is in. It is handed to the parameter annotated with this class."""
+    """The run of a handler. The worker passes it to the parameter that is annotated with this class."""
 
     job_id: int
     task: str
@@ -207,18 +208,18 @@ class Context(Value, frozen=True, kw_only=True):
     stop: StopSignal
     schedule_id: int | None = None
     slot: datetime | None = None
-    """The nominal instant of the schedule that made this job; None for one put in by hand."""
+    """The nominal instant of the schedule that made this job; None for a job that no schedule made."""
     period: Period | None = None
     """What the job stands for: from the slot before up to its own, further back where missed slots were
-    combined into it; None for one put in by hand."""
+    combined into it; None for a job that no schedule made."""
     on_progress: Callable[[float, str], None] | None = None
     """Called with the progress: by a worker, not in a context that a test made."""
     effects: ContextEffects | None = None
-    """Behind the calls below; only a worker has it to give."""
+    """Carries out the methods below; only a worker provides it."""
     trace: str | None = None
-    """The trace that the run belongs to, as W3C headers write it; None where none is kept."""
+    """The trace that the run belongs to, as W3C headers write it; None without tracing."""
     enqueued_at: datetime | None = None
-    """When the job was put in, by the database's clock; None in a context made by hand."""
+    """When the job was enqueued, by the database's clock; None in a context made by hand."""
     database_id: str = ""
     """The random id of the database that has the job; empty in a context made by hand."""
 
@@ -258,17 +259,17 @@ class Context(Value, frozen=True, kw_only=True):
 
     def transaction(self, *, result: object = None) -> HandlerTransaction:
         """`async with ctx.transaction() as connection:` (or `with`, in a plain function) commits what the
-        body writes together with the job's success, or nothing of both: ClaimLost is raised if the job
-        is another run's by now. `result` is what the job answers; what the handler returns is not kept."""
+        body writes together with the job's success, or nothing of both: ClaimLost is raised if another
+        run has the job by now. `result` is the result of the job; the handler's return value is not kept."""
         return self._effects().transaction(result)
 
     def complete(self, *, tx: object, result: object = None) -> None:
         """Write the job's success in a transaction of your own, on your own connection: it is done when,
-        and only if, you commit. Raises ClaimLost if the job is another run's by now."""
+        and only if, you commit. Raises ClaimLost if another run has the job by now."""
         self._effects().complete(tx, result)
 
     async def acomplete(self, *, tx: object, result: object = None) -> None:
-        """The same for a connection that is awaited."""
+        """The same for an async connection."""
         await self._effects().acomplete(tx, result)
 
     def once(self, name: str, *, tx: object | None = None) -> OnceStep:
@@ -286,14 +287,14 @@ class Context(Value, frozen=True, kw_only=True):
     @overload
     async def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     async def step(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """`paid = await ctx.step("charge", charge, order)`: call the function and record what it answers,
-        as JSON, under this name; a run of this job that comes after is given the record instead. A plain
-        function runs in a thread. May be a task: then its function is called, here and now."""
+        """`paid = await ctx.step("charge", charge, order)`: call the function and record its return
+        value, as JSON, under this name; a later run of this job gets the recorded value instead. A plain
+        function runs in a thread. For a task, its function is called in this run."""
         valid_step(name, function)
         return await self._effects().durable.step(self, name, function, args, kwargs)
 
     async def sleep(self, length: Duration, *, name: str | None = None) -> None:
-        """`await ctx.sleep("3d")`: end this run, and go on from here in another, when that time has passed
+        """`await ctx.sleep("3d")`: end this run, and continue here in a later run, when that time has passed
         since the first call. Nothing waits meanwhile. Unnamed sleeps are distinguished by their order."""
         await self._effects().durable.sleep(*valid_length(length, name))
 
@@ -304,9 +305,9 @@ class Context(Value, frozen=True, kw_only=True):
         timeout: Duration | None = None,  # noqa: ASYNC109 - as users say it
         default: object = RAISE,
     ) -> Any:
-        """`answer = await ctx.wait_event("approved", timeout="7d")`: what `app.send_event` was given for this
-        job, or for all jobs, before or after. Nothing waits meanwhile. After the timeout, which counts
-        from the first call, it answers the default, or raises EventTimeout where none is given."""
+        """`answer = await ctx.wait_event("approved", timeout="7d")`: the payload that `app.send_event` sent
+        to this job, or for all jobs, before or after. Nothing waits meanwhile. After the timeout, which
+        counts from the first call, it returns the default, or raises EventTimeout if there is none."""
         return await self._effects().durable.wait_event(*valid_wait(name, timeout), default)
 
     @property
@@ -325,7 +326,8 @@ def _can_be_stored(text: str) -> bool:
 
 
 class Snooze(Exception):
-    """`raise Snooze("10m")`: call me again later. It costs no attempt, and is in the job's history."""
+    """`raise Snooze("10m")`: run the job again later. This uses no attempt, and is in the history of the
+    job."""
 
     def __init__(self, delay: Duration) -> None:
         self.delay = duration(delay, "snooze", least=_SHORTEST_SNOOZE)
@@ -333,8 +335,8 @@ class Snooze(Exception):
 
 
 class Suspended(BaseException):
-    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job is called again later, at
-    no cost of an attempt. No Exception, so that a handler's `except Exception` lets it pass."""
+    """How `ctx.sleep()` and `ctx.wait_event()` end a run that has to wait: the job runs again later, and uses
+    no attempt. It is no Exception, so that a handler's `except Exception` lets it pass."""
 
     def __init__(self, delay: timedelta, *, awaits: str | None = None) -> None:
         super().__init__("the run is suspended: let this pass")
