@@ -23,6 +23,8 @@ CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
 DOORS = ("mainspring", "mainspring.__main__")
 #: Only these may name a concrete store; `testing` is for users' tests and sits on top of everything.
 MAY_NAME_STORES = ("mainspring.store.opener", "mainspring.app")
+#: Contracts that need not name every module: the first has a test of its own, the store has free helpers.
+OPEN = {"mainspring", "mainspring.store"}
 CONCRETE = ("mainspring.store.sqlite", "mainspring.store.postgres")
 
 
@@ -112,8 +114,17 @@ def test_nobody_inside_imports_the_front_door(name):
     assert not imports(name) & set(DOORS)
 
 
-def test_every_layer_has_a_module():
-    empty = {package for package in LAYERS["mainspring"] if package not in MODULES}
+@pytest.mark.parametrize("container", sorted(LAYERS.keys() - OPEN))
+def test_every_module_of_a_room_has_a_layer_in_it(container):
+    inside = [name for name in MODULES if name.startswith(f"{container}.")]
+    left_out = [name for name in inside if not layer(name, LAYERS[container])]
+
+    assert not left_out, f"in no layer of {container}: {left_out}"
+
+
+@pytest.mark.parametrize("container", LAYERS)
+def test_every_layer_has_a_module(container):
+    empty = {package for package in LAYERS[container] if package not in MODULES}
 
     assert not empty, f"layers without a module: {sorted(empty)}"
 

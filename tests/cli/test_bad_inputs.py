@@ -128,7 +128,7 @@ def test_config_018_a_secret_that_everybody_may_read_is_told(
     told = call("config", "show")
 
     assert told.code == 0
-    assert told.err.startswith("Warning: everybody on this machine may read ")
+    assert told.err.startswith("Warning: every user of this machine may read ")
     assert "(mainspring.toml:2): chmod 600 mainspring.toml" in told.err
     assert "hunter2" not in told.err
     file.chmod(stat.S_IRUSR | stat.S_IWUSR)

@@ -40,7 +40,7 @@ _PLAIN_URL = "DATABASE_URL"
 NEVER_EMPTY = {
     "database.url": "postgresql://… or sqlite:///…; leave it out for a file in this folder",
     "access.oidc_client_secret": "a secret; leave it out for none",
-    "alerts.to": "who is told; leave it out for the log alone",
+    "alerts.to": "one or more notifiers; leave it out for the log alone",
     "alerts.secret": "a secret; leave it out for none",
     "alerts.ping_url": "a URL; leave it out for none",
     "worker.name": "1 to 100 printable characters; leave it out for host:pid",
@@ -355,5 +355,5 @@ def exposed_secret(file: Path | None, folder: Path | None = None) -> str | None:
         values = given.value if isinstance(given.value, list) else [given.value]
         named = key.rpartition(".")[2].split("_")[-1] in _SECRET_NAMES
         if any(isinstance(each, str) and each and (named or holds_password(each)) for each in values):
-            return f"everybody on this machine may read {key} ({given.origin}): chmod 600 {path.name}"
+            return f"every user of this machine may read {key} ({given.origin}): chmod 600 {path.name}"
     return None

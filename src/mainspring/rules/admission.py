@@ -1,4 +1,5 @@
-"""Who may pass the gates now: in turn between the lines, best first in each."""
+"""Limits: which waiting jobs may pass now. The waiting lines take turns; in each, the highest priority is
+first."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def gate_key(value: object) -> str:
-    """The key of a gate that is one for each value of a parameter."""
+    """The limit key for one value of a parameter."""
     text = value if isinstance(value, str) else _encode(value).decode()
     if len(text) <= LONGEST_KEY and text.isprintable():
         return text
@@ -27,20 +28,20 @@ def gate_key(value: object) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class GateState:
-    """A gate while a pass decides."""
+    """A limit key during one pass."""
 
     gate: Gate
     used: int
-    """Jobs that are through and have not ended."""
+    """Jobs that have passed and have not ended."""
     unclaimed: int
     """Those of them that no worker has claimed yet."""
     tokens: float = 0.0
     refilled_at: datetime | None = None
-    """A bucket that never gave anything is full."""
+    """None means that the bucket is full, because no job has passed yet."""
 
     def refill(self, now: datetime) -> None:
-        """Put in what has come since the last time. Those who passed and have not begun have their tokens
-        still to use: with them there is never more than a burst, however long they wait for a worker."""
+        """Add the tokens of the time since the last refill. Jobs that have passed and not begun still count:
+        with them there is never more than one burst, however long they wait for a worker."""
         gate = self.gate
         if gate.rate is None or gate.period is None:
             return
@@ -54,7 +55,7 @@ class GateState:
 
     @property
     def room(self) -> int:
-        """How many more may pass now."""
+        """How many more jobs may pass now."""
         gate, room = self.gate, _UNLIMITED
         if gate.concurrency is not None:
             room = min(room, gate.concurrency - self.used)
@@ -65,14 +66,14 @@ class GateState:
         return max(room, 0)
 
     def take(self) -> None:
-        """One passes."""
+        """Count one more job that passes."""
         self.used += 1
         self.unclaimed += 1
         if self.gate.rate is not None:
             self.tokens -= 1
 
     def next_token(self, now: datetime) -> datetime | None:
-        """When the rate lets another one through, if that is what is in the way."""
+        """When the rate lets the next job pass; None if the rate is not the obstacle."""
         gate = self.gate
         if gate.rate is None or gate.period is None or self.tokens >= 1:
             return None
@@ -91,7 +92,7 @@ class WaitingLine:
 
     @property
     def room(self) -> int:
-        """How many may pass now, if no other line takes a place."""
+        """How many jobs may pass now, if no other line takes a place."""
         return min((gate.room for gate in self.gates), default=_UNLIMITED)
 
 

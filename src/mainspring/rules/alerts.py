@@ -33,7 +33,7 @@ _WORDS = {NoteKind.OPENED: "alert", NoteKind.REPEATED: "still", NoteKind.RECOVER
 
 
 class Addressee(Value, frozen=True, kw_only=True):
-    """A target as alerts know it: not its address, which may hold a secret."""
+    """A notifier as alerts know it: without its address, which may contain a secret."""
 
     key: str
     shown: str
@@ -50,7 +50,7 @@ class Delivery(Value, frozen=True, kw_only=True):
 
 
 class Judge:
-    """Compares what is wrong with what is on record."""
+    """Compares the troubles of now with the alerts on record."""
 
     def __init__(self, config: AlertsConfig, to: Sequence[Addressee], uid: Callable[[], int]) -> None:
         self._config = config
@@ -106,7 +106,7 @@ class Judge:
             )
 
     def _is_due(self, trouble: Trouble, seen_at: datetime, now: datetime) -> bool:
-        """Whether it has been so for long enough, and long enough after a start."""
+        """Whether the trouble has lasted long enough, and long enough after a start."""
         watched = self._watched_since
         if trouble.after_start and watched is not None and now - watched < self._config.restart_within:
             return False
@@ -225,7 +225,7 @@ def message_part(note: AlertNote) -> MessagePart:
 
 
 def message_title(message: Message) -> str:
-    """In one line."""
+    """The message in one line."""
     mark = "mainspring test" if message.test else "mainspring"
     if len(message.parts) == 1:
         [only] = message.parts
@@ -237,7 +237,7 @@ def message_title(message: Message) -> str:
 
 
 def message_text(message: Message) -> str:
-    """In full: a line for each alert, the first so many of them."""
+    """The message in full: one line for each alert, up to MOST_LISTED."""
     lines = [_message_line(each) for each in message.parts[:MOST_LISTED]]
     if (more := len(message.parts) - MOST_LISTED) > 0:
         lines.append(f"and {more} more: mainspring alerts list")
@@ -250,7 +250,7 @@ def _message_line(said: MessagePart) -> str:
 
 
 def message_json(message: Message, now: datetime) -> bytes:
-    """As JSON: a type, a time and data, as webhooks are used to."""
+    """The message as JSON: a type, a time and data."""
     kinds: Sequence[NoteKind] = [each.kind for each in message.parts]
     return msgspec.json.encode(
         {

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 LONGEST_RETRY_AFTER = timedelta(days=1)
-"""A server that asks for more does not mean this job."""
+"""The longest wait that a server may ask for."""
 
 
 class Pacing(Protocol):
@@ -26,7 +26,7 @@ class Pacing(Protocol):
 
 
 def delay(retry: Pacing, failures: int, fraction: float, *, at_least: timedelta | None = None) -> timedelta:
-    """The policy's wait after so many failures, at most cap; `fraction` in [0, 1) is the throw of the dice.
+    """The policy's wait after so many failures, at most cap; `fraction` in [0, 1) is the random part.
 
     With jitter one half of it is certain and the other half is multiplied by `fraction`, so that
     jobs which failed together do not come back together, and none comes back at once. `at_least` is

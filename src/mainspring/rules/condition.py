@@ -1,11 +1,11 @@
 """Conditions of steps: expressions in a closed grammar.
 
-    raw['count'] > 0 and day not in ('2026-12-25', '2026-12-26')
-    load is not None and not load['empty']
+raw['count'] > 0 and day not in ('2026-12-25', '2026-12-26') load is not None and not load['empty']
 
 `and`, `or`, `not`, comparisons, `in`, `is None`, names, constants, lists and tuples of constants, and keys or
-places inside a value. Nothing is called and nothing computed, so that a condition costs what it looks at.
-Python's parser reads the text, after a look at its words; nothing but the functions below ever runs it.
+places inside a value. Nothing is called or computed, so the cost of a condition is that of the values it
+reads. Python's parser reads the text, after a look at its words; nothing but the functions below ever runs
+it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Condition(Value, frozen=True, kw_only=True):
 
 
 def condition_names(text: str) -> frozenset[str]:
-    """The names a condition speaks of; ConditionError when it is none."""
+    """The names in a condition; ConditionError if the text is no condition."""
     return _parsed(text).names
 
 
@@ -212,14 +212,14 @@ def _holds(left: object, sign: ast.cmpop, right: object) -> bool:
     try:
         return compare(left, right)
     except TypeError:
-        raise ConditionError(f"cannot tell {shown(left)} {word} {shown(right)}") from None
+        raise ConditionError(f"cannot decide {shown(left)} {word} {shown(right)}") from None
 
 
 def _is_in(item: object, whole: object) -> bool:
     try:
         return item in cast("list[object]", whole)
     except TypeError:
-        raise ConditionError(f"cannot tell {shown(item)} in {shown(whole)}") from None
+        raise ConditionError(f"cannot decide {shown(item)} in {shown(whole)}") from None
 
 
 def _inside(whole: object, key: object, name: str) -> object:

@@ -33,7 +33,7 @@ _CUT_OFF = (Cause.FAILURE, Cause.STOPPED)
 
 
 class Graph:
-    """A definition read downwards as well: who waits for whom, and who reads what."""
+    """A definition with its edges in both directions: which steps wait for a step, and which read it."""
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
@@ -47,7 +47,7 @@ class Graph:
         self.returned = frozenset(() if definition.returns is None else steps_read(definition.returns))
 
     def place(self, name: str) -> int | None:
-        """Where the node of that name is."""
+        """The place of the node with that name."""
         return next((place for place, node in enumerate(self.nodes) if node.name == name), None)
 
     def descendants(self, places: frozenset[int]) -> frozenset[int]:

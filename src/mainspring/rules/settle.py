@@ -25,8 +25,8 @@ from mainspring.model.run import (
 CRASHES_ALLOWED = 3
 """After this many worker crashes a job is a dead letter; it runs again only if an operator replays it."""
 LAST_CRASH = CRASHES_ALLOWED - 1
-"""The crashes of a job whose next one is its last: it runs where no other suspect does, so that only its own
-doing can bury it."""
+"""After so many crashes the next one is the last. Such a job runs in a child process of its own, so that only
+its own crash can make it a dead letter."""
 WORKER_LOST = Failure(
     type="WorkerLost",
     message=f"its worker died or lost its lease under it, once too often ({CRASHES_ALLOWED} crashes)",
@@ -125,7 +125,7 @@ def _settle_rarely(
 
 
 def _death(claim: Claim, failed: Failed, took: timedelta, backoff: timedelta, attempts: int) -> Reason | None:
-    """Why a job dies of this failure; None when it will be tried again."""
+    """Why this failure makes the job a dead letter; None if it is tried again."""
     if failed.permanent:
         return Reason.PERMANENT
     if claim.attempt >= attempts:
@@ -137,7 +137,7 @@ def _death(claim: Claim, failed: Failed, took: timedelta, backoff: timedelta, at
 
 
 def _before_expiry(claim: Claim, delay: timedelta, took: timedelta) -> timedelta:
-    """Not beyond the deadline, so that the job ends there and not when its snooze does."""
+    """Not beyond the deadline, so that the job ends at its deadline and not later."""
     if claim.expires_in is None:
         return delay
     return max(_AT_ONCE, min(delay, claim.expires_in - took))

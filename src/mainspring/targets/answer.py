@@ -1,4 +1,4 @@
-"""What an HTTP server answered, and what that means for the job."""
+"""The response of an HTTP server, and what it means for the job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mainspring.model.value import Value
 from mainspring.targets.task import as_text
 
 LONGEST_WAIT = timedelta(hours=1)
-"""However long a server asks us to wait."""
+"""The longest wait that a server may ask for."""
 _TRY_AGAIN = frozenset((408, 425, 429))
 _KEPT = frozenset(("content-type", "content-length", "date", "location", "retry-after", "x-request-id"))
 _LONGEST_HEADER = 200
@@ -49,8 +49,9 @@ def read_answer(
 
 
 def check_answer(given: HttpAnswer, where: str, *, now: datetime) -> HttpAnswer:
-    """The answer if it is a success. What may be another next time is tried again; the rest never:
-    the same call would get the same answer, and a redirect leads to an address that was not checked."""
+    """The answer if it is a success. An answer that may differ next time is an error that is tried again; all
+    others are final: the same call would get the same answer, and a redirect leads to an address that was not
+    checked."""
     status = given.status
     if 200 <= status < 300:
         return given

@@ -35,7 +35,7 @@ class Outgoing(Value, frozen=True, kw_only=True):
 
 
 async def call(outgoing: Outgoing, guard: NetworkGuard, *, timeout: timedelta, keep: int) -> HttpAnswer:  # noqa: ASYNC109 - it is the whole call's, and part of what is declared
-    """Make the call; answer what the server said, whatever that was."""
+    """Make the call; return the response of the server, whatever its status is."""
     exchange = _HttpExchange(keep)
     connection = httpcore2.AsyncHTTPConnection(
         _url(outgoing.address).origin, ssl_context=_trust(), network_backend=guard
@@ -86,7 +86,7 @@ class _HttpExchange:
             self._sent = True
 
     def ended(self, outgoing: Outgoing, reason: str, *, before: bool) -> None:
-        """It broke, or its time was up. Once there is a status, only the body is incomplete."""
+        """The connection broke, or the time was up. Once there is a status, only the body is incomplete."""
         if self._response is not None:
             self._truncated = True
             return
@@ -122,7 +122,7 @@ def _trust() -> ssl.SSLContext:
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
+    """The addresses that the system's resolver returns."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return [str(each[4][0]) for each in found]

@@ -100,7 +100,8 @@ class HttpTarget:
         self._filled(values)
 
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
-        """Make the call; a success is kept, anything else is raised as what it means for the job."""
+        """Make the call; a success is the result, anything else is raised as the error that it means for the
+        job."""
         with needs("http", "httpcore2"):
             from mainspring.targets.call import NetworkGuard, call, look_up
         outgoing = self._outgoing(context, values)
@@ -226,7 +227,8 @@ def _check(name: object, value: object, field: str) -> None:
 
 
 class Signer:
-    """Signs with every secret it has: while one is replaced by another, receivers may know either."""
+    """Signs with each of its secrets: while a secret is replaced, receivers may know the old or the new
+    one."""
 
     def __init__(self, secret: str | Sequence[str], field: str) -> None:
         given: Sequence[object] = (secret,) if isinstance(secret, str) else secret

@@ -34,7 +34,7 @@ class Notifier(Protocol):
     shown: str
 
     async def send(self, message: Message) -> None:
-        """Tell; what is raised says why that failed."""
+        """Send; the error says why that failed."""
 
 
 class LogNotifier:
@@ -76,8 +76,8 @@ class WebhookNotifier:
 
 
 class AppriseNotifier:
-    """Mail, chat and the rest. Its calls block and know no limit of ours, so each has a thread that is left
-    behind when its time is up."""
+    """Mail, chat and the rest, by apprise. Its calls block and have no timeout, so each has a thread, which
+    is abandoned when the time is up."""
 
     def __init__(self, target: str, config: AlertsConfig) -> None:
         self.key, self.shown = _key(target), masked_target(target)

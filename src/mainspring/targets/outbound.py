@@ -30,7 +30,7 @@ class Outbound:
     async def send(
         self, method: str, *, headers: Sequence[tuple[str, str]] = (), body: bytes = b"", now: datetime
     ) -> None:
-        """Make the call; whatever is no success is raised, without the address's secrets."""
+        """Make the call; anything but a success is raised, without the secrets in the address."""
         from mainspring.targets.call import NetworkGuard, Outgoing, call, look_up
 
         outgoing = Outgoing(

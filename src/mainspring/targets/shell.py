@@ -54,7 +54,7 @@ _RANGES = {
 
 
 class ShellTarget:
-    """A program, started without a shell, in surroundings of its own."""
+    """A program, started without a shell, with its own environment and folder."""
 
     needs_shell = True
     takes_any = False
@@ -98,7 +98,8 @@ class ShellTarget:
         self._argv.filled(values, self._name)
 
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
-        """Run it; exit code 0 is a success, anything else is raised as what it means for the job."""
+        """Run it; exit code 0 is a success, anything else is raised as the error that it means for the
+        job."""
         if _PLATFORM != "linux":
             raise TargetRefused("shell targets need Linux: nowhere else can all processes of one be found")
         uid, gid = self._ids()
@@ -281,7 +282,7 @@ class ProgramCall(Value, frozen=True, kw_only=True):
 
 
 class ProgramEnd(Value, frozen=True, kw_only=True):
-    """How it ended, and the last of what it wrote."""
+    """How a program ended, and the end of its output."""
 
     why: str
     """ended, stopped, processes (too many of them), not started, or lost (the shepherd itself was killed)."""
@@ -371,7 +372,8 @@ class _Shepherd:
         return await until(self._ended, at_most)
 
     async def end(self, grace: timedelta) -> None:
-        """Cut the lifeline, and see it dead. What holds on even then, no signal can end."""
+        """Close the lifeline, and wait for the end. A process that is left even then cannot be ended by a
+        signal."""
         os.close(self._lifeline)
         await until(self._ended, grace + _DEAD_WITHIN)
         self._loop.remove_reader(self._report)
@@ -388,7 +390,7 @@ class _Shepherd:
             self._ended.set()
 
     def report(self) -> dict[str, object]:
-        """What it said; nothing, if it was killed."""
+        """Its report; empty if it was killed."""
         said: dict[str, object] = json.loads(self._said) if self._said else {}
         return said
 

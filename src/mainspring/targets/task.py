@@ -25,7 +25,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Target(Protocol):
-    """Something that a job can be sent to."""
+    """What a job does in place of a Python function."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class Target(Protocol):
         """Raise InvalidArgument unless a job can have these arguments."""
 
     async def run(self, context: Context, values: Mapping[str, object]) -> Result:
-        """Do it; answer what is kept as the job's result."""
+        """Do the work; return the result of the job."""
 
 
 class TargetTask(AsyncContextTask[..., Result]):
@@ -70,7 +70,7 @@ class TargetTask(AsyncContextTask[..., Result]):
 
 
 def slot_words(context: Context) -> dict[str, str]:
-    """What the job stands for, in words for the other side; nothing for a job put in by hand."""
+    """The period of the job, as fields for the receiver; empty for a job that no schedule made."""
     slot, period = context.slot, context.period
     if slot is None:
         return {}
@@ -113,7 +113,7 @@ def as_text(data: bytes) -> str:
 
 @contextmanager
 def needs(extra: str, package: str) -> Iterator[None]:
-    """Around an import: if it is this package that is missing, say how to get it."""
+    """Around an import: if this package is missing, the error says how to install it."""
     try:
         yield
     except ModuleNotFoundError as missing:

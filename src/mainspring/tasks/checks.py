@@ -24,20 +24,19 @@ def valid_name(name: str, field: str) -> str:
 
 
 def looked_for(name: str, field: str) -> str:
-    """A name that something may have, however it was made, or InvalidArgument: for what is no text no store
-    can look."""
+    """A name to look for, or InvalidArgument: a store can look only for text that it could store."""
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST or not is_text(name):
         raise InvalidArgument(field, name, f"1 to {LONGEST} characters of text")
     return name
 
 
 def is_text(text: str) -> bool:
-    """Whether it can be kept: without NUL, and without halves of characters."""
+    """Whether it can be stored: without NUL and without lone surrogates."""
     return "\0" not in text and (text.isascii() or _HALF.search(text) is None)
 
 
 def is_name(text: str) -> bool:
-    """Whether it is made like a name."""
+    """Whether it has the form of a name."""
     return len(text) <= LONGEST and _NAME.fullmatch(text) is not None
 
 

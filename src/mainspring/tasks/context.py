@@ -24,11 +24,12 @@ R_co = TypeVar("R_co", covariant=True)
 _SHORTEST_WAIT = timedelta(milliseconds=1)
 LONGEST_NOTE = 200
 _SHORTEST_SNOOZE = timedelta(seconds=1)
-"""Below that a job that only waits would keep a worker busy."""
+"""With shorter delays a job that only waits would keep a worker busy."""
 
 
 class Connection(Protocol):
-    """What a plain function is given by `with ctx.transaction()`: asyncpg's calls, without `await`."""
+    """The connection that `with ctx.transaction()` gives to a plain function: the methods of asyncpg,
+    blocking."""
 
     def execute(self, query: str, *args: object) -> str: ...
     def executemany(self, query: str, args: Iterable[Sequence[object]]) -> None: ...
@@ -38,11 +39,11 @@ class Connection(Protocol):
 
 
 class HandlerTransaction(Protocol):
-    """What `ctx.transaction()` answers: a context, blocking or not. On PostgreSQL `async with` gives a
-    connection of asyncpg's, on SQLite one with the same five calls as the blocking one."""
+    """The context manager that `ctx.transaction()` returns, for `with` and `async with`. On PostgreSQL `async
+    with` gives a connection of asyncpg, on SQLite one with the same five methods as the blocking one."""
 
     result: object
-    """What the job is to answer; may be set until the block ends."""
+    """The result of the job; may be set until the block ends."""
 
     async def __aenter__(self) -> Any: ...
     async def __aexit__(
@@ -55,7 +56,7 @@ class HandlerTransaction(Protocol):
 
 
 class OnceStep(Protocol):
-    """What `ctx.once()` answers: a context, blocking or not, that says whether this is the first time."""
+    """The context manager that `ctx.once()` returns: its value says whether this is the first time."""
 
     async def __aenter__(self) -> bool: ...
     async def __aexit__(
@@ -116,7 +117,7 @@ RAISE: Final = _Raise()
 
 
 class Declared(Protocol[P, R_co]):
-    """A task, as far as a step has to know it."""
+    """A task, as a step needs it."""
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]: ...
 
@@ -133,12 +134,12 @@ def valid_step(name: str, function: object) -> None:
 
 
 def valid_length(length: Duration, name: str | None) -> tuple[timedelta, str | None]:
-    """What `sleep` was asked for."""
+    """The checked arguments of `sleep`."""
     return duration(length, "length"), None if name is None else valid_name(name, "name")
 
 
 def valid_wait(name: str, timeout: Duration | None) -> tuple[str, timedelta | None]:
-    """What `wait_event` was asked for."""
+    """The checked arguments of `wait_event`."""
     limit = None if timeout is None else duration(timeout, "timeout", least=_SHORTEST_WAIT)
     return valid_name(name, "name"), limit
 
@@ -160,7 +161,7 @@ class StopSignal(Protocol):
 
 
 class Context(Value, frozen=True, kw_only=True):
-    """The run a handler is in. It is handed to the parameter annotated with this class."""
+    """The run of a handler. The worker passes it to the parameter that is annotated with this class."""
 
     job_id: int
     task: str
@@ -174,18 +175,18 @@ class Context(Value, frozen=True, kw_only=True):
     stop: StopSignal
     schedule_id: int | None = None
     slot: datetime | None = None
-    """The nominal instant of the schedule that made this job; None for one put in by hand."""
+    """The nominal instant of the schedule that made this job; None for a job that no schedule made."""
     period: Period | None = None
     """What the job stands for: from the slot before up to its own, further back where missed slots were
-    combined into it; None for one put in by hand."""
+    combined into it; None for a job that no schedule made."""
     on_progress: Callable[[float, str], None] | None = None
     """Called with the progress: by a worker, not in a context that a test made."""
     effects: ContextEffects | None = None
-    """Behind the calls below; only a worker has it to give."""
+    """Carries out the methods below; only a worker provides it."""
     trace: str | None = None
-    """The trace that the run belongs to, as W3C headers write it; None where none is kept."""
+    """The trace that the run belongs to, as W3C headers write it; None without tracing."""
     enqueued_at: datetime | None = None
-    """When the job was put in, by the database's clock; None in a context made by hand."""
+    """When the job was enqueued, by the database's clock; None in a context made by hand."""
     database_id: str = ""
     """The random id of the database that has the job; empty in a context made by hand."""
 
@@ -225,17 +226,17 @@ class Context(Value, frozen=True, kw_only=True):
 
     def transaction(self, *, result: object = None) -> HandlerTransaction:
         """`async with ctx.transaction() as connection:` (or `with`, in a plain function) commits what the
-        body writes together with the job's success, or nothing of both: ClaimLost is raised if the job
-        is another run's by now. `result` is what the job answers; what the handler returns is not kept."""
+        body writes together with the job's success, or nothing of both: ClaimLost is raised if another
+        run has the job by now. `result` is the result of the job; the handler's return value is not kept."""
         return self._effects().transaction(result)
 
     def complete(self, *, tx: object, result: object = None) -> None:
         """Write the job's success in a transaction of your own, on your own connection: it is done when,
-        and only if, you commit. Raises ClaimLost if the job is another run's by now."""
+        and only if, you commit. Raises ClaimLost if another run has the job by now."""
         self._effects().complete(tx, result)
 
     async def acomplete(self, *, tx: object, result: object = None) -> None:
-        """The same for a connection that is awaited."""
+        """The same for an async connection."""
         await self._effects().acomplete(tx, result)
 
     def once(self, name: str, *, tx: object | None = None) -> OnceStep:
@@ -312,7 +313,8 @@ def _can_be_stored(text: str) -> bool:
 
 
 class Snooze(Exception):
-    """`raise Snooze("10m")`: call me again later. It costs no attempt, and is in the job's history."""
+    """`raise Snooze("10m")`: run the job again later. This uses no attempt, and is in the history of the
+    job."""
 
     def __init__(self, delay: Duration) -> None:
         self.delay = duration(delay, "snooze", least=_SHORTEST_SNOOZE)

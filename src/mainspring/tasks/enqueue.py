@@ -18,8 +18,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Sender(Protocol):
-    """Puts jobs into their queues, all or none; durable when it returns. With `tx`, a connection of the
-    caller's, they are part of the transaction it is in."""
+    """Enqueues jobs, all or none; they are stored when it returns. With `tx`, a connection of the caller,
+    they are part of its transaction."""
 
     def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """Block until they are stored; handles in order."""
@@ -31,7 +31,7 @@ class Sender(Protocol):
 
 
 def checked_batch(jobs: Iterable[NewJob]) -> list[NewJob]:
-    """The jobs as a list, each of them one."""
+    """The jobs as a list; InvalidArgument if one of them is no job."""
     if not isinstance(jobs, Iterable):
         raise InvalidArgument("jobs", jobs, f"a list of {_EXPECTED}")
     listed = list(jobs)
@@ -42,7 +42,7 @@ def checked_batch(jobs: Iterable[NewJob]) -> list[NewJob]:
 
 
 def without_options(jobs: list[NewJob]) -> list[NewJob]:
-    """Jobs that a caller's own transaction can carry: a row each, and nothing beside it."""
+    """Jobs that the transaction of a caller can insert: one row each, so without key, limits and deadline."""
     for job in jobs:
         more = (("key", job.unique), ("limits", job.gates), ("expires", job.expires or job.expires_at))
         for name, value in more:
@@ -52,17 +52,17 @@ def without_options(jobs: list[NewJob]) -> list[NewJob]:
 
 
 class Results(Protocol):
-    """Waits for jobs; the app provides it."""
+    """Waits for the results of jobs; the app provides it."""
 
     def result(self, job_id: int, *, timeout: Duration | None = None) -> object:
-        """Block until the job has ended; answer what it returned, or raise what became of it."""
+        """Block until the job has ended; return its result, or raise the error that says how it ended."""
 
     async def aresult(self, job_id: int, *, timeout: Duration | None = None) -> object:  # noqa: ASYNC109 - as users say it
         """The same on an event loop."""
 
 
 class JobHandle(Value, Generic[R_co], frozen=True, kw_only=True, gc=False):
-    """Names one job in the store; it holds no connection and can be kept or sent anywhere."""
+    """Refers to one job in the store; it has no connection, and can be stored or sent."""
 
     # gc=False: a batch makes a handle for each job, and for its app the collector would visit them all.
     id: int
@@ -70,9 +70,9 @@ class JobHandle(Value, Generic[R_co], frozen=True, kw_only=True, gc=False):
     """Empty, as the queue is, for a handle made from an id alone."""
     queue: str = ""
     created: bool = True
-    """False when a job with the same key stands for it."""
+    """False if a job with the same key exists already, which this refers to."""
     results: Results | None = None
-    """Who waits for it: the app it came from. A handle that was sent elsewhere has none."""
+    """The app that it came from, which waits for it. A handle that was sent elsewhere has none."""
 
     def result(self, timeout: Duration | None = None) -> R_co:
         """Block until the job has ended, at most `timeout`, and return what its handler returned.

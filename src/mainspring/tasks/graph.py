@@ -48,11 +48,11 @@ _OPEN = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 LARGEST_DEFINITION = 4 * 1024 * 1024
 _encode = msgspec.json.Encoder().encode
 BARRIER = "(barrier)"
-"""No name that a step can have."""
+"""No step can have this name."""
 
 
 class Sketch:
-    """Steps and what undoes them, in the order of declaration. What is refused changes nothing."""
+    """Steps and their undo steps, in the order of declaration. A refused step changes nothing."""
 
     def __init__(self, flow: Flow, deadline: timedelta | None) -> None:
         self._flow, self._deadline = flow, deadline
@@ -75,7 +75,7 @@ class Sketch:
         return step
 
     def add_undo(self, draft: StepDraft) -> None:
-        """What takes a step back."""
+        """The undo of a step."""
         self._names.add(draft.name)
         self.undos.append(draft)
 
@@ -143,7 +143,7 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDraft:
-    """A step that can be called with what it is given."""
+    """A step whose arguments were checked."""
 
     field: str
     """Workflow and step, as errors name them."""

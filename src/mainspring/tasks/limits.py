@@ -16,7 +16,7 @@ from mainspring.tasks.signature import Signature
 MOST = 1_000_000
 _SHORTEST = timedelta(milliseconds=1)
 FAIR_WINDOW = 100
-"""Jobs of one key that may stand ready at once in a queue that is shared fairly."""
+"""How many jobs of one key may be ready at once in a queue that is shared fairly."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -24,7 +24,7 @@ class Limit:
     """At most `concurrency` jobs at once, or `rate` in each `per`, in the whole fleet.
 
     Every task that names the limit shares it. With `by`, there is one for each value of that parameter:
-    each tenant, say. A rate lets `burst` jobs start together after a rest.
+    each tenant, say. A rate allows `burst` jobs to start together after a pause.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRules:
-    """What holds for every job of a queue."""
+    """The rules for every job of a queue."""
 
     limits: tuple[Limit, ...] = ()
 
@@ -117,7 +117,7 @@ def valid_limits(limits: Sequence[Limit], signature: Signature) -> tuple[Limit, 
 def gates(
     limits: Sequence[Limit], signature: Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> tuple[Gate, ...]:
-    """What a call must pass."""
+    """The limit keys that a call must pass."""
     given = signature.bound(args, kwargs) if any(each.by is not None for each in limits) else {}
     return tuple(each.gate(given) for each in limits)
 

@@ -102,8 +102,8 @@ def _written(value: object, path: str, levels: int, largest: int, setting: str =
 
 
 def _refuse_bulk(values: list[object], path: str, levels: int, largest: int, setting: str = "") -> None:
-    """Refuse what would surely be too large, by a look that costs no more than a text of that size would:
-    a hundred megabytes are refused before they are copied. What is too deep is refused later."""
+    """Refuse a value that is certainly too large, at no more cost than a text of that size: a hundred
+    megabytes are refused before they are copied. What is too deep is refused later."""
     left = largest
     while values and levels:
         below: list[object] = []
@@ -146,7 +146,7 @@ def _is_deeper(value: object, levels: int, text: bytes) -> bool:
 
 
 def _refuse(value: object, path: str, levels: int) -> None:
-    """Walk to the first thing that cannot be kept, and name it."""
+    """Find the first value that cannot be stored, and name it."""
     match value:
         case list() | dict() if levels == 0:
             raise InvalidArgument(path, type(value), f"at most {DEEPEST} levels of nesting")
@@ -219,11 +219,11 @@ def read_json(
 
 
 class NotJSON(InvalidArgument):
-    """Text that is no JSON at all, and may be meant as it stands."""
+    """Text that is no JSON at all, and may be meant literally."""
 
 
 class _Refused(Exception):
-    """Well-formed, but not to be had."""
+    """Well-formed JSON that is not accepted."""
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -31,7 +31,7 @@ _KINDS: dict[tuple[bool, bool], type[Task[..., Any]]] = {
 
 
 class Registry:
-    """Names are taken once: a second declaration is a mistake, never a replacement."""
+    """Each name is declared once: a second declaration is an error, not a replacement."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task[..., object]] = {}

@@ -27,7 +27,7 @@ double from 5 s to 43 min and take 64 min, with jitter; 31 more of an hour take 
 class On:
     """A rule for some exceptions: `On(ConnectionError, attempts=10)`, `On(ValueError, give_up=True)`.
 
-    What is not given is as in the policy it belongs to. With `give_up` the job dies at once.
+    Options that are not given are those of its policy. With `give_up` the job becomes a dead letter at once.
     """
 
     kinds: tuple[type[BaseException], ...]
@@ -71,13 +71,13 @@ class On:
 class Retry:
     """How often a task is tried, and how long it waits in between.
 
-    `Retry()`, which a task has that says nothing, tries 42 times within about 24 hours: at first after some
+    `Retry()`, the default of a task, tries 42 times within about 24 hours: at first after some
     seconds, at last after an hour. `Retry(attempts=3)` tries three times, and gives up after some 12 seconds.
 
     After the n-th failure the job waits base * factor ** (n - 1), at most cap; with shape "linear"
     base * n, with "fixed" base; or the n-th of a list of delays, then the last. With jitter, half of that
-    is certain and half is random; a list is kept to exactly unless jitter is asked for. The first rule
-    that names what was raised, or a class above it, changes any of this.
+    is certain and half is random; a list is followed exactly, unless jitter is asked for. The first rule
+    that names the class of the exception, or a base class of it, may change all of this.
     """
 
     attempts: int
@@ -128,7 +128,7 @@ class Retry:
         return None
 
     def gives_up(self, rule: int | None) -> bool:
-        """Whether a job dies at once under the rule at this place."""
+        """Whether the rule at this place ends a job at once."""
         return rule is not None and self.rules[rule].give_up
 
     def within(self, period: timedelta) -> int:
@@ -221,4 +221,4 @@ def _valid_factor(factor: float, field: str) -> float:
 
 
 DEFAULT = Retry()
-"""What a task has that says nothing."""
+"""The default policy of a task."""

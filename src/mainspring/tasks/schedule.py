@@ -35,9 +35,10 @@ from mainspring.triggers.zones import zone
 
 _POLICIES = tuple(each.name for each in fields(Policies))
 FEWEST_ATTEMPTS = 3
-"""Of a slot's job, however soon the next slot comes: one failure that passes must not bury it."""
+"""For the job of a slot, however soon the next slot comes: one temporary failure must not make it a dead
+letter."""
 GivenOptions = Mapping[str, Any]
-"""Options by name; None asks for an option's default."""
+"""Options by name; None sets an option to its default."""
 _KEPT = ("misfire", "catch_up", "jitter", "max_fires", "expect_start_within", "expect_finish_by")
 
 
@@ -132,7 +133,7 @@ def declare_schedule(
 
 
 def options_of(trigger: Trigger) -> TriggerOptions:
-    """What a user says to get this trigger; every H of a cron expression is resolved by then."""
+    """The options that give this trigger; every H of a cron expression is resolved in them."""
     match trigger:
         case Bounded():
             return replace(options_of(trigger.trigger), start=trigger.start, end=trigger.end)
@@ -160,7 +161,7 @@ def options_of(trigger: Trigger) -> TriggerOptions:
 
 
 def changed_when(stored: TriggerOptions, said: GivenOptions) -> TriggerOptions:
-    """The same with some options said anew. A trigger of another kind keeps of the old one what both
+    """The same options with some of them changed. A trigger of another kind keeps of the old one what both
     kinds know: bounds, the calendar, and a zone where both have one."""
     defaults: dict[str, Any] = {each.name: each.default for each in fields(TriggerOptions)}
     asked = {name: defaults[name] if value is None else value for name, value in said.items()}
@@ -179,7 +180,7 @@ def changed_when(stored: TriggerOptions, said: GivenOptions) -> TriggerOptions:
 
 
 def changed_policies(name: str, stored: Policies, said: GivenOptions) -> Policies:
-    """The same with some options said anew. Of a window the place in it is kept, not its length."""
+    """The same options with some of them changed. Of a window the place in it is kept, not its length."""
     defaults: dict[str, Any] = {each.name: each.default for each in fields(PolicyOptions)}
     asked = {each: defaults[each] if value is None else value for each, value in said.items()}
     allow = stored.overlap_limit if stored.overlap is Overlap.ALLOW else None

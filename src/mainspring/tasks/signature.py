@@ -22,7 +22,7 @@ _CONTEXT_BY_NAME = re.compile(r"""['"]?(?:\w+\.)*Context(?:\s*\|\s*None)?['"]?""
 
 
 class TextKind(Enum):
-    """Whether a parameter takes text, for those who have nothing but text to give."""
+    """Whether a parameter takes text, for callers that have only text."""
 
     TEXT = auto()
     TEXT_OR_NONE = auto()
@@ -212,7 +212,7 @@ def _text_kind(function: Callable[..., object], parameter: Parameter) -> TextKin
 
 
 def hint_of(function: Callable[..., object], parameter: Parameter) -> object:
-    """The annotation's meaning; None if its names lead nowhere."""
+    """The type that the annotation names; None if a name in it cannot be resolved."""
     return meaning_of(function, parameter.annotation)
 
 
@@ -228,6 +228,6 @@ def meaning_of(function: Callable[..., object], annotation: object) -> object:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Whether to call it is to be given something to await."""
+    """Whether a call returns an awaitable."""
     call = getattr(function, "__call__", None)  # noqa: B004  an object may be called through a coroutine method
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

@@ -35,7 +35,7 @@ class Ref:
     def __init__(self, flow: Flow, label: str, path: tuple[str | int, ...] = (), hint: Any = Any) -> None:
         self.flow = flow
         self.label = label
-        """What errors call it."""
+        """Its name in error messages."""
         self.path = path
         self.hint = hint
         """Its type, as far as annotations show it."""
@@ -94,7 +94,7 @@ class ParamRef(Ref):
 
 
 class ResultRef(Ref):
-    """What a step makes, or a part of that."""
+    """The result of a step, or a part of it."""
 
     __slots__ = ("place",)
 
@@ -116,7 +116,8 @@ class ResultRef(Ref):
 
 
 class Step(ResultRef, Generic[R_co]):
-    """A step of a workflow. Passed to another step it stands for its result, and the other waits for it."""
+    """A step of a workflow. Passed to another step it stands for its result, and the other step waits for
+    it."""
 
     __slots__ = ()
 

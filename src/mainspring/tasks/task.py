@@ -76,7 +76,7 @@ class Isolation:
 
 
 def valid_isolation(isolate: bool | Isolation) -> Isolation | None:
-    """What was asked for; None runs the task in the worker itself."""
+    """The isolation that the task asks for; None runs it in the worker itself."""
     if isinstance(isolate, Isolation):
         return isolate
     if not isinstance(isolate, bool):
@@ -105,15 +105,15 @@ def _check_whole(value: int, field: str, *, least: int, most: int) -> None:
 
 class Task(Generic[P, R_co]):
     """A function that can be enqueued. P is what callers pass: its parameters without the context. R is
-    what a job of it results in; for a coroutine function, what it returns once it was awaited.
+    the result of its jobs; for a coroutine function, the value that awaiting it gives.
 
-    How it is called directly depends on both, and is said by the kinds below.
+    The classes below differ in how the task is called directly.
     """
 
     needs_shell: bool = False
     """Whether only a worker that starts programs may take it."""
     runs_user_code: bool = True
-    """Whether it may take its worker with it: what cannot is no suspect after a crash."""
+    """Whether its run may crash the worker. If it cannot, it is not suspected after a crash."""
 
     def __init__(
         self,
@@ -131,8 +131,8 @@ class Task(Generic[P, R_co]):
         expires: Duration | None = None,
         isolate: bool | Isolation = False,
     ) -> None:
-        """Unless given, the name is the function's own, without its module: a module is called
-        `__main__` in the process that starts it and otherwise in all others."""
+        """The default name is that of the function, without its module: a module is called `__main__` in the
+        process that starts it, and has its own name in all others."""
         self.name = valid_name(name if name is not None else getattr(function, "__name__", ""), "task.name")
         self.function = function
         self.signature = Signature.of(function, self.name)
@@ -158,7 +158,7 @@ class Task(Generic[P, R_co]):
         self.signature.check(args, kwargs)
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        """A job for this call, not yet put anywhere: for batches."""
+        """A job for this call that is not enqueued yet: for batches."""
         if self._tx is not None:
             raise InvalidArgument(
                 "tx", type(self._tx), "tx= where the batch is enqueued: enqueue_many(jobs, tx=…)"
@@ -192,11 +192,11 @@ class Task(Generic[P, R_co]):
         return self.limits if rules is None else (*self.limits, *rules.limits)
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
-        """Put this call into its queue; when it returns, the job is stored. Blocks."""
+        """Enqueue this call; when it returns, the job is stored. Blocks."""
         return self._sender.enqueue_many([self._job(args, kwargs)], tx=self._tx)[0]
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
-        """Put this call into its queue; when it returns, the job is stored."""
+        """Enqueue this call; when it returns, the job is stored."""
         [handle] = await self._sender.aenqueue_many([self._job(args, kwargs)], tx=self._tx)
         return handle
 
@@ -218,8 +218,8 @@ class Task(Generic[P, R_co]):
     ) -> Self:
         """The same task with other options for the next call: `task.using(delay="10m").enqueue(…)`.
 
-        With a `key` no second job of that key is made; the last four are those of `Unique`. With `tx`, a
-        connection of yours, the job is part of the transaction it is in.
+        With a `key` no second job of that key is made; the last four options are those of `Unique`. With
+        `tx`, a connection of yours, the job is part of its transaction.
         """
         if delay is not None and run_at is not None:
             raise InvalidArgument("run_at", run_at, "either delay or run_at, not both")
@@ -259,7 +259,7 @@ class Task(Generic[P, R_co]):
 
     @property
     def delay(self) -> timedelta:
-        """How long after it is put in a job may run, as `using(delay=…)` says."""
+        """How long after enqueuing a job may start, as `using(delay=…)` sets it."""
         return self._delay
 
     @property
@@ -276,10 +276,10 @@ class Task(Generic[P, R_co]):
 
 
 class PlainTask(Task[P, R_co]):
-    """A task whose function is called with what callers pass, and nothing more."""
+    """A task whose function takes exactly the arguments of the caller."""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Run the function here and now, as if it had never been decorated."""
+        """Call the function directly, as if it were not decorated."""
         return cast("R_co", self.function(*args, **kwargs))
 
 
@@ -287,7 +287,7 @@ class AsyncTask(Task[P, R_co]):
     """The same for a coroutine function."""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
-        """Run the function here and now, as if it had never been decorated."""
+        """Call the function directly, as if it were not decorated."""
         return cast("Coroutine[Any, Any, R_co]", self.function(*args, **kwargs))
 
 
@@ -295,7 +295,7 @@ class ContextTask(Task[P, R_co]):
     """A task whose function takes the context first."""
 
     def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Run the function here and now. Only a worker has a context to give: pass one yourself."""
+        """Call the function directly. Pass a context yourself: only a worker provides one."""
         return cast("R_co", self.function(context, *args, **kwargs))
 
 
@@ -303,7 +303,7 @@ class AsyncContextTask(Task[P, R_co]):
     """The same for a coroutine function."""
 
     def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
-        """Run the function here and now. Only a worker has a context to give: pass one yourself."""
+        """Call the function directly. Pass a context yourself: only a worker provides one."""
         return cast("Coroutine[Any, Any, R_co]", self.function(context, *args, **kwargs))
 
 

@@ -52,9 +52,9 @@ _SHORTEST = timedelta(milliseconds=1)
 class Workflow:
     """A graph of steps, each a job of a task: `app.workflow("nightly-load", deadline="2h")`.
 
-    A step that is passed to another stands for its result, and the other waits for it. The workflow itself
-    is a job, too: of its own task, which `start` enqueues and schedules fire. Once it has been started,
-    scheduled or made a step of another workflow, it takes no further steps.
+    A step that is passed to another step stands for its result, and the other step waits for it. The workflow
+    itself is a job, too: of its own task, which `start` enqueues and schedules fire. Once it has been
+    started, scheduled or made a step of another workflow, it takes no further steps.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class Workflow:
     def param(
         self, name: str, *, default: object = REQUIRED, slot: str | None = None, of: str = END
     ) -> ParamRef:
-        """A parameter that the workflow is started with; the second time, the same one.
+        """A parameter of the workflow; a second call with the same name returns the same parameter.
 
         A schedule that gives no value for one without a default fills in the date of its slot, in its own
-        zone; `slot` says how, as `strftime` has it: `flow.param("at", slot="%Y-%m-%dT%H:%M")`.
+        zone; `slot` is the format for `strftime`: `flow.param("at", slot="%Y-%m-%dT%H:%M")`.
         With `of="start"` it is where the slot's period begins: at the slot before, or before the first missed
         one that was combined into this.
         """
@@ -160,7 +160,7 @@ class Workflow:
         It runs once every step that it reads, or is `after`, has succeeded; with `when="failure"`, once one
         of them has failed, with "always" however they ended: a missing result is None. With `only_if`, such
         as `"fetch['rows'] > 0 and day != '2026-12-25'"`, it is skipped unless that holds; names are those
-        of steps, with _ for -, and of parameters. A task's own `unique` is not asked: each step is a job
+        of steps, with _ for -, and of parameters. A task's own `unique` does not apply: each step is a job
         of its own.
         """
         return self._declared(task, args, kwargs, when=when, only_if=only_if, after=after, name=name)
@@ -194,8 +194,8 @@ class Workflow:
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        """What takes a step back: it runs if that step succeeded and the workflow fails or is cancelled,
-        once nothing else runs any more; of two steps, the later one is undone first."""
+        """A task that undoes a step: it runs if that step succeeded and the workflow fails or is cancelled,
+        after all running steps have ended; of two steps, the later one is undone first."""
         of = self._sketch.place(step, f"{self.name}.undo")
         if any(each.of == of for each in self._sketch.undos):
             raise InvalidWorkflow(f"{self.name}.{step.name}", step, "one undo: this step has one")
@@ -216,7 +216,7 @@ class Workflow:
         )
 
     def returns(self, value: object) -> None:
-        """What the whole workflow answers: a step, a part of one, or a list or dict of them."""
+        """The result of the whole workflow: a step, a part of one, or a list or dict of them."""
         self._refuse_if_closed("returns")
         if self._returns is not None:
             raise InvalidWorkflow(f"{self.name}.returns", value, "one answer: it has one")
@@ -231,19 +231,19 @@ class Workflow:
         return await self.task.astart(**params)
 
     def job(self, /, **params: object) -> NewJob:
-        """A job that starts it, not yet put anywhere: for batches."""
+        """A job that starts it and is not enqueued yet: for batches."""
         return self.task.job(**params)
 
     @property
     def definition(self) -> Definition:
-        """The graph as it is stored; asked for, the workflow takes no further steps."""
+        """The graph as it is stored. After this, the workflow takes no further steps."""
         self.close()
         # Not when it is closed: rules of queues may be declared until it is started.
         self._definition = self._definition or self._compiled()
         return self._definition
 
     def close(self) -> None:
-        """Take no further steps, and be sure that it can be started."""
+        """Take no further steps, and check that the workflow can be started."""
         if self._closed:
             return
         if not self._sketch.drafts:

@@ -37,11 +37,11 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _SAMPLE = datetime(2026, 11, 15, 7, 30, tzinfo=UTC)
 PREFIX = "workflow:"
 STARTS = Retry(attempts=5, base="1s", cap="30s")
-"""A start that failed did nothing, and one that is tried again after all starts nothing twice."""
+"""A start that failed changed nothing, and a second attempt starts nothing twice."""
 
 
 class Required:
-    """Stands for the default of a parameter that has none."""
+    """The default of a parameter that must be given."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -99,7 +99,7 @@ def signature_of(parameters: Iterable[Parameter]) -> inspect.Signature:
 
 
 def marked(parameters: Iterable[Parameter], given: Mapping[str, object], tz: str) -> dict[str, object]:
-    """What a schedule stores: the values it was given, and a word for those that each slot fills."""
+    """What a schedule stores: the values that it got, and a mark for those that each slot fills."""
     slots = {
         each.name: {SLOT: each.form, ZONE: tz} | ({} if each.of == END else {OF: each.of})
         for each in parameters
@@ -215,7 +215,7 @@ class WorkflowTask(AsyncContextTask[..., Any]):
         return self._plan.definition
 
     def ready(self) -> None:
-        """Be sure that the workflow is complete: from now on it does not change."""
+        """Check that the workflow is complete: from now on it does not change."""
         self._plan.close()
         self.signature = self._plan.signature
 
@@ -224,7 +224,7 @@ class WorkflowTask(AsyncContextTask[..., Any]):
         super().check(args, kwargs)
 
     def marked(self, given: Mapping[str, object], tz: str) -> dict[str, object]:
-        """What a schedule in this zone stores: its values, and a word for those that each slot fills."""
+        """What a schedule in this zone stores: its values, and a mark for those that each slot fills."""
         self.ready()
         return self._plan.marked(given, tz)
 

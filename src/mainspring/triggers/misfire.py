@@ -16,7 +16,7 @@ LATE = timedelta(seconds=10)
 """Up to here a slot is late, not missed: it is opened for itself even if the next has passed too.
 A busy second must not cost a schedule of seconds its slots."""
 BREAKER = 1000
-"""So many live jobs of one schedule trip the circuit breaker for its missed slots."""
+"""The number of live jobs of one schedule that trips the circuit breaker for its missed slots."""
 CATCH_UP_PAUSE = timedelta(milliseconds=100)
 """Between two missed slots of one spec that are opened one by one: ten a second."""
 _INSTANT = timedelta(microseconds=1)

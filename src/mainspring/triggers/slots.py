@@ -186,7 +186,7 @@ def shortest_gap(trigger: Trigger) -> timedelta:
 
 
 def odd(trigger: Trigger, slot: datetime) -> str | None:
-    """What is odd about the local time of a slot of this trigger, if anything."""
+    """A note if the local time of this slot is unusual: skipped or repeated by a clock change."""
     plain = trigger.trigger if isinstance(trigger, Bounded) else trigger
     tz = getattr(plain, "tz", "UTC")
     if tz == "UTC":

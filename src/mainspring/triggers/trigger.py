@@ -13,7 +13,8 @@ _TICK = timedelta(microseconds=1)
 
 
 class Trigger(Protocol):
-    """A rule that names instants. A pure function of the instant asked about, never of who asks or when."""
+    """A rule that names instants. Its answers depend only on the instant in the question, not on the
+    clock."""
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first slot strictly after `moment`, aware and in UTC; None when there is no more."""

@@ -148,7 +148,7 @@ FoldOption = Literal["first", "second", "both"]
 
 
 class Gap(StrEnum):
-    """What becomes of a wall time that the clocks jump over."""
+    """What happens to a wall time that the clocks jump over."""
 
     SHIFT = "shift"
     """It fires at the first instant after the gap, together with all others of that gap."""

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.health.stats import LAST, SeriesView, Stats
-from mainspring.admin.health.status import troubles
 from mainspring.admin.health.troubles import facts
 from mainspring.model.alert import Rule, Trouble
 from mainspring.rules.troubles import OTHERS, troubles
