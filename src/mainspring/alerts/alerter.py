@@ -1,4 +1,6 @@
-"""Looks for what is wrong and has alerts sent: every process can do it, and one of them at a time does."""
+"""Looks for what is wrong and has alerts sent: every process can do it, and one of them at a time does. Here
+is also what goes past the store: the alert that the store itself is away, and the ping to an outside
+address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Leases for user code: `async with app.lease("sync-crm", ttl="15s") as lease:`."""
+"""Leases for user code: `async with app.lease("sync-crm", ttl="15s") as lease:`.
+
+`LeaseAcquirer` asks until the lease is granted or the wait is over; `LeaseRenewer` renews it, and reports
+when it is gone.
+"""
 
 from __future__ import annotations
 

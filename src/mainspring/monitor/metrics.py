@@ -1,4 +1,5 @@
-"""The metrics of one process: a sink for its events, and what Prometheus reads of it. Extra `[metrics]`."""
+"""The metrics of one process: counters that its events move, and the families of samples that Prometheus
+reads. Extra `[metrics]`."""
 
 from __future__ import annotations
 

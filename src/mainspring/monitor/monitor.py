@@ -1,4 +1,5 @@
-"""Watches one process from a thread of its own: a handler that holds up the rest does not hold up this."""
+"""Watches one process from a thread of its own, which a blocked event loop does not hold up: serves probes
+and metrics over HTTP (GET only, no bodies, bounded in everything), and reports to the service manager."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Heartbeats: keep the lease, and hear what has been taken from us.
-
-Runs on its own thread with its own store, so that neither a busy handler nor an exhausted pool can
-starve it. Everything it says to the worker goes through `Listener`.
-"""
+"""Heartbeats: they keep the lease of a process, and learn which claims it has lost. They run on a thread of
+their own with a store of their own, so that neither a busy handler nor an exhausted pool can starve them.
+What they report to the worker goes through `Listener`."""
 
 from __future__ import annotations
 
