@@ -22,7 +22,7 @@ from mainspring.telemetry.events import (
     ProcessWornOut,
     Telemetry,
 )
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.waiting import NOW, until
 from mainspring.worker.worker import Worker
 
@@ -49,7 +49,7 @@ class Process:
         grace: timedelta,
         entropy: Entropy,
         telemetry: Telemetry,
-        progress: Progress | None = None,
+        progress: LoopProgress | None = None,
         mend: Callable[[Exception], Awaitable[object]] | None = None,
         signals: Signals | None = None,
     ) -> None:

@@ -16,7 +16,7 @@ from mainspring.app import Mainspring
 from mainspring.config import service_manager
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.fleet import Member, Role
-from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, Listener
+from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, LeaseListener
 from mainspring.process.loop import Loop
 from mainspring.process.process import Process
 from mainspring.process.statistics import StatisticsCollector
@@ -119,7 +119,7 @@ def _assemble(
     signals = Signals()
     settings, clock, entropy = app.settings, app.clock, app.entropy
     telemetry = app.telemetry.joined(tallier.hear)
-    members: list[tuple[Member, Membership, Listener]] = []
+    members: list[tuple[Member, Membership, LeaseListener]] = []
     loops: list[Loop] = [
         Pruner(
             store,
@@ -241,7 +241,7 @@ def _launch(app: Mainspring) -> Launch:
 
 
 def _heartbeats(
-    app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]], monitor: Monitor | None
+    app: Mainspring, members: Sequence[tuple[Member, Membership, LeaseListener]], monitor: Monitor | None
 ) -> HeartbeatThread:
     config, shared = app.settings.worker, app.in_memory
 
