@@ -43,7 +43,7 @@ from mainspring.telemetry.events import (
     StoreTrouble,
     WorkflowEnded,
 )
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty
 
@@ -176,7 +176,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     faulty = Faulty(store)
     survey = StorePoll(timed(faulty, clock, metrics.called), clock, SETTINGS)  # type: ignore[arg-type]
     metrics.watch(survey)
-    progress = metrics.progress = Progress(clock, 30 * SECOND)
+    progress = metrics.progress = LoopProgress(clock, 30 * SECOND)
     progress.mark("claimer")
 
     async def story() -> Iterator[dict[str, float]]:

@@ -21,7 +21,7 @@ from mainspring.monitor.monitor import LARGEST_HEAD, ProbePage, ProbeServer, ali
 from mainspring.monitor.store_poll import StorePoll
 from mainspring.process.loop import Cycle
 from mainspring.telemetry.events import Telemetry
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import Faulty, until
 
@@ -49,7 +49,7 @@ class Ticking:
 def test_a_loop_that_hangs_or_is_late_is_not_alive_and_one_without_a_store_is(
     run: Any, clock: ManualClock
 ) -> None:
-    progress, loop = Progress(clock, 30 * SECOND), Ticking()
+    progress, loop = LoopProgress(clock, 30 * SECOND), Ticking()
     cycle = Cycle(loop, Telemetry(), SeededEntropy(1), progress=progress)
 
     async def story() -> None:
@@ -79,7 +79,7 @@ def test_a_loop_that_hangs_or_is_late_is_not_alive_and_one_without_a_store_is(
 
 
 def test_old_rows_may_be_dropped_for_minutes(clock: ManualClock) -> None:
-    progress = Progress(clock, 30 * SECOND)
+    progress = LoopProgress(clock, 30 * SECOND)
     progress.mark("pruner").begins()
     progress.mark("claimer").begins()
     clock.advance(120 * SECOND)
@@ -87,7 +87,7 @@ def test_old_rows_may_be_dropped_for_minutes(clock: ManualClock) -> None:
 
 
 def test_it_is_ready_while_the_store_answers(store: Any, run: Any, clock: ManualClock) -> None:
-    faulty, progress = Faulty(store), Progress(clock, 30 * SECOND)
+    faulty, progress = Faulty(store), LoopProgress(clock, 30 * SECOND)
     settings = Settings(metrics=MetricsConfig(every=15 * SECOND))
     survey = StorePoll(faulty, clock, settings)  # type: ignore[arg-type]
 
@@ -204,7 +204,7 @@ def test_a_slow_sender_does_not_stop_the_others(run: Any) -> None:
 
 def test_marks_cost_next_to_nothing() -> None:
     """Two looks at the clock a pass: a pass itself takes a thousand times as long."""
-    mark = Progress(SystemClock(), 30 * SECOND).mark("claimer")
+    mark = LoopProgress(SystemClock(), 30 * SECOND).mark("claimer")
     for _ in range(1000):
         mark.begins()
         mark.rests(SECOND)

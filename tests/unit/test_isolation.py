@@ -12,7 +12,15 @@ from mainspring.errors import InvalidArgument
 from mainspring.model.job import Claim, Failure
 from mainspring.worker.children import child_channel
 from mainspring.worker.children.child import Launch, crash_failure, function_name
-from mainspring.worker.children.child_channel import Ask, Ended, FrameError, Hello, Ready, Reply, StartRun
+from mainspring.worker.children.child_channel import (
+    Ask,
+    FrameError,
+    HandlerEnded,
+    Hello,
+    Ready,
+    Reply,
+    StartRun,
+)
 from tests.engine import isolated
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -85,7 +93,7 @@ def test_a_frame_comes_back_equal(frame: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "frame", [Ready(), Ask(number=1, name="x", body=b"y"), Ended(result=b"1", clean=False)]
+    "frame", [Ready(), Ask(number=1, name="x", body=b"y"), HandlerEnded(result=b"1", clean=False)]
 )
 def test_so_does_a_childs(frame: Any) -> None:
     assert child_channel.decode_for_worker(child_channel.encode_frame(frame)[child_channel.HEADER :]) == frame

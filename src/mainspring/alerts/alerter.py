@@ -1,4 +1,6 @@
-"""Looks for what is wrong and has alerts sent: every process can do it, and one of them at a time does."""
+"""Looks for what is wrong and has alerts sent: every process can do it, and one of them at a time does. Here
+is also what goes past the store: the alert that the store itself is away, and the ping to an outside
+address."""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Alerter:
         self._sender = NotificationSender(store, notifiers, config, clock, telemetry)
         self._outage = None
         if "store" not in config.off:
-            self._outage = Outage(who, notifiers, config, clock, entropy, telemetry)
+            self._outage = StoreOutage(who, notifiers, config, clock, entropy, telemetry)
         self._pruned_at: float | None = None
 
     async def tick(self) -> timedelta:
@@ -107,7 +109,7 @@ class Alerter:
             await self._store.alerts.prune(keep=self._keep, at=self._clock.stamp())
 
 
-class Outage:
+class StoreOutage:
     """Every process reports its own outage, since without the store the processes cannot agree on one of
     them. The alert ends with the process: one that restarts meanwhile reports it again."""
 

@@ -1,4 +1,4 @@
-"""Sends the notes that are due: says that it will, sends, says that it did."""
+"""Sends the notifications that are due: records that it will, sends, and records the end."""
 
 from __future__ import annotations
 

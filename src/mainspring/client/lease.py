@@ -1,4 +1,8 @@
-"""Leases for user code: `async with app.lease("sync-crm", ttl="15s") as lease:`."""
+"""Leases for user code: `async with app.lease("sync-crm", ttl="15s") as lease:`.
+
+`LeaseAcquirer` asks until the lease is granted or the wait is over; `LeaseRenewer` renews it, and reports
+when it is gone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ T = TypeVar("T")
 SHORTEST = timedelta(seconds=1)
 
 
-class Caller(Protocol):
+class BlockingCaller(Protocol):
     """Runs coroutines for blocking callers."""
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str) -> T:
@@ -45,7 +49,9 @@ class LeaseApp(Protocol):
         """This event loop's store."""
 
 
-def leasing(home: LeaseApp, name: str, *, ttl: Duration, wait: Duration | None, portal: Caller) -> Leasing:
+def leasing(
+    home: LeaseApp, name: str, *, ttl: Duration, wait: Duration | None, portal: BlockingCaller
+) -> Leasing:
     """Read the arguments of `app.lease`; nothing is asked for before the context is entered."""
     valid_name(name, "name")
     lasts = duration(ttl, "ttl", least=SHORTEST)
@@ -69,7 +75,9 @@ class Leasing:
     """What `app.lease` answers: a context, blocking or not, in which the lease is held. It may be
     entered again once it was left; every time is a new holder with a higher token."""
 
-    def __init__(self, acquirer: Callable[[], Coroutine[Any, Any, LeaseAcquirer]], portal: Caller) -> None:
+    def __init__(
+        self, acquirer: Callable[[], Coroutine[Any, Any, LeaseAcquirer]], portal: BlockingCaller
+    ) -> None:
         self._acquirer = acquirer
         self._portal = portal
         self._renewer: LeaseRenewer | None = None

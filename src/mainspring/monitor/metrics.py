@@ -1,4 +1,5 @@
-"""The metrics of one process: a sink for its events, and what Prometheus reads of it. Extra `[metrics]`."""
+"""The metrics of one process: counters that its events move, and the families of samples that Prometheus
+reads. Extra `[metrics]`."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
     from mainspring.monitor.store_poll import StorePoll
-    from mainspring.telemetry.progress import Progress
+    from mainspring.telemetry.progress import LoopProgress
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -70,7 +71,7 @@ class Metrics:
         self._calls: dict[str, Spread] = {}
         self._lateness = Spread()
         self._store_poll: StorePoll | None = None
-        self.progress: Progress | None = None
+        self.progress: LoopProgress | None = None
         self.running: Callable[[], int] = lambda: 0
         self._counts = Counts(*_SELDOM)
         self._counts.add(c.BUILD, __version__)
@@ -276,7 +277,7 @@ class CountersByTask(dict[str, TaskCounters]):
         super().__init__()
         self.told: dict[str, TaskCounters] = {}
         """By the name under which it is exported."""
-        self._names = Names("task", most)
+        self._names = LabelNames("task", most)
 
     def __missing__(self, task: str) -> TaskCounters:
         name = self._names.of(task)
@@ -286,7 +287,7 @@ class CountersByTask(dict[str, TaskCounters]):
         return cell
 
 
-class Names:
+class LabelNames:
     """The values of a label, up to a bound; those beyond are `other`, and that is said once."""
 
     def __init__(self, kind: str, most: int) -> None:
@@ -315,7 +316,7 @@ class Names:
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
-    from mainspring.telemetry.progress import Progress
+    from mainspring.telemetry.progress import LoopProgress
 
 
 class PrometheusFamilies:
@@ -339,7 +340,7 @@ class PrometheusFamilies:
         yield self._spreads(c.START_LATENCY, (((task,), cell.latency) for task, cell in cells))
 
     def of_process(
-        self, calls: Mapping[str, Spread], lateness: Spread, *, running: int, progress: Progress | None
+        self, calls: Mapping[str, Spread], lateness: Spread, *, running: int, progress: LoopProgress | None
     ) -> Iterator[Family]:
         """The rest of what this process knows of itself."""
         yield self._spreads(c.STORE_SECONDS, (((call,), spread) for call, spread in list(calls.items())))
@@ -380,7 +381,7 @@ class PrometheusFamilies:
         )
 
     def _status(self, status: Status, labels: int) -> Iterator[Family]:
-        names = Names("queue", labels)
+        names = LabelNames("queue", labels)
         jobs: dict[tuple[str, ...], float] = {}
         oldest: dict[tuple[str, ...], float] = {}
         workers: dict[tuple[str, ...], float] = {}

@@ -1,4 +1,5 @@
-"""Watches one process from a thread of its own: a handler that holds up the rest does not hold up this."""
+"""Watches one process from a thread of its own, which a blocked event loop does not hold up: serves probes
+and metrics over HTTP (GET only, no bodies, bounded in everything), and reports to the service manager."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from mainspring.monitor.store_poll import StorePoll
 from mainspring.store.around import timed
 from mainspring.store.store import Store
 from mainspring.telemetry.events import Event, ProcessStarted, ProcessStopping
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.waiting import until
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Monitor:
             ProcessStopping: lambda event: notifier.stopping(),
         }
         self._store_poll: StorePoll | None = None
-        self.progress = Progress(clock, config.stuck_after)
+        self.progress = LoopProgress(clock, config.stuck_after)
         self._running: Callable[[], int] = lambda: 0
         self._names: list[str] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -245,7 +246,7 @@ class ProbeAnswer(Value, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
 
 
-def alive(progress: Progress) -> ProbeAnswer:
+def alive(progress: LoopProgress) -> ProbeAnswer:
     """Whether every loop makes progress. A store that is away does not make a process unhealthy: to start it
     anew would not bring the store back."""
     late = progress.late()
@@ -259,7 +260,7 @@ def alive(progress: Progress) -> ProbeAnswer:
     )
 
 
-def ready(progress: Progress, store_poll: StorePoll) -> ProbeAnswer:
+def ready(progress: LoopProgress, store_poll: StorePoll) -> ProbeAnswer:
     """Whether it can work: alive, and the store answers with the schema that this code needs."""
     found = alive(progress)
     if store_poll.ready:

@@ -1,4 +1,4 @@
-"""What a handler in a child may do once and no more: on a store of the child's own."""
+"""What a handler in a child process may do once and no more, on a store of the child's own."""
 
 from __future__ import annotations
 

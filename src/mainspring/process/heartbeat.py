@@ -1,8 +1,6 @@
-"""Heartbeats: keep the lease, and hear what has been taken from us.
-
-Runs on its own thread with its own store, so that neither a busy handler nor an exhausted pool can
-starve it. Everything it says to the worker goes through `Listener`.
-"""
+"""Heartbeats: they keep the lease of a process, and learn which claims it has lost. They run on a thread of
+their own with a store of their own, so that neither a busy handler nor an exhausted pool can starve them.
+What they report to the worker goes through `LeaseListener`."""
 
 from __future__ import annotations
 
@@ -29,14 +27,14 @@ from mainspring.telemetry.events import (
     StoreTrouble,
     Telemetry,
 )
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.waiting import NOW, answer, until
 from mainspring.worker.membership import Membership
 
 T = TypeVar("T")
 
 
-class Listener(Protocol):
+class LeaseListener(Protocol):
     """What hears of the fate of the lease. Called on the heartbeat's thread."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
@@ -62,7 +60,7 @@ class Heartbeat:
         store: Callable[[], Store],
         member: Member,
         membership: Membership,
-        listener: Listener,
+        listener: LeaseListener,
         *,
         lease: timedelta,
         every: timedelta,
@@ -211,7 +209,7 @@ class HeartbeatThread:
         telemetry: Telemetry,
         *,
         owns_store: bool = True,
-        progress: Progress | None = None,
+        progress: LoopProgress | None = None,
     ) -> None:
         self._open_store = open_store
         self._owns_store = owns_store

@@ -10,7 +10,7 @@ from typing import Protocol
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
 from mainspring.telemetry.events import LoopFailed, LoopStalled, StoreRecovered, StoreTrouble, Telemetry
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.waiting import until
 
 FIRST_BACKOFF = timedelta(milliseconds=100)
@@ -41,7 +41,7 @@ class Cycle:
         *,
         longest: timedelta = LONGEST_BACKOFF,
         pass_within: timedelta = PASS_WITHIN,
-        progress: Progress | None = None,
+        progress: LoopProgress | None = None,
         mend: Callable[[Exception], Awaitable[object]] | None = None,
     ) -> None:
         """`mend` hears of every error that a pass met, and may do away with its cause."""

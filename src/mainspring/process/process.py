@@ -22,7 +22,7 @@ from mainspring.telemetry.events import (
     ProcessWornOut,
     Telemetry,
 )
-from mainspring.telemetry.progress import Progress
+from mainspring.telemetry.progress import LoopProgress
 from mainspring.waiting import NOW, until
 from mainspring.worker.worker import Worker
 
@@ -49,7 +49,7 @@ class Process:
         grace: timedelta,
         entropy: Entropy,
         telemetry: Telemetry,
-        progress: Progress | None = None,
+        progress: LoopProgress | None = None,
         mend: Callable[[Exception], Awaitable[object]] | None = None,
         signals: Signals | None = None,
     ) -> None:
@@ -77,7 +77,7 @@ class Process:
             self._others.append(self._cycle(reaper))
         self._settling: list[Cycle] = []
         self._limit_admission = limit_admission
-        self._gating: Cycle | None = None
+        self._admitting: Cycle | None = None
         self._resolver = resolver
         if worker is not None:
             self._wire(worker)
@@ -151,27 +151,26 @@ class Process:
         return Cycle(loop, self._telemetry, self._entropy, progress=self._progress, mend=self._mend)
 
     def _wire(self, worker: Worker) -> None:
+        """Make the loops of the worker, and say which signal wakes which of them."""
         signals = self.signals
-        self._claiming = self._cycle(worker.claimer)
-        settling = self._cycle(worker.result_writer)
-        noting = self._cycle(worker.reports)
-        self._settling = [settling, noting]
-        signals.progress_waits.connect(noting.wake)
-        self._others.append(self._claiming)
-        signals.result_waits.connect(settling.wake)
+        claiming, writing = self._cycle(worker.claimer), self._cycle(worker.result_writer)
+        reporting = self._cycle(worker.reports)
+        self._claiming, self._settling = claiming, [writing, reporting]
+        self._others.append(claiming)
+        signals.lease_held.connect(claiming.wake)
+        signals.child_free.connect(claiming.wake)
+        signals.result_waits.connect(writing.wake)
+        signals.progress_waits.connect(reporting.wake)
         signals.results_written.connect(self._moved)
         signals.run_ended.connect(self._moved)
         signals.handler_lost.connect(self._leaked)
-        signals.lease_held.connect(self._claiming.wake)
-        signals.child_free.connect(self._claiming.wake)
         signals.idle.connect(self._idle)
-        signals.none_expected.connect(self._settled)
-
+        if self._reaper is not None:
+            self._reaper.signals.none_expected.connect(self._settled)
         if self._limit_admission is not None:
-            self._gating = self._cycle(self._limit_admission)
-            self._others.append(self._gating)
-            signals.limit_freed.connect(self._gating.wake)
-
+            self._admitting = self._cycle(self._limit_admission)
+            self._others.append(self._admitting)
+            signals.limit_freed.connect(self._admitting.wake)
         if self._resolver is not None:
             resolving = self._cycle(self._resolver)
             self._others.append(resolving)
@@ -186,8 +185,12 @@ class Process:
     def _hinted(self) -> None:
         """Jobs may have come in."""
         self._claiming.wake()
-        if self._gating is not None and self._limit_admission is not None and self._limit_admission.listens:
-            self._gating.wake()
+        if (
+            self._admitting is not None
+            and self._limit_admission is not None
+            and self._limit_admission.listens
+        ):
+            self._admitting.wake()
 
     def _moved(self) -> None:
         """An execution slot was freed, or settlements were written."""

@@ -18,7 +18,7 @@ from mainspring.app import Mainspring
 from mainspring.config import service_manager
 from mainspring.errors import StoreError, StoreUnavailable, UsageError
 from mainspring.model.process import Member, Role
-from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, Listener
+from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, LeaseListener
 from mainspring.process.loop import Loop
 from mainspring.process.process import Process
 from mainspring.process.statistics import StatisticsCollector
@@ -158,7 +158,7 @@ def _assemble(
     signals = Signals()
     settings, clock, entropy = app.settings, app._clock, app._entropy
     telemetry = app._telemetry.joined(tallier.hear)
-    members: list[tuple[Member, Membership, Listener]] = []
+    members: list[tuple[Member, Membership, LeaseListener]] = []
     loops: list[Loop] = [
         Pruner(
             store,
@@ -280,7 +280,7 @@ def _launch(app: Mainspring) -> Launch:
 
 
 def _heartbeats(
-    app: Mainspring, members: Sequence[tuple[Member, Membership, Listener]], monitor: Monitor | None
+    app: Mainspring, members: Sequence[tuple[Member, Membership, LeaseListener]], monitor: Monitor | None
 ) -> HeartbeatThread:
     config, shared = app.settings.worker, app._in_memory
 

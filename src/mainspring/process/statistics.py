@@ -1,4 +1,4 @@
-"""Counts what happens in this process, and adds it to the statistics every few seconds."""
+"""Counts what happens in this process, and adds it to the statistics in the store every few seconds."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class WorkerProcess(Protocol):
     def kill(self) -> None: ...
 
 
-class Stage(Enum):
+class EndStage(Enum):
     """How far the end is."""
 
     RUNNING = auto()
@@ -78,7 +78,7 @@ class Supervisor:
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
-        self._stage = Stage.RUNNING
+        self._stage = EndStage.RUNNING
         self._kill_at = 0.0
         self._proven = False
         self.code = 0
@@ -93,8 +93,8 @@ class Supervisor:
         """Have all of them drain; a second call cuts their drains short. One that does not end in its time is
         killed."""
         now = self._clock.monotonic()
-        if self._stage is Stage.RUNNING:
-            self._stage = Stage.DRAINING
+        if self._stage is EndStage.RUNNING:
+            self._stage = EndStage.DRAINING
             self._kill_at = now + self._grace.total_seconds()
         else:
             self._kill_at = min(self._kill_at, now + ABORT_WITHIN.total_seconds())
@@ -107,7 +107,7 @@ class Supervisor:
         for place in self._places:
             self._bury(place)
         now = self._clock.monotonic()
-        if self._stage is Stage.DRAINING and now >= self._kill_at:
+        if self._stage is EndStage.DRAINING and now >= self._kill_at:
             self._kill()
         for place in self._places:
             if place.due is not None and now >= place.due:
@@ -127,7 +127,7 @@ class Supervisor:
         pid, place.handle = place.handle.pid, None
         lived = self._clock.monotonic() - place.since
         again = None
-        if self._stage is not Stage.RUNNING:
+        if self._stage is not EndStage.RUNNING:
             self.code = self.code or exit_code(code)
         elif self._burst and code == 0:
             self._proven = True
@@ -149,7 +149,7 @@ class Supervisor:
         return pause_after(place.deaths, self._entropy.fraction())
 
     def _kill(self) -> None:
-        self._stage = Stage.KILLED
+        self._stage = EndStage.KILLED
         for place in self._places:
             if place.handle is not None:
                 place.handle.kill()
@@ -157,7 +157,7 @@ class Supervisor:
     def _next_look(self, now: float) -> timedelta:
         """Ends of processes wake us; the rest is known beforehand."""
         moments = [place.due for place in self._places if place.due is not None]
-        if self._stage is Stage.DRAINING:
+        if self._stage is EndStage.DRAINING:
             moments.append(self._kill_at)
         if not moments:
             return IDLE

@@ -1,4 +1,5 @@
-"""Finds processes whose lease has ended and gives their jobs back."""
+"""What every process clears away: the leases and claims of dead processes, jobs past their deadline, old
+history."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Reaper:
         signals: Signals | None = None,
     ) -> None:
         self._store = store
-        self._signals = signals or Signals()
+        self.signals = signals or Signals()
         self._clock = clock
         self._entropy = entropy
         self._telemetry = telemetry
@@ -67,7 +68,7 @@ class Reaper:
             self._watch = watch.seen(reaped.at)
         expected, self._late = self.expects, reaped.late
         if expected and not reaped.late:
-            self._signals.none_expected.send()
+            self.signals.none_expected.send()
         if reaped.members or reaped.jobs:
             self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
         if reaped.buried:

@@ -1,4 +1,4 @@
-"""What happened, as typed events; sinks decide who hears of it. The log is one sink (engine/log.py)."""
+"""What happened, as typed events; sinks decide what is done with them. The log is one sink (log.py)."""
 
 from __future__ import annotations
 

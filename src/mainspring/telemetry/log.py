@@ -153,7 +153,7 @@ class StoreLines:
         return f"{event.loop}: {event.reason}; tried until it works"
 
 
-class _Lines:
+class _LogLines:
     """One event, at most one line."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _Lines:
         return kind is not RunStarted or tells_starts()
 
 
-log_event = _Lines()
+log_event = _LogLines()
 
 
 def _log_event(event: Event) -> None:

@@ -12,7 +12,7 @@ SLOW = {"pruner": timedelta(minutes=5), "scheduler": timedelta(minutes=2)}
 by chunk."""
 
 
-class Late(Value, frozen=True, kw_only=True):
+class LateLoop(Value, frozen=True, kw_only=True):
     """A loop that should have made a pass by now."""
 
     loop: str
@@ -21,7 +21,7 @@ class Late(Value, frozen=True, kw_only=True):
     """Whether it hangs in a pass, or was to begin one and did not: the event loop is held up."""
 
 
-class Mark:
+class LoopMark:
     """One loop's own word. Written on its thread, read on any."""
 
     __slots__ = ("_clock", "_takes", "at", "ended", "in_pass", "loop", "next_at", "passes")
@@ -51,25 +51,25 @@ class Mark:
         self.ended = True
 
 
-class Progress:
+class LoopProgress:
     """The marks of all loops of one process."""
 
     def __init__(self, clock: Clock, stuck_after: timedelta) -> None:
         self._clock = clock
         self._stuck_after = stuck_after.total_seconds()
-        self._marks: list[Mark] = []
+        self._marks: list[LoopMark] = []
 
-    def mark(self, loop: str) -> Mark:
+    def mark(self, loop: str) -> LoopMark:
         """For a loop that is about to begin."""
-        mark = Mark(loop, self._clock)
+        mark = LoopMark(loop, self._clock)
         self._marks.append(mark)
         return mark
 
-    def late(self) -> list[Late]:
+    def late(self) -> list[LateLoop]:
         """Those that are stuck. Safe from any thread."""
         now = self._clock.monotonic()
         return [
-            Late(loop=mark.loop, by=timedelta(seconds=now - mark.next_at), in_pass=mark.in_pass)
+            LateLoop(loop=mark.loop, by=timedelta(seconds=now - mark.next_at), in_pass=mark.in_pass)
             for mark in list(self._marks)
             if not mark.ended and now - mark.next_at > self._stuck_after
         ]

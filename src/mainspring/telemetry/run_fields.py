@@ -1,4 +1,5 @@
-"""Which run a log line belongs to: known to every logger that is called inside it, by the line's context."""
+"""What a log line says of a run: the fields that every logger inside a run knows, the lines of its beginning
+and its end, and a failure that another process reported, as an exception."""
 
 from __future__ import annotations
 

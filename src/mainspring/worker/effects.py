@@ -1,4 +1,5 @@
-"""What a run may do once and no more: the transactions that settle its job, and its steps."""
+"""What a run may do once and no more: transactions that settle its job (`ctx.transaction()`), steps that are
+recorded in a transaction (`ctx.once()`), and durable steps (steps.py)."""
 
 from __future__ import annotations
 

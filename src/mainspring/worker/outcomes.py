@@ -1,4 +1,5 @@
-"""Whatever a handler raised, as an outcome: what it says of itself, and which rule speaks of it."""
+"""Whatever a handler raised, as an outcome: what it says of itself, which retry rule is about it, and a
+failure that any store can keep."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What runs say of themselves while they run: progress, written by a loop, and log lines, kept for the
-settlement. A run that says nothing costs nothing here."""
+"""What runs say of themselves: progress, which a loop writes while they run, and log lines, which are kept
+for the settlement. A run that says nothing costs nothing here."""
 
 from __future__ import annotations
 

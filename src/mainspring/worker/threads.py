@@ -1,4 +1,5 @@
-"""Threads for plain functions: calls are taken, and their ends reported, in chunks and not one by one."""
+"""Threads for plain functions: calls are taken, and their ends reported, in chunks and not one by one. A
+function that has begun cannot be stopped: its thread is given up, until it does end."""
 
 from __future__ import annotations
 

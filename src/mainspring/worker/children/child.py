@@ -21,9 +21,9 @@ from mainspring.waiting import until
 from mainspring.worker.children.child_channel import (
     HEADER,
     Ask,
-    Cancel,
-    Ended,
+    CancelRun,
     FrameError,
+    HandlerEnded,
     Hello,
     Ready,
     Reply,
@@ -73,7 +73,7 @@ class Child:
         self._told = told
         self._answering: set[asyncio.Task[None]] = set()
         self._channel: asyncio.WriteTransport | None = None
-        self._expected: asyncio.Future[Ready | Ended] | None = None
+        self._expected: asyncio.Future[Ready | HandlerEnded] | None = None
         self._claim: Claim | None = None
         self._status: int | None = None
         self.runs = 0
@@ -91,31 +91,31 @@ class Child:
         child = cls(reaper, voice, answers, told)
         await loop.create_unix_connection(lambda: _Ear(child._ended), sock=ear)
         child._channel, _ = await loop.create_unix_connection(
-            lambda: _Channel(child._heard, child._hung_up), sock=channel
+            lambda: _ChannelProtocol(child._heard, child._hung_up), sock=channel
         )
         await child._get_ready(launch)
         return child
 
-    async def run(self, run: StartRun) -> Ended:
+    async def run(self, run: StartRun) -> HandlerEnded:
         """Have this job run; ChildLost if the child dies of it."""
         self.runs += 1
         self._claim = run.claim
         ended = await self._answer_to(run)
-        assert isinstance(ended, Ended)  # noqa: S101 - `_heard` takes nothing else for an answer
+        assert isinstance(ended, HandlerEnded)  # noqa: S101 - `_heard` takes nothing else for an answer
         return ended
 
-    async def end(self, grace: timedelta) -> Ended | None:
+    async def end(self, grace: timedelta) -> HandlerEnded | None:
         """Tell the run to end, then make it: answer what it ended with, if it did in time. When this
         returns, no process is left of the child."""
         ended = None
         if not self.gone.is_set():
-            self._say(Cancel())
+            self._say(CancelRun())
             expected = self._expected
             if expected is not None and not expected.done():
                 await asyncio.wait({expected}, timeout=grace.total_seconds())
             if expected is not None and expected.done() and expected.exception() is None:
                 answer = expected.result()
-                ended = answer if isinstance(answer, Ended) else None
+                ended = answer if isinstance(answer, HandlerEnded) else None
             elif not self.gone.is_set():
                 self._signal(TERMINATE)
                 await until(self.gone, TERMINATE_WITHIN)
@@ -148,7 +148,7 @@ class Child:
             await self.kill()
             raise ChildLost(ready.failure)
 
-    async def _answer_to(self, frame: ToChild) -> Ready | Ended:
+    async def _answer_to(self, frame: ToChild) -> Ready | HandlerEnded:
         self._expected = asyncio.get_running_loop().create_future()
         # The waiting task may be cancelled; what comes then is looked at by `end`, or not at all.
         self._expected.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -232,7 +232,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-class _Channel(asyncio.Protocol):
+class _ChannelProtocol(asyncio.Protocol):
     """Cuts what comes into frames."""
 
     def __init__(self, heard: Callable[[ToWorker], None], hung_up: Callable[[], None]) -> None:

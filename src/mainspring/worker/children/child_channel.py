@@ -1,7 +1,7 @@
 """What a worker and its child say to each other: length-prefixed msgpack, bounded, never pickle.
 
-    worker → child    Hello, then for each job: StartRun, perhaps Cancel, and a Reply to every Ask
-    child → worker    Ready, then for each job: any number of Tells and Asks, and one Ended
+    worker → child    Hello, then for each job: StartRun, perhaps CancelRun, and a Reply to every Ask
+    child → worker    Ready, then for each job: any number of Tells and Asks, and one HandlerEnded
 
 `Ask` is how a handler's context reaches what only the worker has: the store, the lease. The child names
 what it wants and sends a body; the worker looks the name up among the `answers` its pool was given, calls
@@ -67,7 +67,7 @@ class StartRun(Value, frozen=True, kw_only=True, tag=True):
     """What the job of a slot stands for."""
 
 
-class Cancel(Value, frozen=True, kw_only=True, tag=True):
+class CancelRun(Value, frozen=True, kw_only=True, tag=True):
     """The run should end: `ctx.cancelled` becomes true, a coroutine is cancelled."""
 
 
@@ -100,7 +100,7 @@ class Tell(Value, frozen=True, kw_only=True, tag=True):
     body: bytes = b""
 
 
-class Ended(Value, frozen=True, kw_only=True, tag=True):
+class HandlerEnded(Value, frozen=True, kw_only=True, tag=True):
     """The run is over: its result, or why it failed."""
 
     result: bytes | None = None
@@ -117,8 +117,8 @@ class Ended(Value, frozen=True, kw_only=True, tag=True):
     """Whether the child may run another job: it has not run out of memory, and no process is left."""
 
 
-ToChild = Hello | StartRun | Cancel | Reply
-ToWorker = Ready | Ask | Tell | Ended
+ToChild = Hello | StartRun | CancelRun | Reply
+ToWorker = Ready | Ask | Tell | HandlerEnded
 
 _encode = msgspec.msgpack.Encoder().encode
 _to_child: msgspec.msgpack.Decoder[ToChild] = msgspec.msgpack.Decoder(ToChild)
@@ -234,7 +234,7 @@ class ChildChannel:
                     case StartRun():
                         self.cancelled.clear()
                         self._runs.put(frame)
-                    case Cancel():
+                    case CancelRun():
                         self.cancelled.set()
                         self.on_cancel()
                     case Reply():
@@ -253,7 +253,7 @@ class ChildChannel:
         else:
             answer.set_exception(Refused(f"{reply.failure.type}: {reply.failure.message}"))
 
-    def _receive(self) -> Hello | StartRun | Cancel | Reply | None:
+    def _receive(self) -> Hello | StartRun | CancelRun | Reply | None:
         header = self._exactly(HEADER)
         body = None if header is None else self._exactly(frame_length(header))
         return None if body is None else decode_for_child(body)

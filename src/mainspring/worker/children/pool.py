@@ -28,7 +28,7 @@ from mainspring.signals import Signal
 from mainspring.tasks.payload import LARGEST_RESULT
 from mainspring.tasks.task import Isolation, Task
 from mainspring.worker.children.child import Answers, Child, ChildLost, Launch, function_name
-from mainspring.worker.children.child_channel import Ended, StartRun, Tell
+from mainspring.worker.children.child_channel import HandlerEnded, StartRun, Tell
 from mainspring.worker.effects import Settling
 from mainspring.worker.outcomes import timeout_failure
 from mainspring.worker.run_reports import RunReports
@@ -239,7 +239,7 @@ class Pool:
             case _:
                 pass  # of a child that knows more than we do
 
-    async def _end(self, child: Child, grace: timedelta) -> Ended | None:
+    async def _end(self, child: Child, grace: timedelta) -> HandlerEnded | None:
         """To its very end, even if we are cancelled on the way; then the child has no grace left."""
         ending = asyncio.ensure_future(child.end(grace))
         self._ending.add(ending)
@@ -254,7 +254,7 @@ class Pool:
             self._children.discard(child)
 
 
-def _outcome(ended: Ended) -> Outcome:
+def _outcome(ended: HandlerEnded) -> Outcome:
     if ended.snoozed is not None:
         return Snoozed(delay=ended.snoozed, awaits=ended.awaits)
     if ended.settled:

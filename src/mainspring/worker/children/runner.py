@@ -24,7 +24,7 @@ from mainspring.tasks.signature import Signature
 from mainspring.tasks.task import Task
 from mainspring.telemetry.run_fields import running
 from mainspring.telemetry.traces import Tracer
-from mainspring.worker.children.child_channel import ChildChannel, Ended, Ready, StartRun, Tell
+from mainspring.worker.children.child_channel import ChildChannel, HandlerEnded, Ready, StartRun, Tell
 from mainspring.worker.children.child_reaper import has_children
 from mainspring.worker.children.process_limits import capped
 from mainspring.worker.effects import Settling
@@ -75,7 +75,7 @@ class Runner:
             self._channel.send(ended)
         self._looper.close()
 
-    def _ended(self, run: StartRun) -> Ended:
+    def _ended(self, run: StartRun) -> HandlerEnded:
         retry, clean = Retry(), True
         try:
             function, signature, retry = self._find(run)
@@ -187,18 +187,18 @@ def _raised(error: BaseException, retry: Retry) -> tuple[Outcome, bool]:
     return outcome_of(error, retry, frames_to_hide=_OUR_FRAMES), clean
 
 
-def _frame(outcome: Outcome, *, clean: bool) -> Ended:
+def _frame(outcome: Outcome, *, clean: bool) -> HandlerEnded:
     match outcome:
         case Succeeded():
-            return Ended(result=outcome.result, clean=clean)
+            return HandlerEnded(result=outcome.result, clean=clean)
         case Settled():
-            return Ended(result=outcome.result, settled=True, clean=clean)
+            return HandlerEnded(result=outcome.result, settled=True, clean=clean)
         case Snoozed():
-            return Ended(snoozed=outcome.delay, awaits=outcome.awaits, clean=clean)
+            return HandlerEnded(snoozed=outcome.delay, awaits=outcome.awaits, clean=clean)
         case Discarded():
-            return Ended(failure=outcome.failure, discarded=True, clean=clean)
+            return HandlerEnded(failure=outcome.failure, discarded=True, clean=clean)
         case Failed():
-            return Ended(
+            return HandlerEnded(
                 failure=outcome.failure,
                 permanent=outcome.permanent,
                 retry_after=outcome.retry_after,
