@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 MOST_TOLD = 20
-"""Schedules that an event and a log line tell by name; there may be a hundred thousand."""
+"""Schedules that an event and a log line name; there may be a hundred thousand."""
 
 
 class Mainspring:
@@ -163,7 +163,7 @@ class Mainspring:
         more than `max_fires` of them. With a `calendar`, a slot on no business day follows
         `on_holiday` ("skip", "next", "previous").
 
-        `misfire` ("latest", "all", "skip") says what becomes of slots that nobody could fire in time:
+        `misfire` ("latest", "all", "skip") says what becomes of slots that no scheduler fired in time:
         the newest, each, one after another, or none of them gets a job, however old it is unless
         `catch_up` bounds that. `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` says
         what becomes of one whose predecessor is still live. `window` gives the schedule a fixed place of
@@ -401,7 +401,7 @@ class Mainspring:
 
     async def _store(self, *, prepare: bool = True) -> Store:
         """This event loop's store, opened at the first call. An SQLite file is brought up to date
-        by whoever opens it; PostgreSQL wants `mainspring db migrate`, and a schema that is behind or
+        when it is opened; PostgreSQL needs `mainspring db migrate`, and a schema that is behind or
         ahead is refused here. Not to `prepare` leaves both to the caller."""
         loop = asyncio.get_running_loop()
         opening = self._opened.stores.get(loop)
@@ -419,7 +419,7 @@ class Mainspring:
         opening = self._opened.stores.pop(asyncio.get_running_loop(), None)
         if opening is None:
             return
-        # One that could not be opened has told its caller so; there is nothing to let go of.
+        # A store that could not be opened has raised; there is nothing to close.
         await asyncio.wait([opening])
         if not opening.cancelled() and opening.exception() is None:
             store = opening.result()

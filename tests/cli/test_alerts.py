@@ -40,7 +40,7 @@ def test_what_is_wrong_is_listed_shown_and_acknowledged(call: Call) -> None:
     assert acked.out == "alert 1 acknowledged\n"
     assert again.out == "alert 1 is over or was acknowledged already; nothing was done\n"
     assert "job 7 died" in table.out
-    assert table.err == "https://h/*** did not take what it was sent: down\n"
+    assert table.err == "https://h/*** did not accept the last message: down\n"
     assert "acknowledged  by ann at" in call("alerts", "show", "1").out
     assert call("alerts", "list", "--closed", "--json").data == []
     assert (call("alerts", "show", "9").code, call("alerts", "ack", "9").code) == (1, 1)

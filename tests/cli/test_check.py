@@ -52,7 +52,7 @@ def test_nothing_to_tell_exits_zero(shell: Shell) -> None:
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("looked at 1 jobs and 0 schedules of ")
-    assert answer.err.endswith(": all would bind\n")
+    assert answer.err.endswith(": all fit\n")
 
 
 def test_dead_letters_count_when_asked(shell: Shell) -> None:

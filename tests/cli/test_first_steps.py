@@ -111,7 +111,7 @@ def test_a_folder_that_exists_is_not_said_to_be_missing(call: Call) -> None:
     [
         ("jobs show abc", "expected the number of a job, such as 42, got 'abc'"),
         ("enqueue -A shop greet --delay 1s --at 2026-02-01T10:00Z", "--delay and --at: expected one of them"),
-        ("dead replay", "Give their ids (7 9), or --all, or a filter such as --task NAME"),
+        ("dead replay", "expected ids such as 7 9, or --all, or a filter such as --task NAME"),
         ("worker", "MAINSPRING_APP=billing.py"),
         ("enqueue greet", "MAINSPRING_APP=billing.py"),
     ],

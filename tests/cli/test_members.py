@@ -22,7 +22,7 @@ def test_who_lives_is_listed_and_who_left_is_not(shell: Shell, started: Start) -
     process.send_signal(signal.SIGTERM)
     process.wait(FINISHES_WITHIN)
 
-    assert nobody.err.startswith("nobody is alive in ")
+    assert nobody.err.startswith("no live process in ")
     assert (member["name"], member["role"], member["alive"]) == ("ann", "worker", True)
     assert member["queues"] == ["mail", "default"]
     assert titles.split()[:3] == ["MEMBER", "ROLE", "NAME"]

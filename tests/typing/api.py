@@ -278,6 +278,29 @@ async def workflows_are_written_in_python(app: Mainspring, task: TaskDecorator) 
     flow.using(delays="1m")  # type: ignore[call-arg]
 
 
+async def closed_options(app: Mainspring, job: JobHandle[int], ctx: Context) -> None:
+    @app.task
+    def plain(order: int) -> int:
+        return order
+
+    app.schedule("a", plain, every="1h", misfire="all", overlap="queue_one")
+    app.schedule("a", plain, cron="0 2 * * *", gap="skip", fold="both", on_holiday="next")
+    plain.using(key="k", scope="queued", on_duplicate="replace").enqueue(1)
+    Unique(scope="finished", on_duplicate="error")
+    assert_type(job.result(timeout="5s"), int)
+    assert_type(await job.aresult(timeout="5s"), int)
+
+    app.schedule("a", plain, every="1h", misfire="never")  # type: ignore[arg-type]
+    app.schedule("a", plain, every="1h", overlap="sometimes")  # type: ignore[arg-type]
+    app.schedule("a", plain, cron="0 2 * * *", gap="jump")  # type: ignore[arg-type]
+    app.schedule("a", plain, cron="0 2 * * *", fold="third")  # type: ignore[arg-type]
+    app.schedule("a", plain, every="1h", on_holiday="work")  # type: ignore[arg-type]
+    plain.using(key="k", scope="for ever")  # type: ignore[arg-type]
+    plain.using(key="k", on_duplicate="drop")  # type: ignore[arg-type]
+    Unique(scope="for ever")  # type: ignore[arg-type]
+    app.http("hook", "https://example.com", method="SEND")  # type: ignore[arg-type]
+
+
 class NotASender:
     def enqueue(self, jobs: list[NewJob]) -> JobHandle[Any]: ...  # type: ignore[empty-body]
 

@@ -136,7 +136,7 @@ def list_sessions(access: Access, as_json: bool) -> None:
         (each.id, each.name, each.role.value, when(each.opened_at), when(each.seen_at), each.token_id)
         for each in found
     ]
-    table(["ID", "NAME", "ROLE", "OPENED", "SEEN", "TOKEN"], rows, none="nobody is signed in")
+    table(["ID", "NAME", "ROLE", "OPENED", "SEEN", "TOKEN"], rows, none="no browser is signed in")
 
 
 @sessions.command()

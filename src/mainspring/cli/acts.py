@@ -1,4 +1,4 @@
-"""`acts`: what people and programs ordered, and the proof that nobody changed the record of it."""
+"""`acts`: the audit log, and the check that no entry of it was changed."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def verify(ctx: click.Context, known: str | None, access: Access, as_json: bool)
     if as_json:
         document(VerifiedView.of(told))
     elif told.sound:
-        click.echo(f"{told.entries} entries, and each is what was appended")
-        say(f"head {told.entries}:{told.head.hex()} (keep it elsewhere; --known checks against it)")
+        click.echo(f"{told.entries} entries, and none was changed or removed")
+        say(f"head {told.entries}:{told.head.hex()} (keep it in another place: --known checks against it)")
     else:
         say(f"entry {told.bad_id}: {told.why}; the {told.entries} before it are what was appended")
     ctx.exit(0 if told.sound else FAILED)

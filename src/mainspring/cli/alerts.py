@@ -1,4 +1,4 @@
-"""`alerts`: what was told to whom, and a test of that."""
+"""`alerts`: the alerts, the messages about them, and a test of where they go."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def list_alerts(
         titles = ["ID", "STATE", "SEVERITY", "RULE", "SUBJECT", "OPENED", "CLOSED", "SENTENCE"]
         table(titles, rows, none=f"no alerts in {access.where()}")
     for target, note in {each.shown: each for each in reversed(undelivered)}.items():
-        say(printable(f"{target} did not take what it was sent: {note.problem}"))
+        say(printable(f"{target} did not accept the last message: {note.problem}"))
 
 
 @alerts.command()
@@ -108,7 +108,7 @@ def show(alert_id: int, access: Access, as_json: bool) -> None:
         (each.kind, each.shown, each.state, each.tries, when(each.ended_at or each.due_at), each.problem)
         for each in found.notes
     ]
-    table(["NOTE", "TARGET", "STATE", "TRIES", "AT", "PROBLEM"], rows, none="nobody is told of it")
+    table(["NOTE", "TARGET", "STATE", "TRIES", "AT", "PROBLEM"], rows, none="no message was sent about it")
 
 
 @alerts.command()
@@ -179,5 +179,5 @@ def test(ctx: click.Context, to: tuple[str, ...], author: str, access: Access, a
         document([TriedView.of(each) for each in tried])
     else:
         rows = [(each.target, each.kind, each.problem or "delivered") for each in tried]
-        table(["TARGET", "NOTE", "CAME TO"], rows, none="no target is set: alerts.to is empty")
+        table(["TARGET", "NOTE", "RESULT"], rows, none="no target is set: alerts.to is empty")
     ctx.exit(FAILED if any(each.problem for each in tried) else 0)

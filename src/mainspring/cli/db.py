@@ -86,5 +86,5 @@ def sql(dialect: str | None, access: Access, as_json: bool) -> None:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError("--yes: expected, for there is nobody to ask and every token changes")
+        raise click.UsageError("--yes: expected, because there is no terminal to ask and every token changes")
     return click.confirm("Give this database a new id, and every job of it another token?", err=True)

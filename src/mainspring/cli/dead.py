@@ -41,7 +41,7 @@ limit_option = click.option(
 )
 
 
-_WHICH = "which ones? Give their ids (7 9), or --all, or a filter such as --task NAME; not two of these."
+_WHICH = "expected ids such as 7 9, or --all, or a filter such as --task NAME, and only one of these"
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -204,7 +204,7 @@ def edit(
         document(DeadView.of_letter(letter))
         return
     show_job(DeadView.of_letter(letter))
-    say("edited" if changed else "its arguments are these already; nothing was changed")
+    say("edited" if changed else "it has these arguments already; nothing was changed")
 
 
 @dead.command()
@@ -340,7 +340,9 @@ def _quoted(value: str) -> str:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError("--yes: expected, for there is nobody to ask and deleting cannot be undone")
+        raise click.UsageError(
+            "--yes: expected, because there is no terminal to ask and deleting cannot be undone"
+        )
     return click.confirm("Delete these dead letters for good?", err=True)
 
 

@@ -1,4 +1,4 @@
-"""`events`: tell jobs what they wait for."""
+"""`events`: send events that jobs wait for."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def send(
     if as_json:
         document(SentView.of(sent))
         return
-    whose = "everybody" if job_id is None else f"job {job_id}"
+    whose = "all jobs" if job_id is None else f"job {job_id}"
     done = "sent" if sent.first else "had been sent before; nothing was done"
     click.echo(printable(f"event {name} for {whose} {done}"))

@@ -54,7 +54,7 @@ def check(ctx: click.Context, dead: bool, access: Access, as_json: bool) -> None
             f", {checked[Source.DEAD]} dead letters" if dead else ""
         )
         looked += f" and {checked[Source.SCHEDULE]} schedules of {access.where()}"
-        table(["COUNT", "TASK", "PROBLEM", "EXAMPLES"], rows, none=f"{looked}: all would bind")
+        table(["COUNT", "TASK", "PROBLEM", "EXAMPLES"], rows, none=f"{looked}: all fit")
         if rows:
             say(looked)
     ctx.exit(FAILED if problems else 0)

@@ -332,7 +332,7 @@ def _run_row(run: Run) -> Sequence[object]:
 @click.option("--debounce", type=length, help="Run it when no further one was enqueued for this long.")
 @click.option("--expires", type=length, help="The deadline, counted from when it is due: 1h.")
 @author_option
-@app_option(required=True)
+@app_option(required=True, example="invoice month=2026-10")
 @settings_options
 @json_option
 def enqueue(

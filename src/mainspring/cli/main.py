@@ -113,8 +113,8 @@ def main() -> None:
 
 
 def _speak_utf8() -> None:
-    """Read and write UTF-8 where the locale is plain C and Python was told not to help itself: what is stored
-    is text, whatever the terminal is."""
+    """Read and write UTF-8 where the locale is plain C and Python's UTF-8 mode is off: what is stored is
+    text, whatever the terminal is."""
     if _is_utf8():
         return
     for stream in (sys.stdin, sys.stdout, sys.stderr):

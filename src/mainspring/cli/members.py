@@ -40,4 +40,4 @@ def list_members(everybody: bool, access: Access, as_json: bool) -> None:
         )
         for each in shown
     ]
-    table(titles, rows, none=f"nobody is alive in {access.where()}")
+    table(titles, rows, none=f"no live process in {access.where()}")

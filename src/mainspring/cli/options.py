@@ -122,7 +122,10 @@ def app_argument(*, required: bool = True) -> Callable[[Callable[..., None]], Ca
 
 
 def app_option(
-    *, required: bool = False, text: str = "Use this app's database: module:attr or file.py."
+    *,
+    required: bool = False,
+    text: str = "Use this app's database: module:attr or file.py.",
+    example: str = "",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The app, after -A only: for commands that do not start it."""
 
@@ -135,7 +138,7 @@ def app_option(
         def with_app(*args: object, app: str | None, **others: object) -> None:
             if app is None:
                 ctx = click.get_current_context()
-                _refuse_no_app(ctx, f"{ctx.command_path} -A billing.py")
+                _refuse_no_app(ctx, f"{ctx.command_path} -A billing.py {example}".strip())
             command(*args, app=app, **others)
 
         return with_app

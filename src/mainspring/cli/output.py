@@ -78,7 +78,7 @@ def when(moment: datetime | None) -> str | None:
 
 
 def block(text: str, *, indent: str = "  ") -> None:
-    """Several lines of somebody else's text, such as a traceback."""
+    """Several lines of text that is not ours, such as a traceback."""
     for line in text.splitlines():
         click.echo(indent + printable(line))
 

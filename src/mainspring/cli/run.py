@@ -23,7 +23,7 @@ _FEW_FILES = 256
 
 
 def metrics_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Where this process tells of itself."""
+    """Where this process serves its metrics."""
     command = click.option("--metrics-host", metavar="HOST", help="Where to listen; default: 127.0.0.1.")(
         command
     )

@@ -226,7 +226,7 @@ def apply_command(access: Access, prune: bool, author: str, as_json: bool) -> No
     if left and not prune:
         told = ", ".join(left[:MOST_NAMED])
         more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        say(f"still on record, and firing: {told}{more}; --prune deletes them")
+        say(f"still stored, and firing: {told}{more}; --prune deletes them")
 
 
 @click.command()
@@ -325,7 +325,9 @@ def report(done: Sequence[ScheduleDone], *, as_json: bool) -> None:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError("--yes: expected, for there is nobody to ask and deleting cannot be undone")
+        raise click.UsageError(
+            "--yes: expected, because there is no terminal to ask and deleting cannot be undone"
+        )
     return click.confirm("Delete these schedules?", err=True)
 
 
@@ -355,7 +357,7 @@ def _outcome(written: Written) -> str:
 
 def _tell_unchecked(access: Access) -> None:
     if access.app is None:
-        say("no app was named, so nobody checked the task and its arguments; -A APP does")
+        say("no app was named, so the task and its arguments were not checked; -A APP checks them")
 
 
 def said(typed: Mapping[str, object], cleared: Sequence[str] = ()) -> dict[str, object]:

@@ -40,7 +40,7 @@ def server(
     """Serve the HTTP API and the dashboard until stopped.
 
     With APP, requests to enqueue are checked against its tasks, and its schedules can be applied. At the
-    first start, when nobody can sign in yet, a token is made and shown, once.
+    first start, when there is no token yet, one is made and shown, once.
     """
     from mainspring.cli.logs import set_up_logging
     from mainspring.telemetry.log import log_event

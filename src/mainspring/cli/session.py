@@ -183,7 +183,7 @@ def _require_file(app: Mainspring) -> None:
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        advice = "`mainspring dev` or `mainspring db migrate` makes it"
+        advice = "`mainspring dev` or `mainspring db migrate` makes it, -A or --database-url names another"
         raise StoreUnavailable(f"database: no file at {place}; {advice}") from None
     except OSError as error:
         raise StoreUnavailable(f"database: {place} cannot be opened ({error.strerror})") from None

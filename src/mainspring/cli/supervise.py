@@ -52,7 +52,7 @@ def command(access: Access, given: Mapping[str, object], number: int) -> list[st
     if options.get("name"):
         options["name"] = f"{options['name']}-{number}"
     if port := access.loaded.settings.metrics.port:
-        options["metrics_port"] = port + number - 1  # each tells of itself
+        options["metrics_port"] = port + number - 1  # each serves its own
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if name in _FLAGS:

@@ -61,7 +61,7 @@ def top(once: bool, every: timedelta, author: str, access: Access, as_json: bool
 
 
 async def _watch(app: Mainspring, where: str, every: timedelta, author: str) -> int:
-    """The first look must succeed, so that a wrong URL is told at once; after that the screen stays."""
+    """The first read must succeed, so that a wrong URL is reported at once; after that the screen stays."""
     try:
         store: Store = await app._store(prepare=False)
         await store.verify()

@@ -61,7 +61,7 @@ def panes(frame: Frame) -> tuple[Pane, ...]:
 
 
 def headline(frame: Frame, where: str, *, width: int = _WIDE) -> str:
-    """When, how far behind, who is there, and which database; the end of its name is what tells it apart."""
+    """The time, the lag, the processes and the database, whose name is cut at its beginning."""
     lag = length(frame.lag) if frame.lag >= timedelta(seconds=1) else "none"
     there = f"{_counted(frame.workers, 'worker')}, {_counted(frame.schedulers, 'scheduler')}"
     letters = f"{frame.dead}{'+' if frame.dead == DEAD_COUNTED else ''} dead"

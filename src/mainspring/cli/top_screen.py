@@ -29,7 +29,7 @@ class TopScreen(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "mainspring top"
-    # No meaning is in a colour: the line in hand is reversed, the pane in hand has a heavy edge.
+    # No meaning is in a colour: the selected line is reversed, the focused pane has a heavy edge.
     CSS = """
     #head, #said, #filter { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #wrong { height: auto; max-height: 3; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -168,7 +168,7 @@ class TopScreen(App[None]):
         return (table.id, lines[table.cursor_row]) if table.cursor_row < len(lines) else None
 
     def action_order(self, key: str) -> None:
-        """Ask whether to do what the key means on the line in hand."""
+        """Ask whether to do what the key means on the selected line."""
         found = self._line()
         wanted = "there is no line here" if found is None else order(key, *found)
         if isinstance(wanted, str):
@@ -195,7 +195,7 @@ class TopScreen(App[None]):
         self.query_one("#said", Static).update(printable(text))
 
     def action_sort(self) -> None:
-        """By the next column of the pane in hand, and after the last in its own order."""
+        """By the next column of the focused pane, and after the last in its own order."""
         table = self.focused
         if isinstance(table, DataTable) and table.id is not None:
             column = self._sorted.get(table.id)

@@ -356,11 +356,11 @@ def _after(parents: Sequence[str], note: object) -> str:
 
 
 MOST_LANES = 10
-"""A graph that is wider than that is not drawn: nobody could follow it."""
+"""A wider graph is not drawn, because it could not be read."""
 
 
 class Drawn(NamedTuple):
-    """One line: the node's, or one between nodes, which is nobody's."""
+    """One line: the node's, or one between nodes."""
 
     lanes: str
     name: str | None

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """Time that moves only when told to; the store is stamped with it, so its clock stands still too."""
+    """Time that moves only when a test moves it; the store's time is the same."""
 
     def __init__(self, start: datetime = START) -> None:
         if start.tzinfo is None:

@@ -218,7 +218,7 @@ class EagerEvents:
         return self._sent.setdefault(place, event.payload) is event.payload
 
     def find(self, job_id: int, name: str) -> bytes | None:
-        """The job's own, or else everybody's."""
+        """The job's own event, or else the one for all jobs."""
         return self._sent.get((job_id, name), self._sent.get((EVERYBODY, name)))
 
 

@@ -120,8 +120,8 @@ class Harness:
         return await self._run(limit, errors, advance=advance)
 
     def run_for(self, length: Duration, *, limit: int = RUNS, errors: Errors | None = None) -> list[Ran]:
-        """Let time pass, stopping at every slot and every job on the way, as if somebody had been awake
-        all the while. `clock.advance()` alone is the opposite: nobody was, and slots were missed."""
+        """Let time pass, and stop at every slot and every job on the way, as if a scheduler and a worker were
+        running all the time. `clock.advance()` alone is the opposite: none runs, and slots are missed."""
         end = self._end(length)
         return self._drive(lambda: self._run(limit, errors, end=end), instead="arun_for")
 
@@ -219,7 +219,7 @@ class Harness:
         one = await floor.work()
         if one is not None:
             return one
-        # A queue that nobody has heard of before, perhaps.
+        # It may be a new queue.
         anew = await self._on_floor(look=True)
         return None if anew is floor else await anew.work()
 

@@ -25,7 +25,7 @@ _REPLACED = ("_clock", "_entropy", "_settings", "_read_from", "_portal", "_opene
 def switched(app: Mainspring, store: Store, *, clock: Clock, entropy: Entropy) -> Iterator[None]:
     """The app on this store in memory; afterwards it has everything back that it had: settings, clock
     and whatever it had opened. Other settings are the defaults: neither a file nor the environment
-    of whoever runs the tests is read."""
+    of the test run is read."""
     kept = {name: getattr(app, name) for name in _REPLACED}
     app._clock, app._entropy = clock, entropy
     app._settings = Settings(database=DatabaseConfig(url=MEMORY))
