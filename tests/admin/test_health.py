@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
+from mainspring.admin.health.doctor import findings, health_view
 from mainspring.admin.health.finding import Level
-from mainspring.admin.health.tables import findings, health_view
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import JobState, NewJob
 from mainspring.model.settlement import Verdict
 from mainspring.serve import serve
-from mainspring.store.postgres import sweep
+from mainspring.store.postgres import hints
 from mainspring.sync import Portal
 from mainspring.telemetry import ProcessStopped, RunStarted, Telemetry
 from tests.engine.kit import Heard, until, until_async
@@ -73,8 +73,8 @@ def test_a_burst_does_not_end_before_a_job_that_came_to_be_due_late(
     shop: Shop, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever claims from PostgreSQL does not look there again while this test lasts.
-    monkeypatch.setattr(sweep, "NEAR_SHARE", 1e9)
-    monkeypatch.setattr(sweep, "NEAR_EVERY", 1e9)
+    monkeypatch.setattr(hints, "NEAR_SHARE", 1e9)
+    monkeypatch.setattr(hints, "NEAR_EVERY", 1e9)
     late: list[JobHandle[None]] = []
 
     @shop.app.task

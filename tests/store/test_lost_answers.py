@@ -21,7 +21,7 @@ from mainspring.model.history import JobFilter
 from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import REPEATABLE, SQL, TEXTS
-from mainspring.store.postgres.repeating import IDEMPOTENT
+from mainspring.store.postgres.troubles import IDEMPOTENT
 from mainspring.store.sqlite import thread
 from mainspring.store.statements import reading
 

@@ -11,7 +11,7 @@ from mainspring.model.job import JobState, NewJob
 from mainspring.model.pages import Only, ScheduleCounts, ScheduleFilter
 from mainspring.model.settlement import Verdict
 from mainspring.model.unique import Key
-from mainspring.store import jobs, paging
+from mainspring.store import jobs
 from mainspring.store import schedules as store_schedules
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
@@ -29,8 +29,7 @@ def schedules(desk):
 @pytest.fixture
 def short_sighted(monkeypatch):
     """A page looks at three rows."""
-    for module in (paging, jobs):
-        monkeypatch.setattr(module, "LOOK", 3)
+    monkeypatch.setattr(jobs, "LOOK", 3)
     monkeypatch.setattr(store_schedules, "LOOK", 3)
 
 

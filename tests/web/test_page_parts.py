@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from mainspring.admin.redact import Redaction
-from mainspring.admin.restoring import restored
+from mainspring.admin.redact import Redaction, restored
 from mainspring.errors import NotFound
 from mainspring.model.history import DeadFilter
 from mainspring.store.opener import open_store

@@ -11,8 +11,7 @@ from mainspring.admin.order import AdminContext, Noun, blocking, carried_out, on
 from mainspring.admin.views import View, iso, job_view, period_view, progress_view, run_view
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import Why
-from mainspring.admin.why.obstacle import hint
-from mainspring.admin.workflow_of_job import StepOf, retry_words, step_of
+from mainspring.admin.why.job import StepOf, hint, retry_words, step_of
 from mainspring.clock import Clock
 from mainspring.declare import payload
 from mainspring.declare.handle import JobHandle

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.views import View, iso
 from mainspring.declare.names import valid_name
-from mainspring.duration import Duration, duration
+from mainspring.duration import Duration, duration, written
 from mainspring.model.fleet import Role
 from mainspring.model.history import QueueDepth
-from mainspring.model.limit import GateInfo
+from mainspring.model.limit import Gate, GateInfo
 from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
 from mainspring.store.database import Stamp
@@ -135,3 +135,55 @@ def queue_view(queue: QueueInfo) -> View:
         "paused_by": None if queue.pause is None else queue.pause.paused_by,
         "pause_note": None if queue.pause is None else queue.pause.note,
     }
+
+
+def gate_in_words(gate: Gate) -> str:
+    """What the limit is."""
+    parts = []
+    if gate.concurrency is not None:
+        parts.append(f"{gate.concurrency} at once")
+    if gate.rate is not None and gate.period is not None:
+        parts.append(f"{gate.rate} in {written(gate.period)}, {gate.burst} together")
+    if gate.window is not None:
+        parts.append("in turn")
+    return ", ".join(parts)
+
+
+def gate_name(gate: Gate) -> str:
+    """The limit, and whose it is."""
+    return f"{gate.name}={gate.key}" if gate.key else gate.name
+
+
+def gate_view(info: GateInfo) -> View:
+    """One limit, for JSON."""
+    gate = info.gate
+    return {
+        "name": gate.name,
+        "key": gate.key or None,
+        "concurrency": gate.concurrency,
+        "rate": gate.rate,
+        "per": None if gate.period is None else gate.period.total_seconds(),
+        "burst": gate.burst if gate.rate is not None else None,
+        "fair": gate.window is not None,
+        "used": info.used,
+        "waiting": info.waiting,
+        "holders": list(info.holders),
+    }
+
+
+def in_the_way(infos: list[GateInfo]) -> str:
+    """Which limits hold a job up, and who holds their places."""
+    full = [each for each in infos if _is_full(each)] or infos
+    return "; ".join(f"{gate_name(each.gate)} ({gate_in_words(each.gate)}{_held(each)})" for each in full)
+
+
+def _is_full(info: GateInfo) -> bool:
+    return info.gate.concurrency is not None and info.used >= info.gate.concurrency
+
+
+def _held(info: GateInfo) -> str:
+    if not info.holders:
+        return ""
+    listed = ", ".join(map(str, info.holders))
+    more = "" if info.used <= len(info.holders) else " and others"
+    return f", held by {'job' if len(info.holders) == 1 else 'jobs'} {listed}{more}"

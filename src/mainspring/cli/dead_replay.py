@@ -11,7 +11,7 @@ import click
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Replayed, ReplayedPage
-from mainspring.admin.workflow_of_job import retry_words
+from mainspring.admin.why.job import retry_words
 from mainspring.cli.author import author_option
 from mainspring.cli.dead_filter import selection, words
 from mainspring.cli.jobs import report

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mainspring.admin.schedules.draft import draft_view
-from mainspring.admin.schedules.edited import Written, written_view
+from mainspring.admin.schedules.draft import Written, draft_view, written_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, store_options
 from mainspring.cli.output import document, fields, printable, say, table, when

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin.limits import gate_in_words, gate_view
-from mainspring.admin.queues import queue_view
+from mainspring.admin.queues import gate_in_words, gate_view, queue_view
 from mainspring.cli.author import author_option, one_line
 from mainspring.cli.options import Whole, length, store_options
 from mainspring.cli.options import name as a_name

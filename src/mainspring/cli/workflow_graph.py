@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mainspring.admin.workflows.diagram import dot, mermaid
-from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.graph import dot, drawn, edges, mermaid
 from mainspring.admin.workflows.orders import Workflows
 from mainspring.admin.workflows.views import plain
 from mainspring.cli.graph_text import show_graph

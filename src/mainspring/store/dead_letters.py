@@ -8,8 +8,7 @@ from mainspring.model.failure import Failure
 from mainspring.model.history import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.job import JobName
 from mainspring.store.audit_log import carried_out_alone
-from mainspring.store.database import Database, Row, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, reads
 from mainspring.store.rows import reader, written
 
 dead_job = reader(DeadJob)

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from mainspring.lifecycle.burial import CRASHES_ALLOWED, WORKER_LOST
 from mainspring.model.fleet import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
-from mainspring.store.database import Database, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import moment, reader, written
 
 _info = reader(MemberInfo)

@@ -9,8 +9,7 @@ from mainspring.model.glance import FailedRun
 from mainspring.model.history import Run
 from mainspring.model.report import Ending, Progress, ProgressNote, RunLog
 from mainspring.store.codes import FINAL_STATE, VERDICT
-from mainspring.store.database import Database, Row, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, reads
 from mainspring.store.rows import moment, reader
 
 BATCH = 5000

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from mainspring.admin.redact import NAMES, Redaction, redaction
-from mainspring.admin.spelled import HIDDEN
+from mainspring.admin.redact import HIDDEN, NAMES, Redaction, redaction
 from mainspring.declare.names import is_name
 from mainspring.web.desk import Desk
 

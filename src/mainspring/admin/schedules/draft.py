@@ -1,21 +1,40 @@
-"""A schedule as somebody wants it: checked, and not yet written."""
+"""A schedule that a user makes or changes: its options as plain values, its task, and
+what came of it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from mainspring.admin.schedules.versions import Difference
 from mainspring.admin.views import View, call_view, iso
 from mainspring.calendars import Calendar
-from mainspring.declare.edit import options_of
-from mainspring.declare.policies import Policies
+from mainspring.declare import payload
+from mainspring.declare.edit import Said, options_of
+from mainspring.declare.names import valid_name
+from mainspring.declare.options import valid_attempts, valid_priority
+from mainspring.declare.policies import Policies, PolicyOptions
+from mainspring.declare.registry import Registry
+from mainspring.declare.retry import DEFAULT, Retry
 from mainspring.declare.schedule import beginning
-from mainspring.declare.when import KIND_OPTIONS, KINDS, OPTIONS_OF
+from mainspring.declare.when import KIND_OPTIONS, KINDS, OPTIONS_OF, WHEN_OPTIONS
 from mainspring.duration import written
+from mainspring.errors import InvalidArgument
+from mainspring.model.job import DEFAULT_QUEUE
 from mainspring.model.schedule import NewSchedule, Overlap, Schedule
 from mainspring.trigger.base import Trigger
+from mainspring.trigger.moment import moment, wall_or_moment
+from mainspring.trigger.preview import Fire, fires
+from mainspring.trigger.rolled import is_skipped
+
+FIRES_SHOWN = 3
+NO_BUSINESS_DAY = "skipped: no business day"
+POLICY_OPTIONS = tuple(each.name for each in fields(PolicyOptions))
+CALL_OPTIONS = ("task", "args", "kwargs", "queue", "priority", "attempts")
+OPTIONS = frozenset((*WHEN_OPTIONS, *POLICY_OPTIONS, *CALL_OPTIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +142,165 @@ def _plain(value: object) -> object:
             return [_plain(each) for each in value]
         case _:
             return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A schedule as it now stands, or would if it were no dry run."""
+
+    name: str
+    created: bool
+    dry_run: bool
+    draft: Draft
+    version: int
+    fires: tuple[Fire, ...]
+    differences: tuple[Difference, ...] = ()
+    """Of a change: what is not as it was. None means that nothing was written."""
+    paused: bool = False
+
+    @property
+    def effect(self) -> str:
+        """In one word."""
+        return "created" if self.created else "changed" if self.differences else "none"
+
+
+def upcoming(draft: Draft, now: datetime) -> tuple[Fire, ...]:
+    """Its next slots, in UTC and in its own zone, with what is odd about them."""
+    return tuple(
+        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
+        for fire in fires(draft.trigger, now, FIRES_SHOWN, draft.tz())
+    )
+
+
+def written_view(written: Written) -> View:
+    """All of it, for JSON."""
+    return {
+        "name": written.name,
+        "effect": written.effect,
+        "dry_run": written.dry_run,
+        "version": written.version,
+        "paused": written.paused,
+        "differences": [
+            {"field": each.field, "was": each.was, "now": each.now} for each in written.differences
+        ],
+        "schedule": draft_view(written.draft),
+        "fires": [
+            {"at": iso(each.at), "local": each.local.isoformat(), "note": each.note} for each in written.fires
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callee:
+    """A task's name and defaults. Without a check nobody here knows what it may be called with."""
+
+    name: str
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    attempts: int = DEFAULT.attempts
+    retry: Retry = DEFAULT
+    check: Callable[[Sequence[object], Mapping[str, object]], None] | None = None
+    """The task's own: a target looks at more than names and types."""
+
+    @classmethod
+    def named(cls, name: object, registry: Registry | None) -> Callee:
+        """The task of that name; UnknownTask when there is a registry and it has none."""
+        valid = valid_name(name, "schedule.task")  # type: ignore[arg-type]  # checked there
+        if registry is None:
+            return cls(name=valid)
+        task = registry.get(valid)
+        return cls(
+            name=task.name,
+            queue=task.queue,
+            priority=task.priority,
+            attempts=task.attempts,
+            retry=task.retry,
+            check=task.check,
+        )
+
+    def payload(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bytes:
+        """A call with these, checked as far as the task is known."""
+        if self.check is not None:
+            self.check(args, kwargs)
+        return payload.encode(args, kwargs, field=self.name)
+
+    def option(self, name: str, said: object) -> object:
+        """Its queue, priority or attempts: what was said, or its own where that is None."""
+        match name:
+            case _ if said is None:
+                return getattr(self, name)
+            case "queue":
+                return valid_name(said, "schedule.queue")  # type: ignore[arg-type]  # checked there
+            case "priority":
+                return valid_priority(said, "schedule.priority")  # type: ignore[arg-type]  # checked there
+            case _:
+                return valid_attempts(said, "schedule.attempts")  # type: ignore[arg-type]  # checked there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What somebody said, by who reads it; what was not said is not in it."""
+
+    when: Said
+    """The calendar is still a name."""
+    policies: Said
+    call: Said
+
+
+def read(given: Mapping[str, object]) -> Wishes:
+    """Sort the options and read those that are text. None stands for an option's default."""
+    for name in given:
+        if name not in OPTIONS:
+            raise InvalidArgument("schedule", name, f"only options it has ({', '.join(sorted(OPTIONS))})")
+    read = {
+        name: value if value is None or name not in _READERS else _READERS[name](value, name)
+        for name, value in given.items()
+    }
+    return Wishes(
+        when=_of(WHEN_OPTIONS, read), policies=_of(POLICY_OPTIONS, read), call=_of(CALL_OPTIONS, read)
+    )
+
+
+def _of(names: Iterable[str], given: Said) -> Said:
+    return {name: given[name] for name in names if name in given}
+
+
+def _moment(value: object, field: str) -> object:
+    return value if isinstance(value, datetime) else moment(value, field)  # type: ignore[arg-type]  # checked there
+
+
+def _wall(value: object, field: str) -> object:
+    return value if isinstance(value, datetime) else wall_or_moment(value, field)  # type: ignore[arg-type]  # checked there
+
+
+def _moments(value: object, field: str) -> object:
+    return tuple(_moment(each, field) for each in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _walls(value: object, field: str) -> object:
+    return tuple(_wall(each, field) for each in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _array(value: object, field: str) -> object:
+    if not isinstance(value, list | tuple):
+        raise InvalidArgument(f"schedule.{field}", value, "a JSON array")
+    return list(value)
+
+
+def _object(value: object, field: str) -> object:
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
+        raise InvalidArgument(f"schedule.{field}", value, "a JSON object")
+    return dict(value)
+
+
+_READERS: dict[str, Callable[[object, str], object]] = {
+    "at": _moments,
+    "anchor": _moment,
+    "dtstart": _wall,
+    "exdates": _walls,
+    "rdates": _walls,
+    "start": _moment,
+    "end": _moment,
+    "args": _array,
+    "kwargs": _object,
+}

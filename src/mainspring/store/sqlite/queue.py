@@ -15,16 +15,14 @@ from mainspring.model.job import Claim, NewJob, Whereabouts
 from mainspring.model.request import Answered, RequestKey
 from mainspring.model.settlement import Settlement
 from mainspring.model.unique import Inserted
-from mainspring.store.answering import recalled, written
 from mainspring.store.audit_log import signature
-from mainspring.store.database import Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Stamp, reads
 from mainspring.store.sqlite.connection import Session, Transaction
 from mainspring.store.sqlite.database import Database, identity
-from mainspring.store.sqlite.inserting import insert
+from mainspring.store.sqlite.inserting import insert, insert_unique
 from mainspring.store.sqlite.rows import listed, to_claim
 from mainspring.store.sqlite.settling import named, settle
-from mainspring.store.sqlite.unique import insert_unique
+from mainspring.store.uniqueness import recalled, written
 from mainspring.waiting import at_once
 
 RUN_AT_AND_ID = itemgetter(7, 0)

@@ -8,9 +8,8 @@ from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.admin.events import Events, sent_view
-from mainspring.admin.limits import gate_view
 from mainspring.admin.processes import lease_view
-from mainspring.admin.queues import Queues, queue_view
+from mainspring.admin.queues import Queues, gate_view, queue_view
 from mainspring.admin.views import member_view
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole

@@ -8,8 +8,7 @@ from fastapi import Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from mainspring.admin.schedules.edited import written_view
-from mainspring.admin.schedules.options import read
+from mainspring.admin.schedules.draft import read, written_view
 from mainspring.admin.schedules.orders import Schedules
 from mainspring.admin.schedules.plan import planned_view
 from mainspring.admin.views import iso

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.dead_letters import Arguments, DeadLetters
-from mainspring.admin.restoring import restored
+from mainspring.admin.redact import restored
 from mainspring.admin.views import call_view
 from mainspring.declare.jsontext import read_json
 from mainspring.declare.task import Task

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.schedules.slot_strip import legend
+from mainspring.admin.schedules.sheet import legend
 from mainspring.declare.names import valid_name
 from mainspring.errors import InvalidArgument
 from mainspring.web.desk import AtDesk, Desk

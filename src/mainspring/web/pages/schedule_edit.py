@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.schedules.draft import Draft
-from mainspring.admin.schedules.edited import Written
+from mainspring.admin.schedules.draft import Draft, Written
 from mainspring.admin.schedules.form import FIELDS, field_of, form_of, options_from
 from mainspring.admin.schedules.orders import Schedules
 from mainspring.admin.schedules.triggers import calendars_of
