@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from mainspring import forks
-from mainspring.admin.schedules.declared import write_declared
+from mainspring.admin.schedules.plan import write_declared
 from mainspring.clock import Clock, SystemClock
 from mainspring.config import MEMORY, Settings, load
 from mainspring.duration import Duration, duration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
+from mainspring.admin.health.doctor import HealthView, findings
 from mainspring.admin.health.finding import Level
-from mainspring.admin.health.tables import HealthView, findings
 from mainspring.admin.views import to_json
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
 

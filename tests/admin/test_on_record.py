@@ -13,10 +13,9 @@ from mainspring import Mainspring
 from mainspring.admin.access import Credentials
 from mainspring.admin.admin import Admin
 from mainspring.admin.audit_log import Act
-from mainspring.admin.backfills import BackfillPlan
+from mainspring.admin.backfills import BackfillPlan, PlannedSlot
 from mainspring.admin.dead_letters import changed
 from mainspring.admin.jobs import EnqueueRequest
-from mainspring.admin.schedules.backfill_plan import PlannedSlot
 from mainspring.errors import InvalidArgument, NotFound, StoreError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.audit_log import AuditFilter

@@ -9,7 +9,7 @@ import pytest
 
 from mainspring import Mainspring, Retry
 from mainspring.admin.audit_log import AuditEntryView
-from mainspring.admin.schedules.edited import NO_BUSINESS_DAY, Written, WrittenView
+from mainspring.admin.schedules.draft import NO_BUSINESS_DAY, Written, WrittenView
 from mainspring.admin.schedules.orders import ScheduleEffect, Schedules
 from mainspring.admin.schedules.plan import Action, plan
 from mainspring.admin.schedules.versions import step_in_words, steps

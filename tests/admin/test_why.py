@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.admin.records import Records
 from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
 from mainspring.admin.why.job import JobFacts, why_job
-from mainspring.admin.why.slot import why_next, why_slot
+from mainspring.admin.why.slot import Records, why_next, why_slot
 from mainspring.errors import NotFound
 from mainspring.model.checkpoint import Checkpoint
 from mainspring.model.job import Failure, Job, JobState

@@ -13,8 +13,7 @@ from mainspring.admin.jobs import Effect
 from mainspring.admin.views import iso, to_json
 from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
-from mainspring.admin.workflows.diagram import dot, mermaid
-from mainspring.admin.workflows.graph import drawn, edges
+from mainspring.admin.workflows.graph import dot, drawn, edges, mermaid
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.views import StepView, WorkflowView
 from mainspring.errors import InvalidArgument, NotFound

@@ -19,7 +19,7 @@ from mainspring.model.process import Role
 from mainspring.model.run import Verdict
 from mainspring.process.process import Process
 from mainspring.process.serve import aserve
-from mainspring.store.postgres import sweep
+from mainspring.store.postgres import hints
 from mainspring.sync import Portal
 from mainspring.tasks.context import Context
 from mainspring.tasks.enqueue import JobHandle
@@ -72,8 +72,8 @@ def test_a_burst_does_not_end_before_a_job_that_came_to_be_due_late(
     shop: Shop, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whoever claims from PostgreSQL does not look there again while this test lasts.
-    monkeypatch.setattr(sweep, "NEAR_SHARE", 1e9)
-    monkeypatch.setattr(sweep, "NEAR_EVERY", 1e9)
+    monkeypatch.setattr(hints, "NEAR_SHARE", 1e9)
+    monkeypatch.setattr(hints, "NEAR_EVERY", 1e9)
     late: list[JobHandle[None]] = []
 
     @shop.app.task

@@ -15,8 +15,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from mainspring.admin.records import in_force
 from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.why.slot import in_force
 from mainspring.clock import SystemClock
 from mainspring.model.job import JobFilter
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped

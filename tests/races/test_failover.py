@@ -14,7 +14,7 @@ from mainspring.model.job import NewJob
 from mainspring.model.limit import Gate
 from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
-from mainspring.store.postgres import lines
+from mainspring.store.postgres import limits
 from tests.engine.kit import until_async
 from tests.support.postgres import PostgresServer
 
@@ -67,7 +67,7 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
 def test_lines_that_are_known_are_found_though_the_cache_is_emptied_meanwhile(
     postgres_url: str, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "MOST_KNOWN", 0)
+    monkeypatch.setattr(limits, "MOST_KNOWN", 0)
 
     async def story() -> None:
         store = open_store(postgres_url, clock=SystemClock())

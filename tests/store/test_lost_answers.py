@@ -20,7 +20,7 @@ from mainspring.model.job import JobFilter, NewJob
 from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import REPEATABLE, SQL, TEXTS
-from mainspring.store.postgres.repeating import IDEMPOTENT
+from mainspring.store.postgres.troubles import IDEMPOTENT
 from mainspring.store.sqlite import thread
 from mainspring.store.statements import reading
 

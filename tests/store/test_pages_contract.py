@@ -9,7 +9,7 @@ import pytest
 from mainspring.model.job import JobFilter, JobState, Key, NewJob
 from mainspring.model.run import Verdict
 from mainspring.model.schedule import Only, ScheduleCounts, ScheduleFilter
-from mainspring.store import jobs, paging
+from mainspring.store import jobs
 from mainspring.store import schedules as store_schedules
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND
 
@@ -27,8 +27,7 @@ def schedules(desk):
 @pytest.fixture
 def short_sighted(monkeypatch):
     """A page looks at three rows."""
-    for module in (paging, jobs):
-        monkeypatch.setattr(module, "LOOK", 3)
+    monkeypatch.setattr(jobs, "LOOK", 3)
     monkeypatch.setattr(store_schedules, "LOOK", 3)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import connection as postgres
-from mainspring.store.postgres import steering
+from mainspring.store.postgres import pooled
 from mainspring.store.sqlite import connection as sqlite
 from mainspring.testing.clock import ManualClock
 
@@ -135,7 +135,7 @@ def explain(loaded_postgres, run):
 
     async def explained(name, params):
         connection = await asyncpg.connect(
-            loaded_postgres, server_settings={**steering.TOLD, **steering.STEERING}
+            loaded_postgres, server_settings={**pooled.TOLD, **pooled.STEERING}
         )
         try:
             sql, names = postgres.SQL[name]
@@ -272,7 +272,7 @@ def test_releasing_held_postgres_jobs_is_planned_for_a_herd_while_the_queue_is_e
     """A plan is kept: this one is made of what was left when all was done, and used when all are due."""
 
     async def planned():
-        connection = await asyncpg.connect(postgres_url, server_settings=steering.STEERING)
+        connection = await asyncpg.connect(postgres_url, server_settings=pooled.STEERING)
         await connection.execute(
             """INSERT INTO mainspring.jobs
                    (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload)

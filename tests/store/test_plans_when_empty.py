@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from mainspring.store.postgres import connection as postgres
-from mainspring.store.postgres import steering
+from mainspring.store.postgres import pooled
 
 #: How a statement may reach a row: by its key, through its lane, or where it already knows it lies.
 ALLOWED = {
@@ -135,7 +135,7 @@ STATEMENTS = [
 
 
 async def plan_on_empty(url: str, statement: str) -> list[str]:
-    connection = await asyncpg.connect(url, server_settings=steering.STEERING)
+    connection = await asyncpg.connect(url, server_settings=pooled.STEERING)
     try:
         await connection.execute("VACUUM ANALYZE")
         sql, names = postgres.SQL[statement]

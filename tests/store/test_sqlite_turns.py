@@ -15,8 +15,8 @@ from mainspring.model.job import Claim, NewJob
 from mainspring.model.process import Member, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
+from mainspring.store.sqlite import borrower
 from mainspring.store.sqlite import connection as sqlite
-from mainspring.store.sqlite import loan
 from tests.support.desk import DAY, settlement
 
 
@@ -51,7 +51,7 @@ def test_transactions_of_many_handlers_at_once_all_have_their_turn(
 def test_a_turn_that_does_not_come_is_an_error_and_the_next_one_does(
     run: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loan, "TURN_WITHIN", timedelta(milliseconds=20))
+    monkeypatch.setattr(borrower, "TURN_WITHIN", timedelta(milliseconds=20))
     store = open_store(f"sqlite:///{tmp_path / 'jobs.db'}", clock=clock)
 
     async def story() -> None:

@@ -15,7 +15,7 @@ from mainspring.model.job import NewJob
 from mainspring.store.opener import open_store
 from mainspring.store.sqlite import wake
 from mainspring.store.sqlite.connection import wal
-from mainspring.store.sqlite.stirs import stirs
+from mainspring.store.sqlite.wake import stirs
 from mainspring.waiting import pause
 from tests.engine.kit import until
 

@@ -10,7 +10,7 @@ import pytest
 from mainspring.model.job import NewJob
 from mainspring.model.process import Member, Role
 from mainspring.store.opener import open_store
-from mainspring.store.postgres import hints, sweep
+from mainspring.store.postgres import hints
 from mainspring.testing import ManualClock
 from tests.support.desk import HOUR
 
@@ -38,13 +38,13 @@ def clock():
 @pytest.fixture
 def stores(postgres_url, clock, run, monkeypatch):
     """The one that claims, for which every look is too long, and another that puts jobs in."""
-    monkeypatch.setattr(sweep.Sweep, "_limit", 0.0002)
-    monkeypatch.setattr(sweep, "NEAR_SHARE", 0.0)
-    monkeypatch.setattr(sweep, "BUSY_SHARE", 0.5)
-    monkeypatch.setattr(sweep, "IDLE_SHARE", 0.5)
-    monkeypatch.setattr(sweep, "NEAR_EVERY", 60.0)
-    monkeypatch.setattr(sweep, "WHOLE", 0.0)
-    monkeypatch.setattr(sweep, "FULL", 0.0)
+    monkeypatch.setattr(hints.Sweep, "_limit", 0.0002)
+    monkeypatch.setattr(hints, "NEAR_SHARE", 0.0)
+    monkeypatch.setattr(hints, "BUSY_SHARE", 0.5)
+    monkeypatch.setattr(hints, "IDLE_SHARE", 0.5)
+    monkeypatch.setattr(hints, "NEAR_EVERY", 60.0)
+    monkeypatch.setattr(hints, "WHOLE", 0.0)
+    monkeypatch.setattr(hints, "FULL", 0.0)
     opened = [open_store(postgres_url, clock=clock) for _ in range(2)]
     yield opened
     for store in opened:
@@ -54,7 +54,7 @@ def stores(postgres_url, clock, run, monkeypatch):
 @pytest.fixture
 def looks(monkeypatch):
     """Where claims look, as they do."""
-    seen: list[sweep.Stretch | None] = []
+    seen: list[hints.Stretch | None] = []
     original = hints.Hints.looks
 
     def noted(self, *asked):
@@ -105,9 +105,9 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
 
 
 def test_a_claim_that_looks_everywhere_misses_nothing(stores, clock, run, monkeypatch):
-    monkeypatch.setattr(sweep, "NEAR_SHARE", 1e9)
-    monkeypatch.setattr(sweep, "NEAR_EVERY", 1e9)
-    monkeypatch.setattr(sweep, "IDLE_SHARE", 1e9)
+    monkeypatch.setattr(hints, "NEAR_SHARE", 1e9)
+    monkeypatch.setattr(hints, "NEAR_EVERY", 1e9)
+    monkeypatch.setattr(hints, "IDLE_SHARE", 1e9)
     claiming, other = stores
 
     async def claim(**options):

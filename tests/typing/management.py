@@ -12,7 +12,7 @@ from mainspring.admin.backfills import BackfillPlan
 from mainspring.admin.dead_letters import Replayed, changed
 from mainspring.admin.jobs import Done, EnqueueRequest, JobHistory
 from mainspring.admin.queues import QueueInfo
-from mainspring.admin.schedules.edited import Written
+from mainspring.admin.schedules.draft import Written
 from mainspring.admin.schedules.orders import ScheduleDone
 from mainspring.admin.workflows.orders import WorkflowDone
 from mainspring.app import Mainspring

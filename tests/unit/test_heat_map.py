@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.admin.simulation.heat_map import LEVELS, heat_map, level, steps
-from mainspring.admin.simulation.nights import nights, zones_of
+from mainspring.admin.simulation.heat_map import LEVELS, heat_map, level, nights, steps, zones_of
 from mainspring.model.schedule import NewSchedule
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import Every

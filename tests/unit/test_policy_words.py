@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.admin.schedules.policy_words import policies
+from mainspring.admin.schedules.sheet import policies
 from mainspring.model.schedule import Misfire, Overlap, Schedule
 from mainspring.triggers.cron import Cron
 from mainspring.triggers.intervals import Every

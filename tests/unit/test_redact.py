@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.admin.redact import CUT, DETAILS, Redaction
-from mainspring.admin.spelled import HIDDEN, Spelled
+from mainspring.admin.redact import CUT, DETAILS, HIDDEN, Redaction, Spelled
 from tests.support.secrets import SHAPES
 
 CANARY = "c4n4ry-S3cr3t"

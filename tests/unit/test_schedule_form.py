@@ -6,10 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from mainspring.admin.redact import Redaction
+from mainspring.admin.redact import HIDDEN, Redaction
 from mainspring.admin.schedules.draft import Draft
 from mainspring.admin.schedules.form import field_of, form_of, options_from
-from mainspring.admin.spelled import HIDDEN
 from mainspring.errors import InvalidArgument
 from mainspring.tasks.payload import encode
 from mainspring.tasks.schedule_options import PolicyOptions

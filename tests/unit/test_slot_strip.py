@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.admin.schedules.slot_strip import legend, strip
+from mainspring.admin.schedules.sheet import legend, strip
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Disposition, Skipped, Slot
 

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from mainspring.store.postgres.hints import EVERYTHING, Hints
-from mainspring.store.postgres.sweep import Place, Stretch
+from mainspring.store.postgres.hints import EVERYTHING, Hints, Place, Stretch
 from mainspring.testing import ManualClock
 
 LANE = (1, 0)

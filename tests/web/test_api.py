@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin.schedules.options import OPTIONS
+from mainspring.admin.schedules.draft import OPTIONS
 from mainspring.errors import StoreUnavailable
 from mainspring.model.process import Member, Role
 from mainspring.web.api.schedules import Changes

@@ -9,8 +9,7 @@ import pytest
 from starlette.requests import Request
 
 from mainspring.admin.health.stats import SeriesView
-from mainspring.admin.redact import Redaction
-from mainspring.admin.restoring import restored
+from mainspring.admin.redact import Redaction, restored
 from mainspring.errors import NotFound
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.store.opener import open_store

@@ -14,8 +14,7 @@ from mainspring.admin.order import AdminContext, Noun, blocking, carried_out, on
 from mainspring.admin.views import JobView, ProgressView, RunView, iso
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import Why
-from mainspring.admin.why.obstacle import hint
-from mainspring.admin.workflow_of_job import StepOf, retry_words, step_of
+from mainspring.admin.why.job import StepOf, hint, retry_words, step_of
 from mainspring.clock import Clock
 from mainspring.duration import Duration
 from mainspring.errors import InvalidArgument, NotFound, UnknownTask

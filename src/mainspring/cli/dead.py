@@ -14,7 +14,7 @@ import msgspec
 from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, Replayed, ReplayedPage
 from mainspring.admin.views import DeadView, iso
-from mainspring.admin.workflow_of_job import retry_words
+from mainspring.admin.why.job import retry_words
 from mainspring.cli.acts import LARGEST_PAGE
 from mainspring.cli.jobs import report, show_job
 from mainspring.cli.options import (

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin.limits import LimitView, gate_in_words
-from mainspring.admin.queues import QueueView
+from mainspring.admin.queues import LimitView, QueueView, gate_in_words
 from mainspring.cli.options import Whole, author_option, length, one_line, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when

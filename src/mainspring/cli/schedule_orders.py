@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from mainspring.admin.schedules.draft import draft_view
-from mainspring.admin.schedules.edited import Written, WrittenView
+from mainspring.admin.schedules.draft import Written, WrittenView, draft_view
 from mainspring.admin.schedules.orders import ScheduleDone, ScheduleDoneView, ScheduleEffect
 from mainspring.admin.schedules.plan import MOST_NAMED, Action, Planned, PlannedView, dropped_sentences
 from mainspring.admin.words import moment

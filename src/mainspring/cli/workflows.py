@@ -8,8 +8,7 @@ import click
 
 from mainspring.admin.admin import Admin
 from mainspring.admin.order import plain
-from mainspring.admin.workflows.diagram import dot, mermaid
-from mainspring.admin.workflows.graph import GraphView, drawn
+from mainspring.admin.workflows.graph import GraphView, dot, drawn, mermaid
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView

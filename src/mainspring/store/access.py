@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from mainspring.model.access import NewSession, NewToken, Session, Token
 from mainspring.store.audit_log import carried_out, carried_out_alone
-from mainspring.store.database import Database, Row, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.rows import reader
 
 _token = reader(Token)

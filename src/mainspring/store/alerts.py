@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from mainspring.model.alert import Alert, AlertChange, AlertFilter, AlertMove, AlertNote, NoteEnd
 from mainspring.store.audit_log import carried_out_alone
-from mainspring.store.database import Database, Row, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.rows import moment, reader
 
 _alert = reader(Alert)

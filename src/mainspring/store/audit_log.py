@@ -18,8 +18,7 @@ import msgspec
 
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.model.audit_log import AuditEntry, AuditFilter, NewAuditEntry
-from mainspring.store.database import Database, Row, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.rows import moment, reader
 from mainspring.waiting import whole
 

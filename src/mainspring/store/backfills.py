@@ -9,8 +9,7 @@ import msgspec
 
 from mainspring.model.schedule import Advance, Backfill, BackfillJob, BackfillState, NewBackfill, Schedule
 from mainspring.store.audit_log import carried_out, carried_out_alone
-from mainspring.store.database import Database, Row, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.rows import moment, reader
 
 BATCH = 100

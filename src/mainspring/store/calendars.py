@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mainspring.model.schedule import StoredCalendar
-from mainspring.store.database import Database
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, reads
 from mainspring.store.rows import reader
 
 _calendar = reader(StoredCalendar)

@@ -6,14 +6,18 @@ the transaction's own methods may be awaited.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
 
 Stamp = datetime | None
 """The moment of a call: the clock's. None means that the database's own clock decides."""
+N = TypeVar("N", bound="Noun")
+P = ParamSpec("P")
+_MARK = "only_reads"
 
 
 class Row(Protocol):
@@ -90,3 +94,34 @@ class Database(Protocol):
     async def left_out(self, error: Exception) -> bool:
         """Whether rows that cannot be read were in the way of a call that ended with this error, and have
         been moved out of it."""
+
+
+class Noun(Protocol):
+    """A part of the store."""
+
+    @property
+    def _database(self) -> Database: ...
+
+
+def reads(
+    method: Callable[Concatenate[N, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[N, P], Coroutine[Any, Any, T]]:
+    """A method that changes nothing. Where it meets a row that cannot be read, the row is moved away, and the
+    method is called again."""
+
+    @functools.wraps(method)
+    async def call(self: N, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(self, *args, **kwargs)
+        except Exception as error:
+            if not await self._database.left_out(error):
+                raise
+        return await method(self, *args, **kwargs)
+
+    setattr(call, _MARK, True)
+    return call
+
+
+def only_reads(method: object) -> bool:
+    """Whether a method of a noun was marked with `reads`."""
+    return getattr(method, _MARK, False) is True

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.job import Failure, JobName
 from mainspring.store.audit_log import carried_out_alone
-from mainspring.store.database import Database, Row, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, reads
 from mainspring.store.rows import reader, written
 
 dead_job = reader(DeadJob)

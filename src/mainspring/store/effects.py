@@ -10,8 +10,7 @@ from mainspring.errors import AnswerLost
 from mainspring.model.checkpoint import Checkpoint, Recorded
 from mainspring.model.job import Claim, NewJob
 from mainspring.model.run import Settlement
-from mainspring.store.database import Database, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import moment, reader
 
 T_co = TypeVar("T_co", covariant=True)

@@ -11,8 +11,7 @@ from datetime import datetime
 
 from mainspring.model.checkpoint import EVERYBODY, Event
 from mainspring.store.audit_log import carried_out
-from mainspring.store.database import Database, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, Transaction, reads
 
 
 class Events:

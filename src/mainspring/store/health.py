@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TypeVar
 
 from mainspring.errors import (
     AnswerLost,
@@ -26,17 +29,17 @@ from mainspring.model.alert import (
     Outage,
     Overdue,
     Retrying,
+    Rule,
+    Streak,
     Waiting,
     Watched,
 )
 from mainspring.model.health import StoreHealth, UnreadableRow
 from mainspring.model.process import MemberInfo
 from mainspring.model.queue import QueuePause
-from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.migrations import Schema
-from mainspring.store.reads import reads
 from mainspring.store.rows import maybe_moment, moment, reader
-from mainspring.store.streaks import HERD, Lists, streaks
 
 LOOK_AGAIN = 10.0
 """Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
@@ -54,6 +57,21 @@ _died = reader(Died)
 _retrying = reader(Retrying)
 _gap = reader(Outage)
 unreadable_row = reader(UnreadableRow)
+HERD = 50
+"""Schedules of one herd that are named as overdue."""
+OF_LISTS: dict[str, tuple[Rule, ...]] = {
+    "overdue": (Rule.MISSED,),
+    "dropped": (Rule.SLOTS_DROPPED,),
+    "expected": (Rule.LATE_START, Rule.LATE_FINISH),
+    "stale": (Rule.LATE_START,),
+    "waiting": (Rule.OLDEST_WAITING, Rule.NO_WORKER),
+    "lost": (Rule.MEMBER_LOST,),
+    "died": (Rule.FAILED,),
+    "failing": (Rule.FAILING,),
+    "retrying": (Rule.RETRYING,),
+}
+"""Whose rules have more to tell where a list was cut."""
+T = TypeVar("T")
 
 
 class Health(ABC):
@@ -188,3 +206,39 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
         gaps=tuple(map(_gap, await look("watch_gaps", failed_window=lately))),
         cut=lists.rules,
     )
+
+
+class Lists:
+    """Cuts lists to what may be named, and keeps which rules they were for."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._cut: dict[Rule, None] = {}
+
+    def cut(self, name: str, rows: Sequence[T], *, times: int = 1) -> Sequence[T]:
+        """As many as may be named; `times` is how many rows there may be for each."""
+        if len(rows) <= times * self._most:
+            return rows
+        self._cut.update(dict.fromkeys(OF_LISTS[name]))
+        return rows[: times * self._most]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those with more to tell."""
+        return tuple(self._cut)
+
+
+def streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:
+    """Of (schedule, slot, dead, live), newest slot first for each schedule. A job that is still live says
+    nothing yet; one that ended otherwise ends the row."""
+    found = []
+    for name, slots in groupby(looked_at, key=lambda each: each[0]):
+        dead: list[datetime] = []
+        for _, slot_at, is_dead, is_live in slots:
+            if is_dead:
+                dead.append(slot_at)
+            elif not is_live:
+                break
+        if dead:
+            found.append(Streak(schedule=name, failures=len(dead), since=dead[-1]))
+    return tuple(found)

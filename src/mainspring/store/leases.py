@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.model.process import Held, Lease, LeaseInfo
-from mainspring.store.database import Database, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import length, moment, reader
 
 _lease = reader(Lease, given=["name", "holder_id"])

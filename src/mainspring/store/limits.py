@@ -8,8 +8,7 @@ from typing import Protocol
 
 from mainspring.model.limit import Admission, Gate, GateInfo
 from mainspring.store.admitting import MOST_LINES, read, states_of
-from mainspring.store.database import Database, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, Transaction, reads
 
 
 class Admitter(Protocol):

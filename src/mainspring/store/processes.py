@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from mainspring.model.process import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
 from mainspring.rules.settle import CRASHES_ALLOWED, WORKER_LOST
-from mainspring.store.database import Database, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import moment, reader, written
 
 _info = reader(MemberInfo)

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from mainspring.errors import StoreError
 from mainspring.model.queue import QueueDepth, QueuePause
 from mainspring.store.audit_log import carried_out
-from mainspring.store.database import Database, Stamp, Transaction
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, Transaction, reads
 from mainspring.store.rows import reader
 from mainspring.waiting import pause
 

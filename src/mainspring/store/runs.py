@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from mainspring.model.run import FailedRun, JobEnd, Progress, ProgressNote, Run, RunLog
 from mainspring.store.codes import FINAL_STATE, VERDICT
-from mainspring.store.database import Database, Row, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Row, Stamp, reads
 from mainspring.store.rows import moment, reader
 
 BATCH = 5000

@@ -23,7 +23,7 @@ from mainspring.model.schedule import (
 )
 from mainspring.store.audit_log import carried_out, carried_out_alone
 from mainspring.store.codes import CODE, catch_up_code, catch_up_read, spec_catch_up
-from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.declaring import (
     Changing,
     Expected,
@@ -36,7 +36,6 @@ from mainspring.store.declaring import (
     refuse_outdated,
 )
 from mainspring.store.limits import Places
-from mainspring.store.reads import reads
 from mainspring.store.rows import length, maybe_length, maybe_moment, moment, reader, written
 from mainspring.store.slots import Firing, read_slot, read_spec
 

@@ -23,9 +23,8 @@ from mainspring.model.schedule import (
     Spec,
 )
 from mainspring.store.codes import COALESCE, DISPOSITION, catch_up_read
-from mainspring.store.database import Database, Row, Stamp, Transaction
+from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.declaring import Due
-from mainspring.store.reads import reads
 from mainspring.store.rows import length, maybe_length, moment, reader
 from mainspring.triggers.misfire import BREAKER, LATE
 

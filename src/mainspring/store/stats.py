@@ -10,8 +10,7 @@ from operator import attrgetter
 import msgspec
 
 from mainspring.model.stats import ALL, SPANS, Stat, StatFilter, Tally
-from mainspring.store.database import Database, Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import reader
 
 KEPT = dict(

@@ -1,13 +1,19 @@
-"""What both dialects decide about keys that are taken."""
+"""What both dialects decide about keys that are taken, and what they keep of the answer to a request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from mainspring.errors import DuplicateJob
-from mainspring.model.job import Inserted, Key, NewJob, OnDuplicate, Scope
+import msgspec
+
+from mainspring.errors import DuplicateJob, KeyReused
+from mainspring.model.job import Answered, Inserted, Key, NewJob, OnDuplicate, RequestKey, Scope
 from mainspring.model.value import Value
+
+KEPT = timedelta(days=2)
+"""How long an answer is remembered: whoever asks again does so within a day."""
+_decode = msgspec.json.Decoder(tuple[tuple[int, bool, bool], ...]).decode
 
 
 class Holder(Value, frozen=True, kw_only=True):
@@ -90,3 +96,17 @@ def _duplicate(task: str, key: Key, other: int, *, running: bool) -> Inserted:
             if running:
                 raise DuplicateJob(task, key.name, other, "it runs already")
             return Inserted(job_id=other, created=False, replaced=True)
+
+
+def written(jobs: Sequence[Inserted]) -> bytes:
+    """An answer as it is kept: a row may stand for thousands of jobs."""
+    return msgspec.json.encode([(each.job_id, each.created, each.replaced) for each in jobs])
+
+
+def recalled(request: RequestKey, digest: bytes, answer: bytes) -> Answered:
+    """The answer that is on record, if it is one to this request."""
+    if digest != request.digest:
+        raise KeyReused(request.key)
+    found = _decode(answer)
+    jobs = tuple(Inserted(job_id=job_id, created=made, replaced=new) for job_id, made, new in found)
+    return Answered(jobs=jobs, again=True)

@@ -13,8 +13,7 @@ from typing import Any, overload
 import msgspec
 from starlette.responses import Response
 
-from mainspring.admin.redact import NAMES, Redaction, redaction
-from mainspring.admin.spelled import HIDDEN
+from mainspring.admin.redact import HIDDEN, NAMES, Redaction, redaction
 from mainspring.admin.views import call_view, to_json
 from mainspring.model.job import Failure
 from mainspring.model.run import RESULT_GONE

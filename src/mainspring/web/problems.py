@@ -9,8 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mainspring.admin.redact import Redaction
-from mainspring.admin.spelled import HIDDEN
+from mainspring.admin.redact import HIDDEN, Redaction
 from mainspring.errors import (
     AnswerLost,
     DuplicateJob,

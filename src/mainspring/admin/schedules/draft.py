@@ -1,20 +1,46 @@
-"""A schedule as somebody wants it: checked, and not yet written."""
+"""A schedule that a user makes or changes: its options as plain values, its task, and
+what came of it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from mainspring.admin.schedules.versions import Difference
-from mainspring.admin.views import call_view, iso
+from mainspring.admin.views import FireView, call_view, iso
 from mainspring.duration import format_duration
+from mainspring.errors import InvalidArgument
+from mainspring.model.job import DEFAULT_QUEUE
 from mainspring.model.schedule import NewSchedule, Overlap, Schedule
-from mainspring.tasks.schedule import beginning, options_of
-from mainspring.tasks.schedule_options import KIND_OPTIONS, KINDS, OPTIONS_OF, Policies
+from mainspring.model.value import Value
+from mainspring.tasks import payload
+from mainspring.tasks.checks import valid_attempts, valid_name, valid_priority
+from mainspring.tasks.registry import Registry
+from mainspring.tasks.retry import DEFAULT, Retry
+from mainspring.tasks.schedule import GivenOptions, beginning, options_of
+from mainspring.tasks.schedule_options import (
+    KIND_OPTIONS,
+    KINDS,
+    OPTIONS_OF,
+    WHEN_OPTIONS,
+    Policies,
+    PolicyOptions,
+)
 from mainspring.triggers.calendars import Calendar
+from mainspring.triggers.rolled import is_skipped
+from mainspring.triggers.slots import UpcomingSlot, upcoming_slots
 from mainspring.triggers.trigger import Trigger
+from mainspring.triggers.zones import read_instant, read_wall_or_instant
+
+FIRES_SHOWN = 3
+NO_BUSINESS_DAY = "skipped: no business day"
+POLICY_OPTIONS = tuple(each.name for each in fields(PolicyOptions))
+CALL_OPTIONS = ("task", "args", "kwargs", "queue", "priority", "attempts")
+OPTIONS = frozenset((*WHEN_OPTIONS, *POLICY_OPTIONS, *CALL_OPTIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +148,175 @@ def _plain(value: object) -> object:
             return [_plain(each) for each in value]
         case _:
             return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A schedule as it now stands, or would if it were no dry run."""
+
+    name: str
+    created: bool
+    dry_run: bool
+    draft: Draft
+    version: int
+    fires: tuple[UpcomingSlot, ...]
+    differences: tuple[Difference, ...] = ()
+    """Of a change: what is not as it was. None means that nothing was written."""
+    paused: bool = False
+
+    @property
+    def effect(self) -> str:
+        """In one word."""
+        return "created" if self.created else "changed" if self.differences else "none"
+
+
+def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
+    """Its next slots, in UTC and in its own zone, with what is odd about them."""
+    return tuple(
+        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
+        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
+    )
+
+
+class WrittenView(Value, frozen=True, kw_only=True):
+    """A schedule as it now stands, as programs read it."""
+
+    name: str
+    effect: str
+    dry_run: bool
+    version: int
+    paused: bool
+    differences: tuple[Difference, ...]
+    schedule: dict[str, Any]
+    """By the names of the options."""
+    fires: tuple[FireView, ...]
+
+    @classmethod
+    def of(cls, format_duration: Written) -> Self:
+        """Of a schedule that was made or changed."""
+        return cls(
+            name=format_duration.name,
+            effect=format_duration.effect,
+            dry_run=format_duration.dry_run,
+            version=format_duration.version,
+            paused=format_duration.paused,
+            differences=format_duration.differences,
+            schedule=draft_view(format_duration.draft),
+            fires=tuple(FireView.of(each) for each in format_duration.fires),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callee:
+    """A task's name and defaults. Without a check nobody here knows what it may be called with."""
+
+    name: str
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    attempts: int = DEFAULT.attempts
+    retry: Retry = DEFAULT
+    check: Callable[[Sequence[object], Mapping[str, object]], None] | None = None
+    """The task's own: a target looks at more than names and types."""
+
+    @classmethod
+    def named(cls, name: object, registry: Registry | None) -> Callee:
+        """The task of that name; UnknownTask when there is a registry and it has none."""
+        valid = valid_name(name, "schedule.task")  # type: ignore[arg-type]  # checked there
+        if registry is None:
+            return cls(name=valid)
+        task = registry.get(valid)
+        return cls(
+            name=task.name,
+            queue=task.queue,
+            priority=task.priority,
+            attempts=task.attempts,
+            retry=task.retry,
+            check=task.check,
+        )
+
+    def payload(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bytes:
+        """A call with these, checked as far as the task is known."""
+        if self.check is not None:
+            self.check(args, kwargs)
+        return payload.encode(args, kwargs, field=self.name)
+
+    def option(self, name: str, said: object) -> object:
+        """Its queue, priority or attempts: what was said, or its own where that is None."""
+        match name:
+            case _ if said is None:
+                return getattr(self, name)
+            case "queue":
+                return valid_name(said, "schedule.queue")  # type: ignore[arg-type]  # checked there
+            case "priority":
+                return valid_priority(said, "schedule.priority")  # type: ignore[arg-type]  # checked there
+            case _:
+                return valid_attempts(said, "schedule.attempts")  # type: ignore[arg-type]  # checked there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What somebody said, by who reads it; what was not said is not in it."""
+
+    when: GivenOptions
+    """The calendar is still a name."""
+    policies: GivenOptions
+    call: GivenOptions
+
+
+def read(given: Mapping[str, object]) -> Wishes:
+    """Sort the options and read those that are text. None stands for an option's default."""
+    for name in given:
+        if name not in OPTIONS:
+            raise InvalidArgument("schedule", name, f"only options it has ({', '.join(sorted(OPTIONS))})")
+    read = {
+        name: value if value is None or name not in _READERS else _READERS[name](value, name)
+        for name, value in given.items()
+    }
+    return Wishes(
+        when=_of(WHEN_OPTIONS, read), policies=_of(POLICY_OPTIONS, read), call=_of(CALL_OPTIONS, read)
+    )
+
+
+def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
+    return {name: given[name] for name in names if name in given}
+
+
+def _moment(value: object, field: str) -> object:
+    return value if isinstance(value, datetime) else read_instant(value, field)  # type: ignore[arg-type]  # checked there
+
+
+def _wall(value: object, field: str) -> object:
+    return value if isinstance(value, datetime) else read_wall_or_instant(value, field)  # type: ignore[arg-type]  # checked there
+
+
+def _moments(value: object, field: str) -> object:
+    return tuple(_moment(each, field) for each in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _walls(value: object, field: str) -> object:
+    return tuple(_wall(each, field) for each in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _array(value: object, field: str) -> object:
+    if not isinstance(value, list | tuple):
+        raise InvalidArgument(f"schedule.{field}", value, "a JSON array")
+    return list(value)
+
+
+def _object(value: object, field: str) -> object:
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
+        raise InvalidArgument(f"schedule.{field}", value, "a JSON object")
+    return dict(value)
+
+
+_READERS: dict[str, Callable[[object, str], object]] = {
+    "at": _moments,
+    "anchor": _moment,
+    "dtstart": _wall,
+    "exdates": _walls,
+    "rdates": _walls,
+    "start": _moment,
+    "end": _moment,
+    "args": _array,
+    "kwargs": _object,
+}

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from mainspring.admin.redact import Redaction
-from mainspring.admin.restoring import restored
+from mainspring.admin.redact import Redaction, restored
 from mainspring.admin.schedules.draft import Draft
 from mainspring.admin.views import call_view
 from mainspring.duration import format_duration

@@ -13,14 +13,16 @@ from typing import Any, Self
 import msgspec
 
 from mainspring.admin.order import Noun, blocking, carried_out, one_or_more, order
-from mainspring.admin.schedules.declared import write_declared
-from mainspring.admin.schedules.draft import Draft, changes
-from mainspring.admin.schedules.edited import Written, upcoming
-from mainspring.admin.schedules.listing import ScheduleList, ScheduleSummary, listed, summary
-from mainspring.admin.schedules.options import Wishes, read
-from mainspring.admin.schedules.plan import Action, Planned, dropped_sentences, plan
-from mainspring.admin.schedules.schedule_task import Callee
-from mainspring.admin.schedules.sheet import ScheduleSheet, sheet
+from mainspring.admin.schedules.draft import Callee, Draft, Wishes, Written, changes, read, upcoming
+from mainspring.admin.schedules.plan import Action, Planned, dropped_sentences, plan, write_declared
+from mainspring.admin.schedules.sheet import (
+    ScheduleList,
+    ScheduleSheet,
+    ScheduleSummary,
+    listed,
+    sheet,
+    summary,
+)
 from mainspring.admin.schedules.triggers import calendars_of, readable
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import LastAndNext, Why

@@ -1,4 +1,4 @@
-"""Reads what an audit judges."""
+"""Reads what an audit judges: the ledger of each schedule, page by page, and its versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mainspring.admin.slot_verification.audit import (
     Unjudged,
     audit,
 )
-from mainspring.admin.slot_verification.ledger import ledger
 from mainspring.admin.words import moment
 from mainspring.clock import Clock
 from mainspring.errors import NotFound
@@ -35,6 +34,7 @@ _SLACK = timedelta(hours=1)
 _Made = tuple[int | None, datetime, int]
 """The schedule, the slot and the id of a job; the job itself would be too much for millions of them."""
 _ENDED = (JobState.DEAD, JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
+PAGE = 1000
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -234,3 +234,22 @@ class Auditor:
                 self._notes.append(f"{task}: only its newest jobs were looked through for doubles")
                 return
             before = page[-1].id
+
+
+async def ledger(
+    store: Store, name: str, *, start: datetime, end: datetime | None = None, most: int
+) -> list[Slot]:
+    """Rows from `start` on and before `end`, newest first, about `most` of them at most."""
+    found: list[Slot] = []
+    before = end
+    while len(found) < most:
+        page = await store.slots.of(name, start=start, before=before, limit=PAGE)
+        if len(page) < PAGE:
+            return found + page
+        # A slot may have two rows, of schedules that had the name one after the other: the page may end
+        # between them, so its last slot is read again with the next.
+        last = page[-1].slot_at
+        whole = [row for row in page if row.slot_at > last]
+        found += whole
+        before = whole[-1].slot_at if whole else last
+    return found

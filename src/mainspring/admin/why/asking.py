@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mainspring.admin.records import Records, row_of
 from mainspring.admin.schedules.triggers import calendars_of
-from mainspring.admin.slot_verification.ledger import ledger
+from mainspring.admin.slot_verification.auditing import ledger
 from mainspring.admin.views import to_json
 from mainspring.admin.why.answer import Answer
-from mainspring.admin.why.job import JobFacts, goes_before, is_held, why_job
-from mainspring.admin.why.slot import no_slot_yet, why_next, why_slot
-from mainspring.admin.why.workflow import why_running, why_unmade
+from mainspring.admin.why.job import (
+    JobFacts,
+    StepOf,
+    goes_before,
+    is_held,
+    step_of,
+    why_job,
+    why_running,
+    why_unmade,
+)
+from mainspring.admin.why.slot import Records, no_slot_yet, row_of, why_next, why_slot
 from mainspring.admin.words import combined
-from mainspring.admin.workflow_of_job import StepOf, step_of
 from mainspring.admin.workflows.queries import view_of
 from mainspring.admin.workflows.views import WorkflowView
 from mainspring.clock import Clock

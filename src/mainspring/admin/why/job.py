@@ -1,29 +1,38 @@
-"""Why a job is where it is: decided from facts that were read before."""
+"""Why a job or a workflow is where it is: decided from facts that were read before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
 import msgspec
 
-from mainspring.admin.limits import LimitView, in_the_way
+from mainspring.admin.queues import LimitView, in_the_way
 from mainspring.admin.views import iso, member_id, to_json
 from mainspring.admin.why.answer import Answer, Because, answer
-from mainspring.admin.why.obstacle import obstacle
 from mainspring.admin.words import error, length, moment
-from mainspring.admin.workflow_of_job import StepOf, retry_words
+from mainspring.admin.workflows.views import NodeView, WorkflowView
 from mainspring.model.checkpoint import Checkpoint, CheckpointKind
 from mainspring.model.job import Job, JobState, tried_since
 from mainspring.model.limit import GateInfo
-from mainspring.model.process import MemberInfo
+from mainspring.model.process import MemberInfo, Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.run import Progress, Reason, Run, Verdict
 from mainspring.model.value import Value
+from mainspring.model.workflow import LIVE_STEPS, Cause, StepRecord, Stopping, WorkflowRecord
 from mainspring.rules.settle import CRASHES_ALLOWED
+from mainspring.store.store import Store
 
 _FOR_EVER, _END_OF_TIME = 9996, 9999
+_NAMED = 5
+_WHY_SKIPPED = {
+    Cause.CONDITION: "for it was not to run after what happened before it",
+    Cause.ITSELF: "by its own handler",
+    Cause.INPUT: "for a step whose result it needs was skipped",
+    Cause.FAILURE: "for a step before it failed",
+    Cause.STOPPED: "for the workflow was stopped",
+}
 
 
 class JobFacts(Value, frozen=True, kw_only=True):
@@ -322,3 +331,134 @@ def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) 
         item=None if step is None else step.step.item,
         **others,
     )
+
+
+class Obstacle(Value, frozen=True, kw_only=True):
+    """Why no live worker will take a job, and how many there are."""
+
+    because: Because | None
+    sentence: str
+    live: int
+    serving: int
+    able: int
+
+
+def obstacle(job: Job, members: Sequence[MemberInfo]) -> Obstacle:
+    """Look for live workers of its queue that know its task; `because` is None when there are some."""
+    workers = [each for each in members if each.alive and each.role is Role.WORKER]
+    serving = [each for each in workers if job.queue in each.queues]
+    able = [each for each in serving if job.task in each.tasks]
+    because, sentence = None, ""
+    if not serving:
+        because, sentence = Because.QUEUE_UNSERVED, f"no live worker serves queue {job.queue}"
+    elif not able:
+        because, sentence = Because.TASK_UNKNOWN, f"no live worker of its queue knows task {job.task}"
+    return Obstacle(
+        because=because, sentence=sentence, live=len(workers), serving=len(serving), able=len(able)
+    )
+
+
+def hint(job: Job, members: Sequence[MemberInfo]) -> str | None:
+    """For a list of jobs: what somebody should know about this one."""
+    if job.state is not JobState.READY:
+        return None
+    return obstacle(job, members).sentence or None
+
+
+class StepOf(Value, frozen=True, kw_only=True):
+    """The step, or the item of a map, that a job is."""
+
+    workflow: WorkflowRecord
+    name: str
+    """Of the step."""
+    step: StepRecord
+
+    def __str__(self) -> str:
+        item = "" if self.step.item is None else f"[{self.step.item}]"
+        return f"step {self.name}{item} of workflow {self.workflow.id} ({self.workflow.name})"
+
+
+async def step_of(store: Store, job_id: int) -> StepOf | None:
+    """The step that a job is, or is to be."""
+    step = await store.workflows.step(job_id)
+    workflow = None if step is None else await store.workflows.get(step.workflow_id)
+    if step is None or workflow is None:
+        return None
+    definition = await store.workflows.definition(workflow.definition_id)
+    return StepOf(workflow=workflow, name=definition.nodes[step.place].name, step=step)
+
+
+def retry_words(workflow_id: int | str) -> str:
+    """How what died in a workflow is run again."""
+    return f"mainspring workflows retry {workflow_id}"
+
+
+def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> Answer:
+    """What the job of a workflow waits for that has been started: its steps."""
+    row = view
+    live = [
+        each for each in view.nodes if each.state not in ("waiting", "skipped") and each.finished_at is None
+    ]
+    ended = sum(each.finished_at is not None for each in view.nodes)
+    said = f"Job {job_id} is workflow {row.name}, which runs: {ended} of {len(view.nodes)} steps have ended"
+    if live:
+        more = f" and {len(live) - _NAMED} more" if len(live) > _NAMED else ""
+        said += f"; it waits for {', '.join(map(_standing, live[:_NAMED]))}{more}"
+    else:
+        said += "; nothing of it is in a queue"
+    return answer(
+        Because.WORKFLOW,
+        f"{said}.{_held(view)}{'' if step is None else f' It is {step}.'}",
+        job_id=job_id,
+        state="running",
+        workflow=row.name,
+        paused_at=iso(row.paused_at),
+        stopping=row.stopping,
+        waits_for=[each.name for each in live],
+        counts=view.counts,
+    )
+
+
+def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
+    """Why there is no job of a step."""
+    step, name = place.step, f"Job {place.step.id}, {place},"
+    because, said = Because.STEP, ""
+    node = next((each for each in view.nodes if each.name == place.name), None)
+    if node is not None and node.items is not None and node.items.total:
+        said = f"Job {step.id} is {place}: a map, whose {node.items.total} items are jobs of their own."
+    elif step.state in LIVE_STEPS:
+        states = {each.name: each for each in view.nodes}
+        parents = [states[each] for each in (() if node is None else node.parents)]
+        left = [each for each in parents if each.finished_at is None and each.state != "skipped"]
+        waits = f"it waits for {', '.join(map(_standing, left[:_NAMED]))}" if left else "nothing is before it"
+        said = f"{name} has not been made yet: {waits}.{_held(view)}"
+    elif step.cause is not None:
+        because, said = Because.SKIPPED, f"{name} was never made: it was skipped, {_WHY_SKIPPED[step.cause]}."
+    elif node is not None and node.kept:
+        said = f"{name} was never made: its result was taken over from workflow {view.forked_from}."
+    else:
+        error = "" if node is None or node.error is None else f": {node.error}"
+        said = f"{name} was never made, or is not on record any more; the step {step.state}{error}."
+    return answer(
+        because, said, job_id=step.id, state=step.state.value, workflow_id=place.workflow.id, step=place.name
+    )
+
+
+def _standing(node: NodeView) -> str:
+    if node.items is not None and node.items.total:
+        live = node.items.counts.get("live", 0)
+        return f"{node.name} ({node.items.total - live} of {node.items.total} items have ended)"
+    return f"{node.name} ({node.state})"
+
+
+def _held(view: WorkflowView) -> str:
+    row = view
+    if row.paused_at is not None:
+        return f" It is paused since {moment(row.paused_at)}: `mainspring workflows resume {row.id}` goes on."
+    match row.stopping:
+        case Stopping.CANCELLED | Stopping.KILLED:
+            return " It is being cancelled."
+        case Stopping.EXPIRED:
+            return " Its deadline has passed."
+        case None:
+            return ""

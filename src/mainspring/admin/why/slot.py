@@ -1,30 +1,42 @@
-"""Why a schedule did, or did not do, something at a moment: decided from records that were read before."""
+"""Why a schedule did, or did not do, something at a moment: decided from records that were read before.
+
+A row of the ledger says it in a sentence. Without a row, the versions of the schedule say what should have
+happened.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import assert_never
 
-from mainspring.admin.records import (
-    Records,
-    among_next,
-    in_force,
-    is_next,
-    names,
-    neighbours,
-    row_of,
-    unrecorded,
-    when_decided,
-)
+import msgspec
+
+from mainspring.admin.schedules.triggers import readable
 from mainspring.admin.views import iso, to_json
 from mainspring.admin.why.answer import Answer, Because, answer
-from mainspring.admin.why.row import decided
 from mainspring.admin.words import in_words, length, moment
-from mainspring.model.job import Job
-from mainspring.model.schedule import Change, Schedule, ScheduleVersion
+from mainspring.model.job import Job, JobState
+from mainspring.model.schedule import Change, Disposition, Schedule, ScheduleVersion, Skipped, Slot
+from mainspring.model.value import Value
+from mainspring.triggers.codec import Calendars
+from mainspring.triggers.slots import latest
 from mainspring.triggers.trigger import Trigger
 
 _WRITTEN_WITHIN = timedelta(days=1)
 """A slot this old that has no row is not being written: its row is gone."""
+_JOB_NOW = {
+    JobState.DELAYED: "is waiting for its time",
+    JobState.READY: "is waiting for a worker",
+    JobState.RUNNING: "is running",
+    JobState.SUCCEEDED: "succeeded",
+    JobState.DEAD: "is dead",
+    JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded by its handler",
+}
+_INSTANT = timedelta(microseconds=1)
+_FAR_BACK = timedelta(days=3653)
+"""Longer than any trigger stays silent, but for a 29th of February on one weekday."""
 
 
 def why_slot(records: Records, at: datetime, job: Job | None = None) -> Answer:
@@ -198,3 +210,211 @@ def _not_kept(at: datetime, oldest: datetime | None) -> Answer:
         at=iso(at),
         oldest_row_at=iso(oldest),
     )
+
+
+def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion | None) -> Answer:
+    """What became of the slot at `at`, which this row decides; `version` was in force when it did."""
+    schedule = None if version is None else version.schedule
+    if row.disposition is Disposition.BACKFILLED and row.slot_at == at:
+        return _backfilled(row, job)
+    if row.reason is not None:
+        return _skipped(row, row.reason, at, schedule)
+    fired = f"fired as job {row.job_id}, which {_job_now(job)}"
+    if row.slot_at == at:
+        said = f"The slot of {moment(at)} {fired}."
+    else:
+        said = (
+            f"The slot of {moment(at)} was coalesced into the slot of {moment(row.slot_at)}, which {fired}."
+        )
+    return answer(
+        Because.FIRED if row.slot_at == at else Because.COALESCED,
+        said + _late(row) + _noted(row),
+        **_facts(row, at),
+        job_id=row.job_id,
+        job_state=None if job is None else job.state.value,
+    )
+
+
+def _backfilled(row: Slot, job: Job | None) -> Answer:
+    at_the_time = "" if row.reason is None else f" At the time it was skipped: {row.reason}."
+    return answer(
+        Because.BACKFILLED,
+        f"The slot of {moment(row.slot_at)} was run at {moment(row.decided_at)} ({row.note}) as job "
+        f"{row.job_id}, which {_job_now(job)}.{at_the_time}",
+        **_facts(row, row.slot_at),
+        job_id=row.job_id,
+        job_state=None if job is None else job.state.value,
+        reason=None if row.reason is None else row.reason.value,
+    )
+
+
+def _skipped(row: Slot, reason: Skipped, at: datetime, schedule: Schedule | None) -> Answer:
+    together = ""
+    if row.since is not None:
+        together = f" with those from {moment(row.since)} to {moment(row.slot_at)}"
+    return answer(
+        Because.SKIPPED,
+        f"The slot of {moment(at)} was skipped{together}: {_reason(row, reason, schedule)}.{_noted(row)}",
+        **_facts(row, at),
+        reason=reason.value,
+        blocker=row.blocker,
+        **_pause(row, schedule),
+    )
+
+
+def _reason(row: Slot, reason: Skipped, schedule: Schedule | None) -> str:
+    match reason:
+        case Skipped.MISFIRE:
+            return f"misfire, nobody could fire it until {moment(row.decided_at)}{_asked(schedule)}"
+        case Skipped.TOO_LATE:
+            return f"too_late, nobody could fire it until {moment(row.decided_at)}{_window(schedule)}"
+        case Skipped.OVERLAP:
+            return f"overlap, job {row.blocker} was still live"
+        case Skipped.PAUSED:
+            return _paused(schedule)
+        case Skipped.CALENDAR:
+            return "calendar, it leaves this day out"
+        case Skipped.BREAKER:
+            return (
+                f"breaker, too many jobs of its schedule were live at {moment(row.decided_at)}; "
+                "`mainspring schedules go-on` runs what was left out"
+            )
+        case Skipped.REQUESTED:
+            return "requested, somebody asked for it to be skipped"
+        case Skipped.EXHAUSTED:
+            limit = "" if schedule is None or schedule.max_fires is None else f"{schedule.max_fires} "
+            return f"exhausted, all its {limit}fires were used up"
+        case Skipped.DELETED:
+            return "deleted, it was due and not yet fired when its schedule was deleted"
+        case _:
+            assert_never(reason)
+
+
+def _asked(schedule: Schedule | None) -> str:
+    return "" if schedule is None else f" (misfire {schedule.misfire})"
+
+
+def _window(schedule: Schedule | None) -> str:
+    if schedule is None or schedule.catch_up is None:
+        return ""
+    return f", and it was older than the schedule's catch_up of {length(schedule.catch_up)} by then"
+
+
+def _paused(schedule: Schedule | None) -> str:
+    if schedule is None or schedule.paused_at is None:
+        return "it was paused"
+    note = f": {schedule.pause_note}" if schedule.pause_note else ""
+    return f"it was paused by {schedule.paused_by} at {moment(schedule.paused_at)}{note}"
+
+
+def _pause(row: Slot, schedule: Schedule | None) -> dict[str, object]:
+    if row.reason is not Skipped.PAUSED or schedule is None:
+        return {}
+    return {
+        "paused_at": iso(schedule.paused_at),
+        "paused_by": schedule.paused_by,
+        "pause_note": schedule.pause_note,
+    }
+
+
+def _job_now(job: Job | None) -> str:
+    if job is None:
+        return "is no longer on record"
+    ended = f" at {moment(job.finished_at)}" if job.finished_at is not None else ""
+    return _JOB_NOW[job.state] + ended
+
+
+def _late(row: Slot) -> str:
+    late = row.decided_at - row.slot_at
+    return f" It was fired {length(late)} late." if late.total_seconds() >= 1 else ""
+
+
+def _noted(row: Slot) -> str:
+    return f" Note: {row.note}." if row.note else ""
+
+
+def _facts(row: Slot, at: datetime) -> dict[str, object]:
+    return {
+        "at": iso(at),
+        "slot_at": iso(row.slot_at),
+        "since": iso(row.since),
+        "decided_at": iso(row.decided_at),
+        "note": row.note,
+    }
+
+
+class Records(Value, frozen=True, kw_only=True):
+    """What is on record about one schedule; `schedule` is None when it was deleted."""
+
+    name: str
+    now: datetime
+    schedule: Schedule | None
+    versions: tuple[ScheduleVersion, ...]
+    rows: tuple[Slot, ...]
+    """Newest first, back to the moment asked about where the ledger reaches that far."""
+    schedulers: int
+    """How many are alive."""
+    calendars: Calendars = msgspec.field(default_factory=dict)
+    """Those that the triggers name."""
+
+    def trigger(self, schedule: Schedule) -> Trigger | None:
+        """The schedule's trigger, unless this version cannot read it."""
+        return readable(schedule.trigger, self.calendars)
+
+
+def row_of(rows: Sequence[Slot], at: datetime) -> Slot | None:
+    """The row of this slot, or else the earliest that stands for it too."""
+    covering = None
+    for row in rows:
+        if row.slot_at == at:
+            return row
+        if row.since is not None and row.since <= at < row.slot_at:
+            covering = row
+    return covering
+
+
+def in_force(versions: Sequence[ScheduleVersion], at: datetime) -> ScheduleVersion | None:
+    """The version a slot at this moment belongs to: a change does not touch the slot of its own instant."""
+    return next((each for each in reversed(versions) if each.changed_at < at), None)
+
+
+def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVersion | None:
+    """The version that decided the row: a change first decides what was due under the version it ends, but
+    what a pause or a deletion finds is skipped for its sake."""
+    for each in reversed(versions):
+        decides_itself = each.change in (Change.CREATED, Change.PAUSED, Change.DELETED)
+        if each.changed_at < row.decided_at or (decides_itself and each.changed_at == row.decided_at):
+            return each
+    return None
+
+
+def unrecorded(records: Records, at: datetime) -> Schedule | None:
+    """Schedules older than the keeping of versions: the oldest that is known stands for those before it."""
+    if records.versions and records.versions[0].change is Change.CREATED:
+        return None
+    oldest = records.versions[0].schedule if records.versions else records.schedule
+    return oldest if oldest is not None and oldest.active_from < at else None
+
+
+def is_next(schedule: Schedule | None, at: datetime) -> bool:
+    """Whether the store itself says that this is the next slot."""
+    return schedule is not None and schedule.next_at == at
+
+
+def names(trigger: Trigger, at: datetime) -> bool:
+    """Whether the moment is one of the trigger's instants."""
+    return trigger.next_after(at - _INSTANT) == at
+
+
+def neighbours(trigger: Trigger, at: datetime) -> list[datetime]:
+    """The trigger's last instant before a moment that is none of them, and its first after it."""
+    first = trigger.next_after(at - _FAR_BACK)
+    before = latest(trigger, first, at) if first is not None and first < at else None
+    return [each for each in (before, trigger.next_after(at)) if each is not None]
+
+
+def among_next(slot: datetime | None, trigger: Trigger | None, count: int, at: datetime) -> bool:
+    """Whether `at` is one of the next `count` slots."""
+    while count > 0 and slot is not None and slot < at:
+        slot, count = None if trigger is None else trigger.next_after(slot), count - 1
+    return count > 0 and slot == at

@@ -1,17 +1,39 @@
-"""Which kind of connection `tx=` is, told by the names of its classes: nothing is imported for it."""
+"""Which kind of connection `tx=` is, found by the names of its classes, and how each kind is used.
+
+asyncpg: a `Connection`, or what a pool has handed out. psycopg 3: `Connection` and `AsyncConnection`.
+Django: a database's alias, or its connection. SQLAlchemy 2: `Session` and `Connection`, and their async
+twins, which begin transactions by themselves. No library is imported for it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from mainspring.errors import InvalidArgument, UsageError
-from mainspring.store.borrowed.guest import Awaiting, Blocking, Lent
+from mainspring.store.borrowed.guest import (
+    POSTGRES,
+    SQLITE,
+    Awaiting,
+    Blocking,
+    Lent,
+    Params,
+    Result,
+    dollars,
+    no_transaction,
+    pyformat,
+    rows,
+)
 
 _EXPECTED = (
     "a connection with a transaction: psycopg, asyncpg, SQLAlchemy (Session, AsyncSession, Connection,"
     " AsyncConnection), a Django alias or connection, or sqlite3"
 )
+T = TypeVar("T")
+_IDLE = 0
+"""libpq's PQTRANS_IDLE, and psycopg's TransactionStatus."""
+_AUTOCOMMIT = "AUTOCOMMIT"
 
 
 def blocking(tx: object) -> Blocking:
@@ -53,50 +75,36 @@ def _kind(tx: object) -> str:
 
 
 def _sqlite(tx: object) -> object:
-    from mainspring.store.borrowed.sqlite import SQLiteGuest
+    from mainspring.store.borrowed.guest import SQLiteGuest
 
     return SQLiteGuest(tx)
 
 
 def _psycopg(tx: object) -> object:
-    from mainspring.store.borrowed.psycopg import PsycopgGuest
-
     return PsycopgGuest(tx)
 
 
 def _async_psycopg(tx: object) -> object:
-    from mainspring.store.borrowed.psycopg import AsyncPsycopgGuest
-
     return AsyncPsycopgGuest(tx)
 
 
 def _asyncpg(tx: object) -> object:
-    from mainspring.store.borrowed.asyncpg import AsyncpgGuest
-
     return AsyncpgGuest(tx)
 
 
 def _sqlalchemy(tx: object) -> object:
-    from mainspring.store.borrowed.sqlalchemy import SQLAlchemyGuest, connection_of
-
     return SQLAlchemyGuest(connection_of(tx))
 
 
 def _async_sqlalchemy(tx: object) -> object:
-    from mainspring.store.borrowed.sqlalchemy import AsyncSQLAlchemyGuest
-
     return AsyncSQLAlchemyGuest(tx)
 
 
 def _django(tx: object) -> object:
-    from mainspring.store.borrowed.django import DjangoGuest
-
     return DjangoGuest(tx)
 
 
 def _django_alias(alias: str) -> object:
-    from mainspring.store.borrowed.django import DjangoGuest, by_alias
-
     return DjangoGuest(by_alias(alias))
 
 
@@ -115,3 +123,184 @@ _KINDS: dict[tuple[str, str], Callable[[object], object]] = {
     ("django", "BaseDatabaseWrapper"): _django,
     ("django", "ConnectionProxy"): _django,
 }
+
+
+class AsyncpgGuest:
+    """A connection that is awaited."""
+
+    dialect = POSTGRES
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def check(self) -> None:
+        if not self._connection.is_in_transaction():
+            raise no_transaction("asyncpg connection", "use it inside `async with connection.transaction():`")
+
+    async def run(self, text: str, params: Params) -> Result:
+        sql, names = dollars(text)
+        found = await self._connection.fetch(sql, *[params[name] for name in names])
+        return Result([dict(row) for row in found], len(found))
+
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
+
+
+class DjangoGuest:
+    """A connection of Django's, through its own cursor, so that its instrumentation sees us too."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = connection.vendor
+
+    def check(self) -> None:
+        if not self._connection.in_atomic_block and self._connection.get_autocommit():
+            raise no_transaction("Django connection", "use it inside `with transaction.atomic():`")
+
+    def run(self, text: str, params: Params) -> Result:
+        with self._connection.cursor() as cursor:
+            cursor.execute(pyformat(text), dict(params))
+            if not cursor.description:
+                return Result([], cursor.rowcount)
+            return Result(
+                rows([column[0] for column in cursor.description], cursor.fetchall()), cursor.rowcount
+            )
+
+
+def by_alias(alias: str) -> Any:
+    """The connection of this name, in this thread."""
+    django = sys.modules.get("django.db")
+    if django is None:
+        expected = "a connection: a name is an alias of Django's, which is not in use here"
+        raise InvalidArgument("tx", alias, expected)
+    if alias not in django.connections:
+        raise InvalidArgument("tx", alias, f"one of Django's databases: {', '.join(django.connections)}")
+    return django.connections[alias]
+
+
+class PsycopgGuest:
+    """A blocking connection."""
+
+    dialect = POSTGRES
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def check(self) -> None:
+        _check(self._connection, "with connection.transaction():")
+
+    def run(self, text: str, params: Params) -> Result:
+        with self._connection.cursor(row_factory=_tuples()) as cursor:
+            cursor.execute(pyformat(text), params)
+            return _result(cursor, cursor.fetchall() if cursor.description else [])
+
+
+class AsyncPsycopgGuest:
+    """An awaited connection."""
+
+    dialect = POSTGRES
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def check(self) -> None:
+        _check(self._connection, "async with connection.transaction():")
+
+    async def run(self, text: str, params: Params) -> Result:
+        async with self._connection.cursor(row_factory=_tuples()) as cursor:
+            await cursor.execute(pyformat(text), params)
+            return _result(cursor, await cursor.fetchall() if cursor.description else [])
+
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
+
+
+def _check(connection: Any, instead: str) -> None:
+    # Without autocommit the driver begins a transaction by itself.
+    if connection.autocommit and connection.info.transaction_status == _IDLE:
+        raise no_transaction("psycopg connection, which is in autocommit mode", f"use it inside `{instead}`")
+
+
+def _result(cursor: Any, found: list[Any]) -> Result:
+    return Result(rows([column.name for column in cursor.description or ()], found), cursor.rowcount)
+
+
+def _tuples() -> Any:
+    from psycopg.rows import tuple_row  # whoever has such a connection has the library
+
+    return tuple_row
+
+
+class SQLAlchemyGuest:
+    """A blocking `Connection`."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = connection.dialect.name
+        self._paramstyle: str = connection.dialect.paramstyle
+
+    def check(self) -> None:
+        # As an option of this connection or its engine, or else as the engine was made.
+        level = self._connection.get_execution_options().get("isolation_level")
+        if level is None:
+            level = getattr(self._connection.dialect, "_on_connect_isolation_level", None)
+        if level == _AUTOCOMMIT:
+            raise no_transaction(
+                "SQLAlchemy connection, whose isolation level is AUTOCOMMIT", "use an engine without it"
+            )
+
+    def run(self, text: str, params: Params) -> Result:
+        # Not through text(): it would take the casts for parameters.
+        result = self._connection.exec_driver_sql(*self._spelled(text, params))
+        if not result.returns_rows:
+            return Result([], result.rowcount)
+        return Result(rows(result.keys(), result.fetchall()), result.rowcount)
+
+    def _spelled(self, text: str, params: Params) -> tuple[str, Any]:
+        if self.dialect == SQLITE:
+            return text, dict(params)
+        if self.dialect == POSTGRES and self._paramstyle == "pyformat":
+            return pyformat(text), dict(params)
+        if self.dialect == POSTGRES and self._paramstyle.startswith("numeric"):
+            sql, names = dollars(text)
+            return sql, tuple(params[name] for name in names)
+        driver = f"{self.dialect}+{self._connection.dialect.driver}"
+        raise InvalidArgument("tx", driver, "SQLAlchemy with psycopg, asyncpg or SQLite")
+
+
+class AsyncSQLAlchemyGuest:
+    """An `AsyncConnection` or an `AsyncSession`: what it does, it does through its blocking twin."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = sync_connection(connection).dialect.name
+
+    def check(self) -> None:
+        if (twin := getattr(self._connection, "sync_connection", None)) is not None:
+            SQLAlchemyGuest(twin).check()
+
+    async def run(self, text: str, params: Params) -> Result:
+        return await self.blocking(lambda guest: guest.run(text, params))
+
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        def inside(twin: Any) -> T:
+            guest = SQLAlchemyGuest(connection_of(twin))
+            guest.check()
+            return work(guest)
+
+        done: T = await self._connection.run_sync(inside)
+        return done
+
+
+def connection_of(tx: Any) -> Any:
+    """The `Connection` itself, or the one that a session uses."""
+    return tx if hasattr(tx, "exec_driver_sql") else tx.connection()
+
+
+def sync_connection(tx: Any) -> Any:
+    """Something that knows the dialect, without awaiting: the bind of a session, or the engine."""
+    if (twin := getattr(tx, "sync_connection", None)) is not None:
+        return twin
+    if hasattr(tx, "get_bind"):
+        return tx.get_bind()
+    return tx.engine

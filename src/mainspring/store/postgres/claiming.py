@@ -14,10 +14,9 @@ from mainspring.model.job import Claim
 from mainspring.rules.settle import LAST_CRASH
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database
-from mainspring.store.postgres.hints import Hints, Key
+from mainspring.store.postgres.hints import EVERYTHING, Hints, Key, Place, Stretch
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.rows import to_claim
-from mainspring.store.postgres.sweep import EVERYTHING, Place, Stretch
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record

@@ -30,12 +30,22 @@ from mainspring.errors import (
 from mainspring.model.value import Value
 from mainspring.store.migrations import migrations
 from mainspring.store.postgres.lives import Lives
-from mainspring.store.postgres.pooled import PLAIN, Mark, PooledConnection, steered
-from mainspring.store.postgres.repeating import IDEMPOTENT, TRIES
+from mainspring.store.postgres.pooled import (
+    DURABLE,
+    ISOLATION,
+    PLAIN,
+    RELAXED,
+    STEERING,
+    TOLD,
+    Mark,
+    PooledConnection,
+    steered,
+)
 from mainspring.store.postgres.sessions import RELEASE_WITHIN, Sessions
-from mainspring.store.postgres.steering import DURABLE, ISOLATION, RELAXED, STEERING, TOLD
 from mainspring.store.postgres.troubles import (
     BROKEN,
+    IDEMPOTENT,
+    TRIES,
     UNSTEERED,
     Broken,
     PartitionMoved,

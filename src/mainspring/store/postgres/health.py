@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth, UnreadableRow
+from mainspring.store.database import reads
 from mainspring.store.health import Health, unreadable_row
 from mainspring.store.migrations import Schema
 from mainspring.store.postgres.connection import Database
-from mainspring.store.reads import reads
 from mainspring.store.rows import reader
 from mainspring.store.unreadable import FIRST, LAST, LONGEST, TABLES, Table, holds, quoted
 

@@ -1,5 +1,6 @@
 """Statements behind a pooler that gives each transaction another session: PgBouncer in transaction mode.
 
+The settings of our sessions are made at connect, or in each transaction where a session lasts no longer.
 Nothing may be left on a session there. So statements have no names, settings are made inside the transaction
 that needs them, and a session is known by the mark that our statements begin with, for its process id is ours
 for one transaction only.
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from mainspring.model.value import Value
-from mainspring.store.postgres.steering import ISOLATION
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -37,6 +37,24 @@ PLAIN = frozenset(
 """They read no table, so there is no plan to steer: they take one round trip, and no transaction around."""
 _TYPES = ("bigint", "bool", "bytea", "int", "interval", "jsonb", "smallint", "text", "timestamptz")
 """Our statements take and answer arrays of these. The driver asks about each, once for a connection."""
+TOLD = {"application_name": "mainspring", "timezone": "UTC"}
+"""What poolers take at connect, too, and see to wherever we are sent."""
+ISOLATION = "read committed"
+"""Of every transaction of ours. A role or a database may have another by default: then statements that wait
+for each other would fail instead."""
+STEERING = {
+    # Plans must not flip with the size of the backlog: always the index, always the same plan.
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+    # Nothing of ours may hold a lock or a snapshot for long.
+    "statement_timeout": "60s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "30s",
+}
+DURABLE = {**STEERING, "synchronous_commit": "on"}
+RELAXED = {**STEERING, "synchronous_commit": "off"}
 
 
 class Mark(Value, frozen=True, kw_only=True):

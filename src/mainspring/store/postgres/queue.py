@@ -10,21 +10,25 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
 from mainspring.model.run import Settlement, Verdict
-from mainspring.store.answering import recalled, written
 from mainspring.store.audit_log import signature
-from mainspring.store.database import Stamp
+from mainspring.store.database import Stamp, reads
 from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
-from mainspring.store.postgres.events import meet, put_waits
 from mainspring.store.postgres.hints import Hints
-from mainspring.store.postgres.inserting import COPY_FROM, Batch, Batches, insert
+from mainspring.store.postgres.inserting import (
+    COPY_FROM,
+    Batch,
+    Batches,
+    insert,
+    insert_unique,
+    insert_unique_in,
+)
+from mainspring.store.postgres.inserting import written as written_batch
 from mainspring.store.postgres.lives import NewServer
 from mainspring.store.postgres.names import Names
-from mainspring.store.postgres.settling import groups, note_logs, recorded, settle_batch
-from mainspring.store.postgres.unique import insert_unique, insert_unique_in
-from mainspring.store.postgres.unique import written as written_batch
+from mainspring.store.postgres.settling import groups, meet, note_logs, put_waits, recorded, settle_batch
 from mainspring.store.postgres.wake import Notifier
-from mainspring.store.reads import reads
+from mainspring.store.uniqueness import recalled, written
 from mainspring.store.workflows.session import StepJobs, WorkflowSession
 from mainspring.store.workflows.start import start
 from mainspring.waiting import pause

@@ -8,19 +8,17 @@ from datetime import timedelta
 from mainspring.clock import Clock
 from mainspring.config.url import database_address
 from mainspring.store.migrations import Schema
+from mainspring.store.postgres.borrower import PostgresLender
 from mainspring.store.postgres.connection import MIGRATIONS, Database
-from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.firing import PostgresFiring
 from mainspring.store.postgres.health import PostgresHealth
 from mainspring.store.postgres.hints import Hints
 from mainspring.store.postgres.inserting import Batches
-from mainspring.store.postgres.limits import PostgresAdmitter
-from mainspring.store.postgres.lines import Lines, PostgresPlaces
-from mainspring.store.postgres.loan import PostgresLender
+from mainspring.store.postgres.limits import Lines, PostgresAdmitter, PostgresPlaces
 from mainspring.store.postgres.names import Names
 from mainspring.store.postgres.queue import PostgresQueue
 from mainspring.store.postgres.wake import Notifier, PostgresWaker
-from mainspring.store.postgres.workflows import PostgresStepJobs
+from mainspring.store.postgres.workflows import Definitions, PostgresStepJobs
 from mainspring.store.store import Store, Waker
 
 POOL_SIZE = 4

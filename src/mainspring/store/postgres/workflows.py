@@ -11,8 +11,10 @@ from mainspring.model.workflow import Definition, StepRecord
 from mainspring.rules.graph import Graph
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
-from mainspring.store.postgres.definitions import Definitions
 from mainspring.store.postgres.inserting import Batches, insert
+from mainspring.store.workflows.session import definition_text, read_definition
+
+MOST_KNOWN = 1000
 
 
 class PostgresStepJobs:
@@ -35,3 +37,38 @@ class PostgresStepJobs:
         steps = [step for step, _ in jobs]
         batch = await self._batches.make([job for _, job in jobs], [step.id for step in steps])
         await insert(tx, msgspec.structs.replace(batch, steps=steps), at)
+
+
+class Definitions:
+    """A cache: a definition, once written, keeps its number and never changes. It has a session of its own,
+    so that a number it gives is on record whatever becomes of the transaction that asked for it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids: dict[bytes, int] = {}
+        self._graphs: dict[int, Graph] = {}
+        database.lives.on_change(self._ids.clear)
+        database.lives.on_change(self._graphs.clear)
+
+    async def id(self, definition: Definition, at: Stamp) -> int:
+        """The number of a definition, given where it is new."""
+        digest, text = definition_text(definition)
+        if len(self._ids) > MOST_KNOWN:
+            self._ids.clear()
+        which = {"name": definition.name, "digest": digest}
+        while digest not in self._ids:
+            # No row from the second: another process wrote this one, or took the version, in between.
+            found = await self._database.fetch("definition_id", **which)
+            found = found or await self._database.fetch("put_definition", **which, definition=text, at=at)
+            if found:
+                self._ids[digest] = found[0]["id"]
+        return self._ids[digest]
+
+    async def graph(self, definition_id: int) -> Graph:
+        """The graph of a definition."""
+        if definition_id not in self._graphs:
+            if len(self._graphs) > MOST_KNOWN:
+                self._graphs.clear()
+            [row] = await self._database.fetch("definitions", ids=[definition_id])
+            self._graphs[definition_id] = Graph(read_definition(row["definition"]))
+        return self._graphs[definition_id]

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mainspring.model.health import StoreHealth, UnreadableRow
+from mainspring.store.database import reads
 from mainspring.store.health import Health, unreadable_row
 from mainspring.store.migrations import Schema
-from mainspring.store.reads import reads
 from mainspring.store.sqlite.connection import MEMORY, WAL_RESET_FIXED, Session
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import micros, span

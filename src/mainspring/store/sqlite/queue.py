@@ -13,16 +13,14 @@ from msgspec.structs import replace
 from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
 from mainspring.model.run import Settlement
 from mainspring.rules.settle import LAST_CRASH
-from mainspring.store.answering import recalled, written
 from mainspring.store.audit_log import signature
-from mainspring.store.database import Stamp
-from mainspring.store.reads import reads
+from mainspring.store.database import Stamp, reads
 from mainspring.store.sqlite.connection import Session, Transaction
 from mainspring.store.sqlite.database import Database, identity
-from mainspring.store.sqlite.inserting import insert
+from mainspring.store.sqlite.inserting import insert, insert_unique
 from mainspring.store.sqlite.rows import listed, to_claim
 from mainspring.store.sqlite.settling import named, settle
-from mainspring.store.sqlite.unique import insert_unique
+from mainspring.store.uniqueness import recalled, written
 from mainspring.waiting import at_once
 
 RUN_AT_AND_ID = itemgetter(7, 0)

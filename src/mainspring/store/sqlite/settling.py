@@ -1,4 +1,6 @@
-"""How runs end on SQLite: each verdict's rows, inside one transaction that has the write lock."""
+"""How runs end on SQLite: each verdict's rows, and the waits for events that begin. All of it is inside one
+transaction that has the write lock.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,6 @@ from mainspring.model.job import Failure
 from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.store.codes import AWAITING, VERDICT_CODE
 from mainspring.store.sqlite.connection import Session, Transaction
-from mainspring.store.sqlite.events import begin_waits
 from mainspring.store.sqlite.rows import by_id, errors, listed, micros, moment, span, written
 from mainspring.store.sqlite.workflows import SQLiteStepJobs
 from mainspring.store.workflows.session import WorkflowSession
@@ -191,3 +192,12 @@ def _appended(job: sqlite3.Row, failure: Failure | None) -> str:
 
 def _ids(standing: Standing) -> set[int]:
     return {settlement.job_id for settlement, _ in standing}
+
+
+def begin_waits(session: Session, settlements: Sequence[Settlement]) -> set[int]:
+    """Put on record that these jobs wait, in the transaction that settles them; answer which need not, for
+    their event has come."""
+    found = {s.job_id for s in settlements if session.rows("event", job_id=s.job_id, name=s.awaits)}
+    waits = [s for s in settlements if s.job_id not in found]
+    session.each("put_waits", [{"job_id": s.job_id, "name": s.awaits, "fence": s.fence} for s in waits])
+    return found

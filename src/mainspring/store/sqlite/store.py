@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from mainspring.clock import Clock
 from mainspring.store.migrations import Schema
+from mainspring.store.sqlite.borrower import SQLiteLender
 from mainspring.store.sqlite.connection import MIGRATIONS
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.firing import SQLiteFiring
 from mainspring.store.sqlite.health import SQLiteHealth
 from mainspring.store.sqlite.limits import SQLiteAdmitter, SQLitePlaces
-from mainspring.store.sqlite.loan import SQLiteLender
 from mainspring.store.sqlite.queue import SQLiteQueue
 from mainspring.store.sqlite.wake import SQLiteWaker
 from mainspring.store.sqlite.workflows import SQLiteStepJobs

@@ -1,13 +1,20 @@
-"""Hints on SQLite: look whether anybody has committed, when the system says that somebody writes."""
+"""Hints on SQLite: look whether another process has committed, when the system reports a write.
+
+Linux reports writes to a file to processes that ask for it. On other systems the file is looked at.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
+import os
+import struct
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from mainspring.store.sqlite.connection import MEMORY, Session, wal
 from mainspring.store.sqlite.database import Database
-from mainspring.store.sqlite.stirs import Stirs, stirs
 from mainspring.waiting import pause, until
 
 LOOK_EVERY = timedelta(milliseconds=20)
@@ -21,6 +28,12 @@ AGAIN = (*(timedelta(milliseconds=each) for each in (1, 2, 4, 8, 16, 32)), *[LIS
 MOMENT = timedelta(milliseconds=1)
 """What a commit takes at least; and so looks are never closer than this, however much is written."""
 REST = timedelta(milliseconds=2)
+MODIFIED, GONE = 0x2, 0x8000
+"""Of inotify(7): IN_MODIFY, and IN_IGNORED, which is told when a file that was watched is no more."""
+NOT_BLOCKING = 0o4000 | 0o2000000
+"""IN_NONBLOCK and IN_CLOEXEC."""
+_EVENT = struct.Struct("iIII")
+_ROOM = 4096
 
 
 class SQLiteWaker:
@@ -85,3 +98,49 @@ class SQLiteWaker:
 def _data_version(session: Session) -> int:
     version: int = session.row("data_version")["data_version"]
     return version
+
+
+class Stirs:
+    """An event that is set whenever the file has been written to. Belongs to the running event loop."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(file, self._read)
+        self.event = asyncio.Event()
+        self.gone = False
+
+    def close(self) -> None:
+        try:
+            self._loop.remove_reader(self._file)
+        finally:
+            os.close(self._file)
+
+    def _read(self) -> None:
+        said = os.read(self._file, _ROOM)
+        self.event.set()
+        at = 0
+        while at < len(said):
+            _, mask, _, name = _EVENT.unpack_from(said, at)
+            self.gone = self.gone or bool(mask & GONE)
+            at += _EVENT.size + name
+
+
+def stirs(path: str) -> Stirs | None:
+    """Watch this file; None where that cannot be had."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)
+    file = libc.inotify_init1(NOT_BLOCKING)
+    if file < 0:
+        return None
+    if libc.inotify_add_watch(file, os.fsencode(path), MODIFIED) < 0:
+        os.close(file)
+        return None
+    try:
+        return Stirs(file)
+    except BaseException as error:
+        os.close(file)
+        if isinstance(error, NotImplementedError):  # an event loop that knows no files
+            return None
+        raise

@@ -11,7 +11,7 @@ from mainspring.store.database import Stamp
 from mainspring.store.sqlite.connection import Transaction
 from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.inserting import insert_step_jobs
-from mainspring.store.workflows.definitions import read, written
+from mainspring.store.workflows.session import definition_text, read_definition
 
 
 class SQLiteStepJobs:
@@ -24,11 +24,11 @@ class SQLiteStepJobs:
     async def graph(self, tx: Transaction | Database, definition_id: int) -> Graph:
         if definition_id not in self._graphs:
             [row] = await tx.fetch("definitions", ids=[definition_id])
-            self._graphs[definition_id] = Graph(read(row["definition"]))
+            self._graphs[definition_id] = Graph(read_definition(row["definition"]))
         return self._graphs[definition_id]
 
     async def definition_id(self, tx: Transaction, definition: Definition, at: Stamp) -> int:
-        digest, text = written(definition)
+        digest, text = definition_text(definition)
         which = {"name": definition.name, "digest": digest}
         found = await tx.fetch("definition_id", **which)
         found = found or await tx.fetch("put_definition", **which, definition=text, at=at)

@@ -1,14 +1,17 @@
-"""What happens to workflows in one transaction, as named statements."""
+"""What happens to workflows in one transaction, as named statements; and definitions as they are kept."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
+from mainspring.errors import Unreadable
 from mainspring.model.job import Failure, NewJob
 from mainspring.model.workflow import Definition, StepRecord, WorkflowRecord
 from mainspring.rules.graph import Graph
@@ -25,6 +28,8 @@ to_workflow = reader(
     failed=lambda row: row["nodes_failed"],
 )
 _by_id = attrgetter("id")
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder(Definition).decode
 
 
 class StepJobs(Protocol):
@@ -185,3 +190,17 @@ def _new(workflow: WorkflowRecord) -> dict[str, object]:
         "step_ids": written(workflow.step_ids),
         "nodes_left": workflow.left,
     }
+
+
+def definition_text(definition: Definition) -> tuple[bytes, str]:
+    """The digest by which it is known, and its text."""
+    text = _encode(definition)
+    return hashlib.sha256(text).digest(), text.decode()
+
+
+def read_definition(text: str) -> Definition:
+    """One that was kept."""
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError as error:
+        raise Unreadable("definition of a workflow", str(error)) from error

@@ -8,8 +8,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.admin.events import Events, SentView
-from mainspring.admin.limits import LimitView
-from mainspring.admin.queues import Queues, QueueView
+from mainspring.admin.queues import LimitView, Queues, QueueView
 from mainspring.admin.views import MemberView
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole

@@ -9,8 +9,7 @@ from fastapi import Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from mainspring.admin.schedules.edited import WrittenView
-from mainspring.admin.schedules.options import read
+from mainspring.admin.schedules.draft import WrittenView, read
 from mainspring.admin.schedules.orders import (
     ScheduleDone,
     ScheduleDoneView,

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from mainspring.admin.dead_letters import Arguments, DeadLetters
 from mainspring.admin.jobs import Effect
-from mainspring.admin.restoring import restored
+from mainspring.admin.redact import restored
 from mainspring.admin.views import call_view
 from mainspring.errors import InvalidArgument, NotFound, UnknownTask
 from mainspring.model.access import AccessRole

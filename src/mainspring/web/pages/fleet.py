@@ -9,8 +9,7 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.limits import gate_in_words, gate_name
-from mainspring.admin.queues import Queues
+from mainspring.admin.queues import Queues, gate_in_words, gate_name
 from mainspring.model.access import AccessRole
 from mainspring.model.job import RunningJob
 from mainspring.model.process import MemberInfo, Role

@@ -12,12 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.schedules.draft import Draft
-from mainspring.admin.schedules.edited import Written
+from mainspring.admin.schedules.draft import Draft, Written
 from mainspring.admin.schedules.form import FIELDS, field_of, options_from
 from mainspring.admin.schedules.form import form_of as form_of_draft
 from mainspring.admin.schedules.orders import ScheduleDone, ScheduleEffect, Schedules
-from mainspring.admin.schedules.slot_strip import legend
+from mainspring.admin.schedules.sheet import legend
 from mainspring.admin.schedules.triggers import calendars_of
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.access import AccessRole
