@@ -37,7 +37,7 @@ _IN_FILES = {
 }
 """Secrets that a variable may give by the path of a file."""
 _PLAIN_URL = "DATABASE_URL"
-NEVER_EMPTY = {
+_NEVER_EMPTY = {
     "database.url": "postgresql://… or sqlite:///…; leave it out for a file in this folder",
     "access.oidc_client_secret": "a secret; leave it out for none",
     "alerts.to": "one or more notifiers; leave it out for the log alone",
@@ -48,7 +48,7 @@ NEVER_EMPTY = {
 """Settings that must not count as left out if they are set to an empty value: webhooks would be unsigned,
 alerts would be sent to no one, and jobs would go into a file, without any error."""
 _SO_CLOSE = 0.92
-NAME, PROJECT = "mainspring.toml", "pyproject.toml"
+_FILE_NAME, _PROJECT = "mainspring.toml", "pyproject.toml"
 _LARGEST = 1024 * 1024
 _HEADER = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]")
 _KEY_LINE = re.compile(r"\s*([\w.\s\"'-]+?)\s*=")
@@ -64,12 +64,12 @@ def load(
     code_url: str | None = None,
 ) -> tuple[Settings, Mapping[str, str]]:
     """The settings, and the origin of each by dotted name. Flags go by dotted name too; None is unset."""
-    layers: list[Layer] = [
+    layers: list[_Layer] = [
         _from_flags(flags),
-        {} if code_url is None else {"database.url": GivenValue(code_url, "Mainspring(...)")},
+        {} if code_url is None else {"database.url": _Given(code_url, "Mainspring(...)")},
         # The one place where the environment is read.
-        from_environment(os.environ if environ is None else environ),
-        from_file(cwd if cwd is not None else Path(), file),
+        _from_environment(os.environ if environ is None else environ),
+        _from_file(cwd if cwd is not None else Path(), file),
     ]
     given = {key: layer[key] for layer in reversed(layers) for key in layer}
     origins = {key: given[key].origin if key in given else DEFAULT for key in keys()}
@@ -105,11 +105,11 @@ def unmanaged() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in theirs}
 
 
-def _from_flags(flags: Mapping[str, object]) -> Layer:
+def _from_flags(flags: Mapping[str, object]) -> _Layer:
     for key in flags:
         if key not in keys():
-            raise InvalidConfig(key, key, known_setting(key, keys()), origin="flags")
-    return {key: GivenValue(value, _flag(key)) for key, value in flags.items() if value is not None}
+            raise InvalidConfig(key, key, _known_setting(key, keys()), origin="flags")
+    return {key: _Given(value, _flag(key)) for key, value in flags.items() if value is not None}
 
 
 def _flag(key: str) -> str:
@@ -118,7 +118,7 @@ def _flag(key: str) -> str:
     return f"--{own.replace('.', '-').replace('_', '-')}"
 
 
-def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
+def _built(given: _Layer, origins: Mapping[str, str]) -> Settings:
     parts: dict[str, Any] = {}
     for section, config in sections().items():
         values = {
@@ -135,9 +135,9 @@ def _built(given: Layer, origins: Mapping[str, str]) -> Settings:
     return Settings(**parts)
 
 
-def _read(key: str, given: GivenValue) -> object:
-    if given.value == "" and key in NEVER_EMPTY:
-        raise InvalidConfig(key, EMPTY, NEVER_EMPTY[key], origin=given.origin)
+def _read(key: str, given: _Given) -> object:
+    if given.value == "" and key in _NEVER_EMPTY:
+        raise InvalidConfig(key, EMPTY, _NEVER_EMPTY[key], origin=given.origin)
     try:
         return _READERS[keys()[key]](key, given.value)
     except InvalidArgument as wrong:
@@ -193,14 +193,14 @@ _READERS: dict[object, Callable[[str, object], object]] = {
 }
 
 
-class GivenValue(NamedTuple):
+class _Given(NamedTuple):
     """A value as a source holds it, not yet read, and where exactly it stands."""
 
     value: object
     origin: str
 
 
-Layer = Mapping[str, GivenValue]
+_Layer = Mapping[str, _Given]
 
 
 @cache
@@ -219,30 +219,30 @@ def keys() -> Mapping[str, object]:
     }
 
 
-def known_setting(wrong: str, known: Iterable[str]) -> str:
+def _known_setting(wrong: str, known: Iterable[str]) -> str:
     """What to say was expected instead of a name that is not known."""
     close = difflib.get_close_matches(wrong, list(known), n=1)
     return f"a known setting (did you mean {close[0]}?)" if close else "a known setting"
 
 
-def from_environment(environ: Mapping[str, str]) -> Layer:
+def _from_environment(environ: Mapping[str, str]) -> _Layer:
     """What the environment sets. An empty variable sets nothing, as compose files leave many such; but what
-    is `NEVER_EMPTY`, or is to be in a file, is kept, so that it is refused."""
+    is `_NEVER_EMPTY`, or is to be in a file, is kept, so that it is refused."""
     known = {f"MAINSPRING_{key.replace('.', '_').upper()}": key for key in keys()}
-    kept = {*_IN_FILES, *(name for name, key in known.items() if key in NEVER_EMPTY)}
+    kept = {*_IN_FILES, *(name for name, key in known.items() if key in _NEVER_EMPTY)}
     present = {name: value for name, value in environ.items() if value or name in kept}
     for name in present:
         if name not in known and name not in _IN_FILES and _looks_like_a_setting(name, known):
-            raise InvalidConfig(name, name, known_setting(name, known), origin="environment")
-    layer = {key: GivenValue(present[name], name) for name, key in known.items() if name in present}
+            raise InvalidConfig(name, name, _known_setting(name, known), origin="environment")
+    layer = {key: _Given(present[name], name) for name, key in known.items() if name in present}
     if _PLAIN_URL in present:
-        layer.setdefault("database.url", GivenValue(present[_PLAIN_URL], _PLAIN_URL))
+        layer.setdefault("database.url", _Given(present[_PLAIN_URL], _PLAIN_URL))
     for name, key in _IN_FILES.items():
         if name in present:
             variable = name.removesuffix("_FILE")
             if variable in present:
                 raise InvalidConfig(key, name, f"either {variable} or {name}", origin="environment")
-            layer[key] = GivenValue(_secret(key, present[name], name), name)
+            layer[key] = _Given(_secret(key, present[name], name), name)
     return layer
 
 
@@ -262,27 +262,27 @@ def _secret(key: str, path: str, origin: str) -> str:
         raise InvalidConfig(key, path, f"a readable file ({problem})", origin=origin) from None
 
 
-def from_file(folder: Path, file: Path | None) -> Layer:
+def _from_file(folder: Path, file: Path | None) -> _Layer:
     """What the file sets: the one named, which must be there, or the first that is found in the folder."""
-    found = found_file(folder, file)
+    found = _found_file(folder, file)
     return {} if found is None else _read_file(found)
 
 
-def found_file(folder: Path, file: Path | None) -> Path | None:
+def _found_file(folder: Path, file: Path | None) -> Path | None:
     """The file that settings are read from, if there is one."""
     if file is not None:
         return file
-    return next((folder / name for name in (NAME, PROJECT) if (folder / name).exists()), None)
+    return next((folder / name for name in (_FILE_NAME, _PROJECT) if (folder / name).exists()), None)
 
 
-def _read_file(file: Path) -> Layer:
+def _read_file(file: Path) -> _Layer:
     text = _file_text(file)
     try:
         document: Mapping[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise InvalidConfig(file.name, str(problem), "valid TOML", origin=file.name) from None
     prefix: tuple[str, ...] = ()
-    if file.name == PROJECT:
+    if file.name == _PROJECT:
         prefix = ("tool", "mainspring")
         document = _table(_table(document, "tool", file.name), "mainspring", file.name)
     lines = _LineNumbers(text, file.name, prefix)
@@ -299,18 +299,18 @@ def _file_text(file: Path) -> str:
         raise InvalidConfig("file", str(file), f"a readable file in UTF-8 ({problem})") from None
 
 
-def _settings_in(document: Mapping[str, object], lines: _LineNumbers) -> Iterator[tuple[str, GivenValue]]:
+def _settings_in(document: Mapping[str, object], lines: _LineNumbers) -> Iterator[tuple[str, _Given]]:
     for section in document:
         if section not in sections():
             raise InvalidConfig(
-                section, section, known_setting(section, sections()), origin=lines.at(section)
+                section, section, _known_setting(section, sections()), origin=lines.at(section)
             )
         for name, value in _table(document, section, lines.at(section)).items():
             key = f"{section}.{name}"
             if key not in keys():
                 # The value stays out of the message: it may be a secret under a misspelt name.
-                raise InvalidConfig(key, name, known_setting(key, keys()), origin=lines.at(section, name))
-            yield key, GivenValue(value, lines.at(section, name))
+                raise InvalidConfig(key, name, _known_setting(key, keys()), origin=lines.at(section, name))
+            yield key, _Given(value, lines.at(section, name))
 
 
 def _table(document: Mapping[str, object], name: str, origin: str) -> Mapping[str, object]:
@@ -348,10 +348,10 @@ def _parts(dotted: str) -> tuple[str, ...]:
 def exposed_secret(file: Path | None, folder: Path | None = None) -> str | None:
     """A warning about the file that `load` reads, if a setting in it is a secret and every user of the
     machine may read it. None if there is nothing to warn about."""
-    path = found_file(folder if folder is not None else Path(), file)
+    path = _found_file(folder if folder is not None else Path(), file)
     if path is None or not stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH:
         return None
-    for key, given in from_file(path.parent, path).items():
+    for key, given in _from_file(path.parent, path).items():
         values = given.value if isinstance(given.value, list) else [given.value]
         named = key.rpartition(".")[2].split("_")[-1] in _SECRET_NAMES
         if any(isinstance(each, str) and each and (named or holds_password(each)) for each in values):

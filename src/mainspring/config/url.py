@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from mainspring.errors import InvalidConfig
 
 _FIELD = "database.url"
-POOL, LISTEN = "pool", "listen"
-OWN = frozenset({POOL, LISTEN})
+_POOL, _LISTEN = "pool", "listen"
+_OWN = frozenset({_POOL, _LISTEN})
 """Read here; neither the driver nor the server is shown them."""
-SESSION, TRANSACTION = "session", "transaction"
+_SESSION_POOL, _TRANSACTION_POOL = "session", "transaction"
 _PLACE = "a place such as 10.0.0.5:5432 or 10.0.0.5:5432/name, where PostgreSQL itself answers"
 MEMORY = "sqlite://:memory:"
 _ALLOWED_URLS = (
@@ -70,21 +70,21 @@ def database_address(url: str) -> DatabaseAddress:
     """What a URL says. Unless it says otherwise, a session is kept, and hints come in on it."""
     parts = urlsplit(url)
     options = parse_qsl(parts.query, keep_blank_values=True)
-    own = {name: value for name, value in options if name in OWN}
+    own = {name: value for name, value in options if name in _OWN}
     if not own:
         return DatabaseAddress(url=url, listen=url)
-    if len(own) < sum(name in OWN for name, _ in options):
+    if len(own) < sum(name in _OWN for name, _ in options):
         raise InvalidConfig(_FIELD, "&".join(name for name, _ in options), "each option once")
-    rest = [(name, value) for name, value in options if name not in OWN]
+    rest = [(name, value) for name, value in options if name not in _OWN]
     plain = urlunsplit(parts._replace(query=urlencode(rest, quote_via=quote)))
-    pool = own.get(POOL, SESSION)
-    if pool not in (SESSION, TRANSACTION):
-        raise InvalidConfig(f"{_FIELD} {POOL}", pool, f"{SESSION} or {TRANSACTION}")
-    elsewhere = _elsewhere(plain, own[LISTEN]) if LISTEN in own else None
+    pool = own.get(_POOL, _SESSION_POOL)
+    if pool not in (_SESSION_POOL, _TRANSACTION_POOL):
+        raise InvalidConfig(f"{_FIELD} {_POOL}", pool, f"{_SESSION_POOL} or {_TRANSACTION_POOL}")
+    elsewhere = _elsewhere(plain, own[_LISTEN]) if _LISTEN in own else None
     return DatabaseAddress(
         url=plain,
-        pooled=pool == TRANSACTION,
-        listen=elsewhere or (None if pool == TRANSACTION else plain),
+        pooled=pool == _TRANSACTION_POOL,
+        listen=elsewhere or (None if pool == _TRANSACTION_POOL else plain),
     )
 
 
@@ -119,7 +119,7 @@ def _elsewhere(url: str, place: str) -> str:
     if not fit or not place.isprintable() or {" ", "?", "#", ","} & set(place) or "/" in database:
         named = place.rpartition("@")
         # A password may be there, too.
-        raise InvalidConfig(f"{_FIELD} {LISTEN}", f"***@{named[2]}" if named[1] else place, _PLACE)
+        raise InvalidConfig(f"{_FIELD} {_LISTEN}", f"***@{named[2]}" if named[1] else place, _PLACE)
     user, at, _ = parts.netloc.rpartition("@")
     options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("host", "port")]
     path = f"/{database}" if database else parts.path
@@ -210,5 +210,5 @@ def _refused(url: object, expected: str) -> InvalidConfig:
 def unknown_options(query: str) -> Iterator[str]:
     """Options of a URL that mean nothing here. Names with a dot are an extension's or the user's own."""
     for name, _ in parse_qsl(query, keep_blank_values=True):
-        if name not in OWN and name.lower() not in _CONNECTION | _SESSION and "." not in name:
+        if name not in _OWN and name.lower() not in _CONNECTION | _SESSION and "." not in name:
             yield name

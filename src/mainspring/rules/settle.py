@@ -36,7 +36,7 @@ _AT_ONCE = timedelta()
 _SUCCEEDED = Verdict.SUCCEEDED  # once a job: before Python 3.12 a member of an enum is as slow as a call
 
 
-def is_too_many(crashes: int) -> bool:
+def _is_too_many(crashes: int) -> bool:
     """Whether a job that has now crashed this often is quarantined."""
     return crashes >= CRASHES_ALLOWED
 
@@ -101,7 +101,7 @@ def _settle_rarely(
         case Discarded():
             verdict, delay, failure, reason = Verdict.DISCARDED, _AT_ONCE, outcome.failure, None
         case Crashed():
-            reason = Reason.CRASHED if is_too_many(claim.crashes + 1) else None
+            reason = Reason.CRASHED if _is_too_many(claim.crashes + 1) else None
             verdict, delay, failure = Verdict.CRASHED, _AT_ONCE if reason else backoff, outcome.failure
         case Expired():
             verdict, delay, failure, reason = Verdict.DEAD, _AT_ONCE, outcome.failure, Reason.EXPIRED

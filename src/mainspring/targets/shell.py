@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NEVER_PASSED = re.compile(r"LD_.*|BASH_ENV|ENV|BASH_FUNC.*|PYTHON.*|PERL5.*|NODE_OPTIONS|IFS|GCONV_PATH")
 _DEFAULTS = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 _SAID = 400
-MOST_WORDS, LONGEST_WORD = 1000, 100_000
+_MOST_WORDS, _LONGEST_WORD = 1000, 100_000
 _Part = tuple[str, str | None]
 """Text, and the name of the argument that follows it."""
 _SHEPHERD = Path(__file__).with_name("shepherd.py")
@@ -103,7 +103,7 @@ class ShellTarget:
         if _PLATFORM != "linux":
             raise TargetRefused("shell targets need Linux: nowhere else can all processes of one be found")
         uid, gid = self._ids()
-        order = ProgramCall(
+        order = _ProgramCall(
             argv=self._argv.filled(values, self._name),
             env={**_DEFAULTS, **variables(self._pass_env), **self._env},
             own={
@@ -118,12 +118,12 @@ class ShellTarget:
             grace=self._grace,
         )
         try:
-            ended = await run_program(order, timeout=self._timeout, keep=self._keep)
+            ended = await _run_program(order, timeout=self._timeout, keep=self._keep)
         except OSError as problem:
             raise TargetUnavailable(f"{self._argv.program} was not started: {problem}") from problem
         return self._judged(ended)
 
-    def _judged(self, ended: ProgramEnd) -> Result:
+    def _judged(self, ended: _ProgramEnd) -> Result:
         if ended.why == "ended" and ended.code == 0:
             return {
                 "code": 0,
@@ -137,7 +137,7 @@ class ShellTarget:
             raise TargetRefused(message)
         raise TargetUnavailable(message)
 
-    def _told(self, ended: ProgramEnd) -> str:
+    def _told(self, ended: _ProgramEnd) -> str:
         match ended.why:
             case "late":
                 return f"did not end within {self._timeout.total_seconds():g} s, and was killed"
@@ -208,8 +208,8 @@ class Argv:
     def __init__(self, words: Sequence[str], field: str) -> None:
         if isinstance(words, str | bytes) or not isinstance(words, Sequence):
             raise InvalidArgument(field, words, 'a list of words, such as ["rsync", "-a", "{source}"]')
-        if not 0 < len(words) <= MOST_WORDS:
-            raise InvalidArgument(field, f"{len(words)} words", f"1 to {MOST_WORDS} words")
+        if not 0 < len(words) <= _MOST_WORDS:
+            raise InvalidArgument(field, f"{len(words)} words", f"1 to {_MOST_WORDS} words")
         self._field = field
         self._words = [_parts(word, f"{field}[{index}]") for index, word in enumerate(words)]
         self.program = _program(words[0], self._words[0], field)
@@ -229,7 +229,7 @@ class Argv:
 
 
 def _parts(word: object, field: str) -> list[_Part]:
-    if not isinstance(word, str) or "\0" in word or len(word) > LONGEST_WORD:
+    if not isinstance(word, str) or "\0" in word or len(word) > _LONGEST_WORD:
         raise InvalidArgument(field, word, "text without NUL characters")
     try:
         found = list(string.Formatter().parse(word))
@@ -258,8 +258,8 @@ def _text(value: object, field: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise InvalidArgument(field, type(value), "text or a number")
     text = str(value)
-    if "\0" in text or len(text) > LONGEST_WORD:
-        raise InvalidArgument(field, text, f"at most {LONGEST_WORD} characters, none of them NUL")
+    if "\0" in text or len(text) > _LONGEST_WORD:
+        raise InvalidArgument(field, text, f"at most {_LONGEST_WORD} characters, none of them NUL")
     return text
 
 
@@ -268,7 +268,7 @@ def _refuse_option(text: str, field: str) -> None:
         raise InvalidArgument(field, text, 'nothing that begins with -, or a "--" before it in argv')
 
 
-class ProgramCall(Value, frozen=True, kw_only=True):
+class _ProgramCall(Value, frozen=True, kw_only=True):
     """What to start, and under which conditions."""
 
     argv: Sequence[str]
@@ -281,7 +281,7 @@ class ProgramCall(Value, frozen=True, kw_only=True):
     grace: timedelta
 
 
-class ProgramEnd(Value, frozen=True, kw_only=True):
+class _ProgramEnd(Value, frozen=True, kw_only=True):
     """How a program ended, and the end of its output."""
 
     why: str
@@ -294,7 +294,7 @@ class ProgramEnd(Value, frozen=True, kw_only=True):
     truncated: bool
 
 
-async def run_program(order: ProgramCall, *, timeout: timedelta, keep: int) -> ProgramEnd:  # noqa: ASYNC109 - the program is ended in good order, which a cancellation from outside would not wait for
+async def _run_program(order: _ProgramCall, *, timeout: timedelta, keep: int) -> _ProgramEnd:  # noqa: ASYNC109 - the program is ended in good order, which a cancellation from outside would not wait for
     """Run it to its end. When its time is up, or we are cancelled, all of its processes are ended first."""
     shepherd = _Shepherd(order)
     stdout, stderr = (_Tail(end, keep) for end in shepherd.output)
@@ -305,7 +305,7 @@ async def run_program(order: ProgramCall, *, timeout: timedelta, keep: int) -> P
         # the time for that, it goes on, here or in the shepherd alone.
         await asyncio.shield(asyncio.create_task(_settled(shepherd, [stdout, stderr], order.grace)))
     said = shepherd.report()
-    return ProgramEnd(
+    return _ProgramEnd(
         why="late" if late else str(said.get("why", "lost")),
         code=int(str(said.get("code", 0))),
         problem=str(said.get("problem", "")),
@@ -331,7 +331,7 @@ class _Shepherd:
     be, because it ends the others. It has ended when its report has: no other process has that pipe.
     """
 
-    def __init__(self, order: ProgramCall) -> None:
+    def __init__(self, order: _ProgramCall) -> None:
         self._loop = asyncio.get_running_loop()
         self._said = b""
         self._ended = asyncio.Event()
@@ -423,7 +423,7 @@ class _Tail:
             transport.close()
 
 
-def _written(order: ProgramCall) -> bytes:
+def _written(order: _ProgramCall) -> bytes:
     fields = {
         "argv": list(order.argv),
         "env": dict(order.env),

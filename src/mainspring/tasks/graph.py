@@ -84,7 +84,7 @@ class Sketch:
         field = f"{self._flow.name}.{step.name}"
         try:
             ordering = self.ordering.linked(step.place, self.places(earlier, field))
-        except Circle as circle:
+        except _Circle as circle:
             way = " > ".join(self.steps[each].name for each in circle.places)
             raise InvalidWorkflow(f"{field}.after", way, "no circle: a step cannot wait for itself") from None
         self._check(max(ordering.depths), max(ordering.ends), field)
@@ -275,7 +275,7 @@ class StepArguments:
             )
 
 
-class Circle(Exception):
+class _Circle(Exception):
     """Steps that would wait for themselves, by their places, in order."""
 
     def __init__(self, places: tuple[int, ...]) -> None:
@@ -306,7 +306,7 @@ class Ordering:
         """With a step that also waits for these; Circle when one of them waits for it."""
         for each in sorted(earlier):
             if way := self._way(each, place):
-                raise Circle((*way, place))
+                raise _Circle((*way, place))
         parents = list(self.parents)
         parents[place] |= earlier
         depths, ends = [0] * len(parents), [timedelta()] * len(parents)
@@ -333,7 +333,7 @@ class Ordering:
         return tuple(way)
 
 
-def children_of(parents: Sequence[Collection[int]]) -> list[list[int]]:
+def _children_of(parents: Sequence[Collection[int]]) -> list[list[int]]:
     """The same graph read downwards."""
     children: list[list[int]] = [[] for _ in parents]
     for place, above in enumerate(parents):
@@ -344,7 +344,7 @@ def children_of(parents: Sequence[Collection[int]]) -> list[list[int]]:
 
 def topological(parents: Sequence[Collection[int]]) -> list[int]:
     """Every place after those it waits for; without recursion, for a chain may be long."""
-    children, waits = children_of(parents), [len(above) for above in parents]
+    children, waits = _children_of(parents), [len(above) for above in parents]
     order = [place for place, count in enumerate(waits) if not count]
     for place in order:  # grows on the way
         for child in children[place]:
@@ -354,7 +354,7 @@ def topological(parents: Sequence[Collection[int]]) -> list[int]:
     return order
 
 
-def limitings(draft: StepDraft) -> tuple[Limiting, ...]:
+def _limitings(draft: StepDraft) -> tuple[Limiting, ...]:
     """The task's limits and its queue's, for what the step is called with."""
     return tuple(_limiting(each, draft) for each in draft.task.limits_in(draft.task.queue))
 
@@ -429,18 +429,18 @@ def _node(draft: StepDraft, parents: Iterable[int]) -> Node:
         max_attempts=task.attempts,
         delay=task.delay,
         expires=task.expires,
-        limits=limitings(draft),
+        limits=_limitings(draft),
     )
 
 
 def _last(ordering: Ordering) -> tuple[int, ...]:
     """Steps that nothing waits for."""
-    return tuple(place for place, below in enumerate(children_of(ordering.parents)) if not below)
+    return tuple(place for place, below in enumerate(_children_of(ordering.parents)) if not below)
 
 
 def _next_undone(ordering: Ordering, undone: frozenset[int]) -> list[list[int]]:
     """Of each step, the nearest ones below it that can be undone: they are, before it is."""
-    children, found = children_of(ordering.parents), [0] * len(ordering.parents)
+    children, found = _children_of(ordering.parents), [0] * len(ordering.parents)
     # As sets of bits, for there may be as many as steps.
     for place in reversed(topological(ordering.parents)):
         for child in children[place]:

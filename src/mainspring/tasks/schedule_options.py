@@ -110,7 +110,7 @@ class TriggerOptions:
 WHEN_OPTIONS = tuple(each.name for each in fields(TriggerOptions))
 
 
-def valid_max_fires(value: int | None) -> int | None:
+def _valid_max_fires(value: int | None) -> int | None:
     """How many slots a schedule may fire in all; None for no limit."""
     if value is not None and (type(value) is not int or not 1 <= value <= MOST_FIRES):
         raise InvalidArgument("schedule.max_fires", value, f"a whole number from 1 to {MOST_FIRES}")
@@ -157,7 +157,7 @@ class PolicyOptions:
             overlap_limit=1 if self.allow is None else _count(self.allow),
             offset=_NONE if self.window is None else _place(name, self.window),
             jitter=_NONE if self.jitter is None else duration(self.jitter, "schedule.jitter", least=_NONE),
-            max_fires=valid_max_fires(self.max_fires),
+            max_fires=_valid_max_fires(self.max_fires),
             expect_start_within=_expected(self.expect_start_within, "expect_start_within"),
             expect_finish_by=_expected(self.expect_finish_by, "expect_finish_by"),
         )

@@ -27,7 +27,7 @@ from mainspring.tasks.unique import Unique
 from mainspring.triggers.zones import zone
 
 MOST_PARAMS = 100
-LONGEST_NAME, LONGEST_FORM = 100, 100
+_LONGEST_NAME, _LONGEST_FORM = 100, 100
 DAY = "%Y-%m-%d"
 START, END = "start", "end"
 SLOT, ZONE, OF = "$slot", "tz", "of"
@@ -69,9 +69,9 @@ def valid_parameter(
     name: str, default: object, slot: str | None, of: str = "end", *, field: str
 ) -> Parameter:
     """Check one as it is declared; `field` is the workflow's name."""
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         raise InvalidWorkflow(
-            f"{field}.param", name, f"a name of 1 to {LONGEST_NAME} ASCII letters, digits and _"
+            f"{field}.param", name, f"a name of 1 to {_LONGEST_NAME} ASCII letters, digits and _"
         )
     if keyword.iskeyword(name):
         raise InvalidWorkflow(f"{field}.param", name, "no word of Python's own")
@@ -108,7 +108,7 @@ def marked(parameters: Iterable[Parameter], given: Mapping[str, object], tz: str
     return {**slots, **given}
 
 
-def is_mark(value: object) -> bool:
+def _is_mark(value: object) -> bool:
     """Whether it stands for the slot."""
     return isinstance(value, dict) and SLOT in value
 
@@ -119,7 +119,7 @@ def filled(
     """What a run starts with: defaults for what was not given, and the slot where that is meant."""
     values = {each.name: each.default for each in parameters if each.default is not REQUIRED} | dict(given)
     return {
-        name: _written(value, period, f"{field}.{name}") if is_mark(value) else value
+        name: _written(value, period, f"{field}.{name}") if _is_mark(value) else value
         for name, value in values.items()
     }
 
@@ -144,8 +144,8 @@ def _written(value: object, period: Period | None, field: str) -> str:
 
 
 def _check_form(slot: str, field: str) -> None:
-    expected = f'a form of at most {LONGEST_FORM} characters, such as "%Y-%m-%dT%H:%M"'
-    if not isinstance(slot, str) or len(slot) > LONGEST_FORM or not slot.isprintable() or "%" not in slot:
+    expected = f'a form of at most {_LONGEST_FORM} characters, such as "%Y-%m-%dT%H:%M"'
+    if not isinstance(slot, str) or len(slot) > _LONGEST_FORM or not slot.isprintable() or "%" not in slot:
         raise InvalidWorkflow(field, slot, expected)
     try:
         said = _SAMPLE.strftime(slot)
@@ -238,7 +238,7 @@ class WorkflowTask(AsyncContextTask[..., Any]):
 
     def _job(self, args: Sequence[object], kwargs: Mapping[str, object]) -> NewJob:
         for name, value in kwargs.items():
-            if is_mark(value):
+            if _is_mark(value):
                 raise InvalidArgument(
                     f"{self.name}.{name}", value, 'no dict with a key "$slot": schedules write those'
                 )

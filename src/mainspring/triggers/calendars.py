@@ -15,14 +15,14 @@ from mainspring.errors import InvalidArgument
 from mainspring.triggers.rrule import RRule
 from mainspring.triggers.zones import zone
 
-MOST_HOLIDAYS = 10_000
-LONGEST_LABEL = 200
+_MOST_HOLIDAYS = 10_000
+_LONGEST_LABEL = 200
 _SEARCHED = 366
 _DAY = timedelta(days=1)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-MOST_YEARS = 200
+_MOST_YEARS = 200
 LARGEST = 1_000_000
-MOST_EVENTS, MOST_RULES, MOST_DAYS = 10_000, 1000, 366
+_MOST_EVENTS, _MOST_RULES, _MOST_DAYS = 10_000, 1000, 366
 _DATE = re.compile(r"\d{8}", re.ASCII)
 _LENGTH = re.compile(r"P(\d{1,3})([DW])", re.ASCII)
 _UNTIL_DATE = re.compile(r"(UNTIL=\d{8})(?=;|$)", re.ASCII | re.IGNORECASE)
@@ -100,13 +100,15 @@ def _weekend(weekdays: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _holidays(given: Mapping[date, str]) -> Mapping[date, str]:
-    if len(given) > MOST_HOLIDAYS:
-        raise InvalidArgument("calendar.holidays", f"{len(given)} of them", f"at most {MOST_HOLIDAYS}")
+    if len(given) > _MOST_HOLIDAYS:
+        raise InvalidArgument("calendar.holidays", f"{len(given)} of them", f"at most {_MOST_HOLIDAYS}")
     for day, label in given.items():
         if not isinstance(day, date) or isinstance(day, datetime):
             raise InvalidArgument("calendar.holidays", day, "dates")
-        if not isinstance(label, str) or len(label) > LONGEST_LABEL or not label.isprintable():
-            raise InvalidArgument("calendar.holidays", label, f"labels of at most {LONGEST_LABEL} characters")
+        if not isinstance(label, str) or len(label) > _LONGEST_LABEL or not label.isprintable():
+            raise InvalidArgument(
+                "calendar.holidays", label, f"labels of at most {_LONGEST_LABEL} characters"
+            )
     return MappingProxyType(dict(sorted(given.items())))
 
 
@@ -154,7 +156,7 @@ def from_country(
 
     They come from the release of `holidays` at hand and are then fixed: a newer release is a new version.
     """
-    wanted = checked_years(years)
+    wanted = _checked_years(years)
     try:
         import holidays
     except ImportError:
@@ -167,7 +169,7 @@ def from_country(
         place = country if subdivision is None else f"{country}, {subdivision}"
         expected = 'a country such as "DE", and a subdivision of it such as "BY"'
         raise InvalidArgument("calendar.country", place, expected) from None
-    dates = {day: label[:LONGEST_LABEL] for day, label in found.items() if day.year in wanted}
+    dates = {day: label[:_LONGEST_LABEL] for day, label in found.items() if day.year in wanted}
     return Calendar(name, version, tuple(found.weekend) if weekend is None else weekend, dates, tz)
 
 
@@ -184,15 +186,17 @@ def merge(name: str, *calendars: Calendar, version: int = 1, tz: str | None = No
     return Calendar(name, version, tuple(weekend), holidays, calendars[0].tz if tz is None else tz)
 
 
-def checked_years(years: Iterable[int]) -> frozenset[int]:
+def _checked_years(years: Iterable[int]) -> frozenset[int]:
     """The years, if they are years and not too many."""
     found: set[int] = set()
     for year in years:
         if type(year) is not int or not 1900 <= year <= 2200:
             raise InvalidArgument("calendar.years", year, "years from 1900 to 2200")
         found.add(year)
-        if len(found) > MOST_YEARS:
-            raise InvalidArgument("calendar.years", f"more than {MOST_YEARS}", f"at most {MOST_YEARS} years")
+        if len(found) > _MOST_YEARS:
+            raise InvalidArgument(
+                "calendar.years", f"more than {_MOST_YEARS}", f"at most {_MOST_YEARS} years"
+            )
     if not found:
         raise InvalidArgument("calendar.years", (), "at least one year")
     return frozenset(found)
@@ -201,7 +205,7 @@ def checked_years(years: Iterable[int]) -> frozenset[int]:
 def _both(first: str, second: str) -> str:
     """One label for two; the order in which calendars are merged must not show."""
     labels = {label for label in (*first.split(" / "), *second.split(" / ")) if label}
-    return " / ".join(sorted(labels))[:LONGEST_LABEL]
+    return " / ".join(sorted(labels))[:_LONGEST_LABEL]
 
 
 @dataclass(slots=True)
@@ -222,22 +226,22 @@ def from_ical(
     tz: str = "UTC",
 ) -> Calendar:
     """The dates of all events in these years; yearly rules are written out. Cancelled events do not count."""
-    wanted = checked_years(years)
+    wanted = _checked_years(years)
     if not isinstance(text, str) or len(text.encode(errors="replace")) > LARGEST:
         raise InvalidArgument("calendar.ical", text, f"text of at most {LARGEST} bytes")
     holidays: dict[date, str] = {}
     for event in _checked_events(text):
         for day, label in _dates(event, wanted):
             holidays[day] = label
-            if len(holidays) > MOST_HOLIDAYS:
-                raise _wrong(event.line, "this event", f"at most {MOST_HOLIDAYS} dates in all")
+            if len(holidays) > _MOST_HOLIDAYS:
+                raise _wrong(event.line, "this event", f"at most {_MOST_HOLIDAYS} dates in all")
     return Calendar(name, version, weekend, holidays, tz)
 
 
 def _checked_events(text: str) -> list[_Event]:
     events = [event for event in _events(text) if event.values.get("STATUS", (0, ""))[1] != "CANCELLED"]
-    if len(events) > MOST_EVENTS or sum("RRULE" in event.values for event in events) > MOST_RULES:
-        expected = f"at most {MOST_EVENTS} events, {MOST_RULES} with rules"
+    if len(events) > _MOST_EVENTS or sum("RRULE" in event.values for event in events) > _MOST_RULES:
+        expected = f"at most {_MOST_EVENTS} events, {_MOST_RULES} with rules"
         raise InvalidArgument("calendar.ical", f"{len(events)} events", expected)
     return events
 
@@ -324,8 +328,8 @@ def _days(event: _Event, start: date) -> int:
         line, value = event.values["DURATION"]
         length = _LENGTH.fullmatch(value)
         days = int(length[1]) * (7 if length[2] == "W" else 1) if length else 0
-    if not 1 <= days <= MOST_DAYS:
-        raise _wrong(line, f"{days} days", f"an event of 1 to {MOST_DAYS} whole days")
+    if not 1 <= days <= _MOST_DAYS:
+        raise _wrong(line, f"{days} days", f"an event of 1 to {_MOST_DAYS} whole days")
     return days
 
 
@@ -358,7 +362,7 @@ def _date(number: int, value: str) -> date:
 
 def _label(text: str) -> str:
     plain = re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
-    return "".join(each if each.isprintable() else " " for each in plain)[:LONGEST_LABEL].strip()
+    return "".join(each if each.isprintable() else " " for each in plain)[:_LONGEST_LABEL].strip()
 
 
 def _wrong(line: int, got: str, expected: str) -> InvalidArgument:

@@ -21,8 +21,8 @@ from mainspring.triggers.zones import Fold, FoldOption, Gap, GapOption, Walls, z
 _ANY_WALL = datetime(2024, 1, 1)  # noqa: DTZ001  a wall time has no zone
 # Every kind of year there is: common or leap, by the weekday it begins with.
 _YEARS = (2001, 2002, 2003, 2005, 2006, 2009, 2010, 2000, 2004, 2008, 2012, 2016, 2020, 2024)
-LONGEST = 256
-ALIASES = {
+_LONGEST = 256
+_ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -175,7 +175,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class _Reading:
     """A well-formed expression: the text we keep, with every H resolved, and the text cronsim takes."""
 
     text: str
@@ -219,7 +219,7 @@ class _Place:
         return self.number(low), self.number(high)
 
 
-def _read_expression(expression: str, key: str | None) -> Reading:
+def _read_expression(expression: str, key: str | None) -> _Reading:
     """Check every field; `key` is what H is hashed from. Raises InvalidArgument with field and column."""
     _check_text(expression)
     words = [(found.start() + 1, found[0].upper()) for found in _WORD.finditer(expression)]
@@ -232,7 +232,7 @@ def _read_expression(expression: str, key: str | None) -> Reading:
         _terms(_Place(expression, field, column), word, key)
         for field, (column, word) in zip(fields, words, strict=True)
     ]
-    return Reading(
+    return _Reading(
         text=" ".join(",".join(text for text, _ in each) for each in terms),
         plain=" ".join(",".join(filter(None, (plain for _, plain in each))) or "1" for each in terms),
         nearest=frozenset(int(text[:-1]) for text, plain in terms[-3] if not plain),
@@ -243,8 +243,8 @@ def _read_expression(expression: str, key: str | None) -> Reading:
 
 
 def _check_text(expression: str) -> None:
-    if not isinstance(expression, str) or len(expression) > LONGEST:
-        raise InvalidArgument("cron", expression, f"{_SHAPE}, at most {LONGEST} characters")
+    if not isinstance(expression, str) or len(expression) > _LONGEST:
+        raise InvalidArgument("cron", expression, f"{_SHAPE}, at most {_LONGEST} characters")
     for column, sign in enumerate(expression, 1):
         if sign != "\t" and not (sign.isascii() and sign.isprintable()):
             raise _refusal(expression, "one line of plain ASCII", column)
@@ -252,11 +252,11 @@ def _check_text(expression: str) -> None:
 
 def _alias(expression: str, words: list[tuple[int, str]]) -> str:
     column, word = words[0]
-    if len(words) == 1 and word.lower() in ALIASES:
-        return ALIASES[word.lower()]
+    if len(words) == 1 and word.lower() in _ALIASES:
+        return _ALIASES[word.lower()]
     if word == "@EVERY":
         raise _refusal(expression, "an interval as every=, not as cron", column)
-    raise _refusal(expression, f"one of {', '.join(ALIASES)}, and nothing else,", column)
+    raise _refusal(expression, f"one of {', '.join(_ALIASES)}, and nothing else,", column)
 
 
 def _fields_of(expression: str, words: list[tuple[int, str]]) -> tuple[Field, ...]:

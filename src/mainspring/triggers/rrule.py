@@ -43,7 +43,7 @@ class RRule:
     exdates: tuple[datetime, ...] = ()
     rdates: tuple[datetime, ...] = ()
     _clock: LocalClock = field(init=False, repr=False, compare=False)
-    _walk: Walk = field(init=False, repr=False, compare=False)
+    _walk: _Walk = field(init=False, repr=False, compare=False)
     _last: datetime | None = field(init=False, repr=False, compare=False)
     _until: datetime | None = field(init=False, repr=False, compare=False)
 
@@ -51,7 +51,7 @@ class RRule:
         parsed = parse(self.rule)
         clock = LocalClock(zone(self.tz))
         start = _start(self.dtstart, clock)
-        walk = Walk(parsed.filled(start), start)
+        walk = _Walk(parsed.filled(start), start)
         facts = {
             "rule": parsed.text,
             "dtstart": start,
@@ -151,7 +151,7 @@ def _instants(name: str, moments: Iterable[datetime], clock: LocalClock) -> tupl
     return tuple(sorted(set(aware)))
 
 
-def _last_counted(rule: RecurrenceRule, walk: Walk, start: datetime) -> datetime | None:
+def _last_counted(rule: RecurrenceRule, walk: _Walk, start: datetime) -> datetime | None:
     """The wall time COUNT ends with. Found once, so that no later search has to count."""
     if rule.count is None:
         return None
@@ -181,7 +181,7 @@ def _until(rule: RecurrenceRule, clock: LocalClock) -> datetime | None:
         raise InvalidArgument("rrule", rule.text, "an UNTIL before the end of time") from None
 
 
-class Walk:
+class _Walk:
     """The wall times that a rule with all its parts names, from any moment on. It does not walk there from
     the start of the rule: dateutil says which dates of a year fit, and is asked once for each shape that a
     year can have; the places of the periods, and the time of day, are arithmetic."""
