@@ -12,7 +12,6 @@ from mainspring.model.job import Claim, NewJob, Whereabouts
 from mainspring.model.request import Answered, RequestKey
 from mainspring.model.settlement import Settlement, Verdict
 from mainspring.model.unique import Inserted
-from mainspring.store.audit_log import signature
 from mainspring.store.database import Stamp, reads
 from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
@@ -205,14 +204,10 @@ async def _insert_once(database: Database, request: RequestKey, batch: Batch, at
         # Whoever comes second waits here for the first, and finds its answer.
         [row] = await transaction.fetch("add_request", **place, digest=request.digest, at=at)
         if row["answer"] is not None:
-            answered = recalled(request, row["digest"], row["answer"])
-        else:
-            done = await insert_unique_in(transaction, batch, at)
-            await transaction.fetch("answer_request", **place, answer=written(done))
-            answered = Answered(jobs=tuple(done))
-        if (entry := signature()) is not None:
-            await entry.write(transaction, answered)
-    return answered
+            return recalled(request, row["digest"], row["answer"])
+        done = await insert_unique_in(transaction, batch, at)
+        await transaction.fetch("answer_request", **place, answer=written(done))
+    return Answered(jobs=tuple(done))
 
 
 async def _settle(transaction: Transaction, settlements: Sequence[Settlement], at: Stamp) -> set[int]:
