@@ -94,8 +94,11 @@ CALLS: list[tuple[str, str, str, Callable[[Admin], Any]]] = [
 ]
 
 
-#: Orders that are more than one transaction, or do something outside the store. The purge is one by filter.
+#: Orders that are more than one transaction, do something outside the store, or are given at a high rate.
+#: The purge is one by filter.
 SEVERAL = {
+    ("jobs", "aenqueue"),
+    ("workflows", "astart"),
     ("dead_letters", "areplay_all"),
     ("dead_letters", "apurge"),
     ("schedules", "aapply"),

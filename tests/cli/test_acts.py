@@ -165,8 +165,8 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
     [first, *_] = on_record(call)
     assert (first["act"], first["result"]) == ("db.migrate", {"applied": applied})
     checked = call("acts", "verify", "--json").data
-    # `db migrate`, `queues drain` and `schedules apply` have two entries each.
-    assert (checked["sound"], checked["entries"]) == (True, seen + 3)
+    # `db migrate`, `queues drain`, `schedules apply` and five enqueues have two entries each.
+    assert (checked["sound"], checked["entries"]) == (True, seen + 8)
     assert call("acts", "verify", "--known", checked["head"]).code == 0
 
 

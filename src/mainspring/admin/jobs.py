@@ -124,8 +124,8 @@ def tasks_of(requests: Sequence[EnqueueRequest], **_: object) -> str:
     return " ".join(dict.fromkeys(each.task for each in requests))
 
 
-def _enqueued(jobs: Sequence[Inserted]) -> object:
-    return {"jobs": [each.job_id for each in jobs]}
+def _enqueued(answer: tuple[list[JobHandle[Any]], bool]) -> object:
+    return {"jobs": [each.id for each in answer[0]]}
 
 
 class Jobs(Noun):
@@ -196,13 +196,13 @@ class Jobs(Noun):
         why = Why(await self._store(), self._clock)
         return await (why.job(job_id) if known is None else why.of_job(known.job, known.step, known.runs))
 
-    @order("jobs.enqueue", about=tasks_of)
+    @order("jobs.enqueue", about=tasks_of, result=_enqueued, several=True)
     async def aenqueue(
         self, requests: Sequence[EnqueueRequest], *, request: RequestKey | None = None
     ) -> tuple[list[JobHandle[Any]], bool]:
         """Put jobs into their queues, all or none. With the key of a request, once: answers the handles, and
         whether the request had been answered before."""
-        return await put(await self._store(), self._context, requests, request, said=_enqueued)
+        return await put(await self._store(), self._context, requests, request)
 
     @order("jobs.cancel", result=effects)
     async def acancel(self, ids: int | Sequence[int]) -> list[Done]:
@@ -420,8 +420,6 @@ async def put(
     context: AdminContext,
     requests: Sequence[EnqueueRequest],
     request: RequestKey | None = None,
-    *,
-    said: Callable[[Sequence[Inserted]], object],
 ) -> tuple[list[JobHandle[Any]], bool]:
     """Make jobs of requests and put them into their queues. A task that the app declares is called as in
     Python: its signature, its limits, its defaults. One that only workers know is taken as it comes, and its
@@ -431,16 +429,12 @@ async def put(
     wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
     with traced(context.tracer, wanted) as jobs:
         if request is not None:
-            return await carried_out(
-                store.queue.insert_once(request, jobs, at=clock.stamp()),
-                lambda answered: (_handles(jobs, answered.jobs), answered.again),
-                said=lambda answered: said(answered.jobs),
-            )
-        return await carried_out(
-            store.queue.insert_unique(jobs, at=clock.stamp()),
-            lambda done: (_handles(jobs, done), False),
-            said=said,
-        )
+            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
+            return _handles(jobs, answered.jobs), answered.again
+        if any(each.unique is not None for each in jobs):
+            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
+        ids = await store.queue.insert(jobs, at=clock.stamp())
+        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
 
 
 class _Tasks:

@@ -326,7 +326,8 @@ def order(
     recorded.
 
     The method is one transaction, which it passes to `carried_out`. Otherwise it is `several`, always or for
-    these arguments: several transactions, or something outside the store."""
+    these arguments: several transactions, or something outside the store. An enqueue is `several` too:
+    programs give it at a high rate, and entries that are appended by themselves can share a transaction."""
 
     def decorate(method: Method[N, P, R]) -> Method[N, P, R]:
         signature = inspect.signature(method)

@@ -108,18 +108,17 @@ class Workflows(Noun):
         store = await self._store()
         return await step_of(store, workflow_id, name, item=item, first=first, most=most, at=self._stamp)
 
-    @order("workflows.start", about=lambda start, **_: start.task.removeprefix(PREFIX))
+    @order(
+        "workflows.start",
+        about=lambda start, **_: start.task.removeprefix(PREFIX),
+        result=lambda answer: {"job": answer[0].id},
+        several=True,
+    )
     async def astart(
         self, start: EnqueueRequest, *, request: RequestKey | None = None
     ) -> tuple[JobHandle[Any], bool]:
         """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
-        [handle], again = await put(
-            await self._store(),
-            self._context,
-            [start],
-            request,
-            said=lambda jobs: {"job": jobs[0].job_id},
-        )
+        [handle], again = await put(await self._store(), self._context, [start], request)
         return handle, again
 
     @order("workflows.cancel", result=_of_answer)

@@ -13,7 +13,6 @@ from typing import cast
 from mainspring.model.job import Inserted, NewJob, OnDuplicate
 from mainspring.model.value import Value
 from mainspring.model.workflow import StepRecord
-from mainspring.store.audit_log import signature
 from mainspring.store.codes import GATED
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
@@ -220,10 +219,7 @@ def _with_steps(
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
     """Make each job of the batch, or find the one that stands for it."""
     async with database.transaction("insert_jobs", life=batch.life) as transaction:
-        done = await insert_unique_in(transaction, batch, at)
-        if (entry := signature()) is not None:
-            await entry.write(transaction, done)
-        return done
+        return await insert_unique_in(transaction, batch, at)
 
 
 async def insert_unique_in(transaction: Transaction, batch: Batch, at: Stamp) -> list[Inserted]:

@@ -10,7 +10,6 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
 from mainspring.model.run import Settlement, Verdict
-from mainspring.store.audit_log import signature
 from mainspring.store.database import Stamp, reads
 from mainspring.store.postgres.claiming import Claiming
 from mainspring.store.postgres.connection import Database, Transaction
@@ -203,14 +202,10 @@ async def _insert_once(database: Database, request: RequestKey, batch: Batch, at
         # Whoever comes second waits here for the first, and finds its answer.
         [row] = await transaction.fetch("add_request", **place, digest=request.digest, at=at)
         if row["answer"] is not None:
-            answered = recalled(request, row["digest"], row["answer"])
-        else:
-            done = await insert_unique_in(transaction, batch, at)
-            await transaction.fetch("answer_request", **place, answer=written(done))
-            answered = Answered(jobs=tuple(done))
-        if (entry := signature()) is not None:
-            await entry.write(transaction, answered)
-    return answered
+            return recalled(request, row["digest"], row["answer"])
+        done = await insert_unique_in(transaction, batch, at)
+        await transaction.fetch("answer_request", **place, answer=written(done))
+    return Answered(jobs=tuple(done))
 
 
 async def _settle(transaction: Transaction, settlements: Sequence[Settlement], at: Stamp) -> set[int]:

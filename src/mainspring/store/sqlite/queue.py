@@ -13,15 +13,13 @@ from msgspec.structs import replace
 from mainspring.model.job import Answered, Claim, Inserted, NewJob, RequestKey, Whereabouts
 from mainspring.model.run import Settlement
 from mainspring.rules.settle import LAST_CRASH
-from mainspring.store.audit_log import signature
 from mainspring.store.database import Stamp, reads
-from mainspring.store.sqlite.connection import Session, Transaction
+from mainspring.store.sqlite.connection import Session
 from mainspring.store.sqlite.database import Database, identity
 from mainspring.store.sqlite.inserting import insert, insert_unique
 from mainspring.store.sqlite.rows import listed, to_claim
 from mainspring.store.sqlite.settling import named, settle
 from mainspring.store.uniqueness import recalled, written
-from mainspring.waiting import at_once
 
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
@@ -47,32 +45,18 @@ class SQLiteQueue:
         return await self._database.write(work)
 
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
-        entry = signature()
-
-        def work(session: Session) -> list[Inserted]:
-            done = insert_unique(session, jobs, session.now(at))
-            if entry is not None:
-                at_once(entry.write(Transaction(session), done))
-            return done
-
-        return await self._database.write(work)
+        return await self._database.write(lambda session: insert_unique(session, jobs, session.now(at)))
 
     async def insert_once(self, request: RequestKey, jobs: Sequence[NewJob], *, at: Stamp) -> Answered:
-        entry = signature()
-
         def work(session: Session) -> Answered:
             place = {"caller": request.caller, "key": request.key}
             known = session.rows("request", **place)
             if known:
-                answered = recalled(request, known[0]["digest"], known[0]["answer"])
-            else:
-                now = session.now(at)
-                done = insert_unique(session, jobs, now)
-                session.change("add_request", **place, digest=request.digest, answer=written(done), now=now)
-                answered = Answered(jobs=tuple(done))
-            if entry is not None:
-                at_once(entry.write(Transaction(session), answered))
-            return answered
+                return recalled(request, known[0]["digest"], known[0]["answer"])
+            now = session.now(at)
+            done = insert_unique(session, jobs, now)
+            session.change("add_request", **place, digest=request.digest, answer=written(done), now=now)
+            return Answered(jobs=tuple(done))
 
         return await self._database.write(work)
 
