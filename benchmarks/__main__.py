@@ -60,14 +60,14 @@ def steps(jobs: int, concurrency: int) -> list[Step]:
         Step("handlers", lambda bench: measures.handlers(bench, jobs, concurrency)),
         Step("fair", lambda bench: fair.fair(bench, jobs * 5, concurrency)),
         Step("pickup", lambda bench: measures.pickup(bench, max(min(jobs // 100, 200), 20)), 3),
-        Step("herd", lambda bench: measures.herd(bench, jobs * 5)),
+        Step("burst", lambda bench: measures.burst(bench, jobs * 5)),
         Step("lateness", lambda bench: measures.lateness(bench, jobs // 20), 3),
         Step("lateness", lambda bench: measures.lateness(bench, jobs // 2), 3),
         Step("rest", lambda bench: measures.rest(bench, jobs * 50)),
         Step("failover", lambda bench: fleet.failover(bench, KILLS)),
-        Step("fleet", lambda bench: fleet.herd(bench, jobs // 20, 1)),
-        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 1), 3),
-        Step("fleet", lambda bench: fleet.herd(bench, jobs * 5, 2), 3),
+        Step("fleet", lambda bench: fleet.burst(bench, jobs // 20, 1)),
+        Step("fleet", lambda bench: fleet.burst(bench, jobs * 5, 1), 3),
+        Step("fleet", lambda bench: fleet.burst(bench, jobs * 5, 2), 3),
         Step("features", lambda bench: features(bench, jobs // 4, concurrency)),
     ]
 

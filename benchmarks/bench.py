@@ -24,7 +24,7 @@ from mainspring.tasks.task import Task
 
 PATIENCE_SECONDS = 300.0
 LOOK_SECONDS = 0.1
-TABLES = ("jobs", "runs", "dead_jobs", "slots", "unique_keys", "permits", "progress", "run_logs")
+TABLES = ("jobs", "runs", "dead_jobs", "slots", "unique_keys", "limit_holders", "progress", "run_logs")
 PAYLOAD = b'{"tenant":"acme","month":"2026-10"}'
 
 
@@ -128,16 +128,16 @@ class Bench:
 
     async def copy_schedule(self, name: str, count: int) -> None:
         """As many more schedules like this one, straight into the table: writing them is not measured."""
-        herd = name.rpartition("-")[0]
+        burst = name.rpartition("-")[0]
         same = "spec_id, {names}, priority, max_attempts, payload, misfire, catch_up, active_from, overlap"
         if self.engine == "sqlite":
             columns = same.format(names="task, queue")
             numbers = f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})"
-            more = f"SELECT '{herd}-' || n, {columns} FROM schedules, n WHERE name = '{name}'"
+            more = f"SELECT '{burst}-' || n, {columns} FROM schedules, n WHERE name = '{name}'"
             await self.execute(f"{numbers} INSERT INTO schedules (name, {columns}) {more}")
             return
         columns = same.format(names="task_id, queue_id")
-        more = f"SELECT '{herd}-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count}) n"
+        more = f"SELECT '{burst}-' || n, {columns} FROM mainspring.schedules, generate_series(1, {count}) n"
         await self.execute(f"INSERT INTO mainspring.schedules (name, {columns}) {more} WHERE name = '{name}'")
         await self.execute("ANALYZE mainspring.schedules")
 
@@ -196,7 +196,7 @@ class Bench:
         try:
 
             async def ready() -> bool:
-                return sum(member.alive for member in await store.processes.all(at=None)) >= count
+                return sum(process.alive for process in await store.processes.all(at=None)) >= count
 
             await self.until(ready, f"{count} workers to join")
         finally:

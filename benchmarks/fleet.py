@@ -18,7 +18,7 @@ from mainspring.waiting import pause
 
 SECOND = timedelta(seconds=1)
 NOTICE = 3 * SECOND
-"""How long before its slot a herd is announced: schedulers look at least once a second."""
+"""How long before its slot a burst is announced: schedulers look at least once a second."""
 
 
 class SchedulerProcess:
@@ -32,7 +32,7 @@ class SchedulerProcess:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
 
     async def has_joined(self) -> bool:
-        return " started (member " in self._log.read_text()
+        return " started (process " in self._log.read_text()
 
     def has_fired(self, slot: datetime) -> bool:
         """Whether it was this one that wrote the slot's rows."""
@@ -105,11 +105,11 @@ async def failover(bench: Bench, kills: int) -> Figures:
 
         async def next_slot(after: datetime | None = None) -> datetime:
             async def came() -> bool:
-                rows = await store.slots.of("herd-0", limit=1)
+                rows = await store.slots.of("burst-0", limit=1)
                 return bool(rows) and (after is None or rows[0].slot_at > after)
 
             await bench.until(came, "the next slot")
-            return (await store.slots.of("herd-0", limit=1))[0].slot_at
+            return (await store.slots.of("burst-0", limit=1))[0].slot_at
 
         last = await next_slot()
         for number in range(kills):
@@ -125,7 +125,7 @@ async def failover(bench: Bench, kills: int) -> Figures:
             processes.kill(victim)
             killed_after = last
             last = await next_slot(last + SECOND)
-            rows = [row for row in await store.slots.of("herd-0", limit=10) if row.slot_at > killed_after]
+            rows = [row for row in await store.slots.of("burst-0", limit=10) if row.slot_at > killed_after]
             late.append(max((row.decided_at - row.slot_at) / SECOND * 1000 for row in rows))
             await processes.add()
     await no_schedules(bench)
@@ -135,7 +135,7 @@ async def failover(bench: Bench, kills: int) -> Figures:
     }
 
 
-async def herd(bench: Bench, count: int, processes: int) -> Figures:
+async def burst(bench: Bench, count: int, processes: int) -> Figures:
     """Seconds from a slot until every one of `count` schedules of one expression has its ledger row and its
     job, written by so many scheduler processes in real time; and what the largest of them took of memory
     from its start. The end is the database's: when the last chunk was begun."""
@@ -158,7 +158,7 @@ async def herd(bench: Bench, count: int, processes: int) -> Figures:
     took = (await lateness_ms(bench))[-1] / 1000
     await no_schedules(bench)
     word = "process" if processes == 1 else "processes"
-    figures = {f"herd of {count:,}, {processes} scheduler {word}, s": took}
+    figures = {f"burst of {count:,}, {processes} scheduler {word}, s": took}
     if peaks:
-        figures[f"herd of {count:,}, {processes} scheduler {word}, peak MB"] = max(peaks)
+        figures[f"burst of {count:,}, {processes} scheduler {word}, peak MB"] = max(peaks)
     return figures

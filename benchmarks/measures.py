@@ -147,7 +147,7 @@ async def pickup(bench: Bench, count: int) -> Figures:
     }
 
 
-async def herd(bench: Bench, count: int) -> Figures:
+async def burst(bench: Bench, count: int) -> Figures:
     """Seconds from the tick until every one of `count` schedules of one expression has its ledger row
     and its job, with one scheduler."""
     await bench.empty()
@@ -159,7 +159,7 @@ async def herd(bench: Bench, count: int) -> Figures:
         took = time.perf_counter() - began
     assert await bench.count("jobs") == count
     await no_schedules(bench)
-    return {f"herd of {count:,} schedules, s": took}
+    return {f"burst of {count:,} schedules, s": took}
 
 
 async def lateness(bench: Bench, count: int) -> Figures:
@@ -218,13 +218,13 @@ async def schedules(
     """So many schedules on one trigger, and a scheduler for them."""
     store = await app._store()
     await bench.execute(f"DELETE FROM {bench.table('specs')}")
-    await store.schedules.put([one_of_a_herd("herd-0", period, first)], at=first - HOUR)
-    await bench.copy_schedule("herd-0", count - 1)
+    await store.schedules.put([one_of_a_burst("burst-0", period, first)], at=first - HOUR)
+    await bench.copy_schedule("burst-0", count - 1)
     return Scheduler(store, app._clock, app._telemetry, poll=timedelta(seconds=1), chunk=2000)
 
 
-def one_of_a_herd(name: str, period: timedelta, first: datetime) -> NewSchedule:
-    """The schedule that all others of its herd are copied from."""
+def one_of_a_burst(name: str, period: timedelta, first: datetime) -> NewSchedule:
+    """The schedule that all others of its burst are copied from."""
     return NewSchedule(
         name=name,
         task="noop",

@@ -41,8 +41,8 @@ def main() -> None:
     admin.queues.pause("mail", note="the mail server moves")
     admin.queues.resume("mail")
 
-    for act in reversed(admin.audit_log.find(AuditFilter(actor="ada", limit=8))):
-        print(f"{act.entry.actor}: {act.entry.act} {act.entry.target}, {act.outcome}")
+    for action in reversed(admin.audit_log.find(AuditFilter(actor="ada", limit=8))):
+        print(f"{action.entry.actor}: {action.entry.action} {action.entry.object}, {action.outcome}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from benchmarks.growth.curve import Curve, Point, spread
 from benchmarks.growth.fill import QUEUE, TASK, backlog, history
 from mainspring.clock import SystemClock
 from mainspring.model.job import Claim
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.store import Store
@@ -31,7 +31,7 @@ UNITS = {
 async def claimer(bench: Bench) -> AsyncIterator[Store]:
     """A store with a member that may claim. Its lease outlasts every measure."""
     store = open_store(bench.url, clock=SystemClock())
-    member = Member(id=CLAIMER, role=Role.WORKER, name="growth", queues=(QUEUE,), tasks=(TASK,))
+    member = NewProcess(id=CLAIMER, role=Role.WORKER, name="growth", queues=(QUEUE,), tasks=(TASK,))
     try:
         await store.processes.join(member, lease=timedelta(days=1), at=None)
         yield store

@@ -19,12 +19,12 @@ async def admin(bench: Bench) -> asyncpg.Connection[asyncpg.Record]:
 
 
 async def name_all(bench: Bench) -> None:
-    """The names and lanes that rows refer to."""
+    """The names and priority levels that rows refer to."""
     await run(
         bench,
         f"INSERT INTO mainspring.queues (name) VALUES ('{QUEUE}') ON CONFLICT DO NOTHING",
         f"INSERT INTO mainspring.tasks (name) VALUES ('{TASK}') ON CONFLICT DO NOTHING",
-        f"""INSERT INTO mainspring.lanes (queue_id, priority)
+        f"""INSERT INTO mainspring.priority_levels (queue_id, priority)
             SELECT id, p FROM mainspring.queues, generate_series(0, {PRIORITIES - 1}) p WHERE name = '{QUEUE}'
             ON CONFLICT DO NOTHING""",
     )

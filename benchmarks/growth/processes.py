@@ -49,7 +49,7 @@ async def started(
     command = [sys.executable, "-m", "mainspring", role, "benchmarks.growth.target:app"]
     command += ["--database-url", url or bench.url, "--log-level", "error", *options]
     processes = [subprocess.Popen(command) for _ in range(count)]
-    alive = "SELECT count(*) FROM mainspring.members WHERE NOT dead AND lease_until > now()"
+    alive = "SELECT count(*) FROM mainspring.processes WHERE NOT dead AND lease_until > now()"
     wanted = count if members is None else members
 
     async def joined() -> bool:

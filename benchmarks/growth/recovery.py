@@ -25,7 +25,7 @@ async def against_held(bench: Bench, sizes: Sequence[int]) -> Curve:
     curve = Curve("Recovery of a killed worker's jobs", "jobs in hand", UNITS, "recovered")
     beats = ("--lease", f"{LEASE:.0f}s", "--heartbeat", "1s", "--shutdown-timeout", "1s")
     for size in sizes:
-        await run(bench, "TRUNCATE mainspring.jobs", "TRUNCATE mainspring.members CASCADE")
+        await run(bench, "TRUNCATE mainspring.jobs", "TRUNCATE mainspring.processes CASCADE")
         options = ("--concurrency", str(size), *beats)
         async with bench.app(target) as app, started(bench, "worker", 1, *options) as [first]:
             nap = task_of(app, "nap")

@@ -12,7 +12,7 @@ from benchmarks.growth.curve import Curve, spread
 from benchmarks.growth.fill import run
 from benchmarks.growth.processes import resident_mb, started
 from benchmarks.growth.target import app as target
-from benchmarks.measures import one_of_a_herd
+from benchmarks.measures import one_of_a_burst
 from mainspring import Mainspring
 from mainspring.scheduler.scheduler import Scheduler
 
@@ -79,7 +79,7 @@ async def _put(
 ) -> None:
     """So many on one trigger of their own: its period tells them from others."""
     store = await app._store()
-    await store.schedules.put([one_of_a_herd(f"{name}-0", period, first)], at=first - 2 * HOUR)
+    await store.schedules.put([one_of_a_burst(f"{name}-0", period, first)], at=first - 2 * HOUR)
     await bench.copy_schedule(f"{name}-0", count - 1)
     await run(bench, "VACUUM ANALYZE mainspring.schedules")
 

@@ -121,7 +121,7 @@ async def soak(bench: Bench, rate: int, lasts: timedelta, *, pinned: bool) -> Cu
     try:
         if pinned:
             await holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            await holder.fetchval("SELECT count(*) FROM mainspring.lanes")
+            await holder.fetchval("SELECT count(*) FROM mainspring.priority_levels")
         soaked = Soak(bench, rate, lasts)
         await soaked.run()
     finally:

@@ -37,15 +37,15 @@ async def against_workers(
     and the clock runs from the moment it no longer is. PgBouncer is counted with the server."""
     curve = Curve(f"Workers, {how}", "workers", UNITS, "cpu")
     for count in counts:
-        await run(bench, "TRUNCATE mainspring.runs", "TRUNCATE mainspring.members CASCADE")
+        await run(bench, "TRUNCATE mainspring.runs", "TRUNCATE mainspring.processes CASCADE")
         await backlog(bench, jobs)
-        await run(bench, "UPDATE mainspring.lanes SET paused = true")
+        await run(bench, "UPDATE mainspring.priority_levels SET paused = true")
         options = ("--concurrency", str(concurrency))
         async with started(bench, "worker", count, *options, url=url) as workers:
             pids = [worker.pid for worker in workers]
             own, server = sum(map(seconds, pids)), await server_seconds(bench, servers)
             [(began,)] = await bench.rows("SELECT clock_timestamp()")
-            await run(bench, "UPDATE mainspring.lanes SET paused = false")
+            await run(bench, "UPDATE mainspring.priority_levels SET paused = false")
             await bench.until_done(jobs)
             own = sum(map(seconds, pids)) - own
             server = await server_seconds(bench, servers) - server

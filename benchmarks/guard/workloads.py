@@ -20,7 +20,7 @@ CONCURRENCY = 10
 """Claims are filled by hands, not by chance: jobs are there before the worker is. So few, that there are
 enough claims to tell one more or less from a tenth of them."""
 CHUNK = 200
-"""Schedules fired by one statement: a herd takes several."""
+"""Schedules fired by one statement: a burst takes several."""
 SECOND = timedelta(seconds=1)
 _QUIET = {
     "worker.concurrency": CONCURRENCY,
@@ -143,7 +143,7 @@ async def _passes(bench: Bench, count: int) -> None:
             await scheduler.tick()
 
 
-async def _herd(bench: Bench, count: int) -> Work:
+async def _burst(bench: Bench, count: int) -> Work:
     """One pass, and this many schedules of one trigger are due; or none."""
     await _stored(bench, [Every(HOUR).encode()], max(count, 1), -SECOND if count else HOUR)
 
@@ -197,7 +197,7 @@ WORKLOADS = (
         only=("sqlite",),
         kinds=("instructions", "calls"),
     ),
-    Workload("herd of one trigger", 0, 1000, _herd, unit="slot"),
+    Workload("burst of one trigger", 0, 1000, _burst, unit="slot"),
     Workload("many triggers", 0, 100, _specs, unit="slot"),
     Workload("scheduler at rest", 2, 12, _rest, unit="pass"),
 )

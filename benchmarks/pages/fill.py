@@ -17,7 +17,7 @@ from mainspring.model.workflow import Definition, Node
 from mainspring.store.opener import open_store
 from mainspring.triggers.cron import Cron
 
-TASKS, QUEUES, SPECS, MEMBERS, DAYS = 40, 12, 2_000, 20, 30
+TASKS, QUEUES, SPECS, PROCESSES, DAYS = 40, 12, 2_000, 20, 30
 RARE_TASK = "rare.report"
 
 
@@ -82,13 +82,13 @@ def _statements(size: Size) -> Iterator[str]:
         INSERT INTO mainspring.tasks (name) SELECT 'work.task' || n FROM generate_series(1, {TASKS}) n;
         INSERT INTO mainspring.tasks (name) VALUES ('{RARE_TASK}');
         INSERT INTO mainspring.queues (name) SELECT 'queue' || n FROM generate_series(1, {QUEUES}) n;
-        INSERT INTO mainspring.lanes (queue_id, priority)
+        INSERT INTO mainspring.priority_levels (queue_id, priority)
         SELECT q, p FROM generate_series(1, {QUEUES}) q, generate_series(0, 2) p WHERE p = 0 OR q <= 4;
-        INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until)
+        INSERT INTO mainspring.processes (id, role, name, queues, tasks, version, tzdata, started_at, lease_until)
         SELECT n, CASE WHEN n > 18 THEN 'scheduler' ELSE 'worker' END, 'host' || n || ':100',
                ARRAY(SELECT name FROM mainspring.queues), ARRAY(SELECT name FROM mainspring.tasks), '0', '2025b',
                now() - interval '1 day', now() + interval '1 day'
-        FROM generate_series(1, {MEMBERS}) n;
+        FROM generate_series(1, {PROCESSES}) n;
     """
     yield from _history(size, task, queue, payload)
     yield from _live(size, task, queue, payload)
@@ -109,7 +109,7 @@ def _history(size: Size, task: str, queue: str, payload: str) -> Iterator[str]:
             INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id,
                 slot_at, queue_id, task_id, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
             SELECT n, ended, ended - random() * interval '3 seconds', ended - interval '20 seconds',
-                   ended - interval '10 seconds', 1 + n % {MEMBERS}, CASE WHEN n % 4 = 0 THEN 1 + n / 4 % {size.schedules} END,
+                   ended - interval '10 seconds', 1 + n % {PROCESSES}, CASE WHEN n % 4 = 0 THEN 1 + n / 4 % {size.schedules} END,
                    NULL, {queue}, {task}, 1, 0, 3, 0, 0,
                    CASE WHEN n % 30 = 0 THEN 1 WHEN n % 400 = 1 THEN 5 WHEN n % 400 = 2 THEN 7 ELSE 0 END,
                    CASE WHEN n % 30 <> 0 THEN {payload} END,
@@ -138,15 +138,15 @@ def _live(size: Size, task: str, queue: str, payload: str) -> Iterator[str]:
               FROM generate_series(1, {size.live}) n) made;
         UPDATE mainspring.jobs SET worker_id = 1 + id % 18, fence = 1, claimed_at = now() - interval '5 seconds'
         WHERE id = ANY (ARRAY(SELECT id FROM mainspring.jobs WHERE run_at <= now() ORDER BY run_at LIMIT 900));
-        UPDATE mainspring.members m SET holding = ARRAY(SELECT j.id FROM mainspring.jobs j WHERE j.worker_id = m.id);
+        UPDATE mainspring.processes m SET holding = ARRAY(SELECT j.id FROM mainspring.jobs j WHERE j.worker_id = m.id);
         INSERT INTO mainspring.unique_keys (key, name, job_id)
         SELECT sha256(n::text::bytea), 'customer-' || n, {start} + n FROM generate_series(1, {size.live // 50}) n;
-        INSERT INTO mainspring.gates (name, key, concurrency, burst)
+        INSERT INTO mainspring.limit_keys (name, key, concurrency, burst)
         SELECT 'api', 'tenant' || n, 5, 1 FROM generate_series(1, 500) n;
-        INSERT INTO mainspring.lines (gates) SELECT n::text FROM generate_series(1, 500) n;
-        UPDATE mainspring.jobs SET line_id = 1 + id % 500, due_at = run_at, run_at = timestamptz '9998-01-01 00:00:00+00'
+        INSERT INTO mainspring.limit_sets (limit_keys) SELECT n::text FROM generate_series(1, 500) n;
+        UPDATE mainspring.jobs SET limit_set_id = 1 + id % 500, due_at = run_at, run_at = timestamptz '9998-01-01 00:00:00+00'
         WHERE id BETWEEN {start} + 1000 AND {start} + {min(20_000, size.live // 10)} AND worker_id = 0;
-        INSERT INTO mainspring.permits (gate_id, job_id)
+        INSERT INTO mainspring.limit_holders (limit_key_id, job_id)
         SELECT 1 + id % 500, id FROM mainspring.jobs WHERE worker_id <> 0 ON CONFLICT DO NOTHING;
     """
 

@@ -38,7 +38,7 @@ def reads(admin: Admin, store: Store, size: Size) -> dict[str, Read]:
     return {
         "overview: queues": lambda: admin.queues.aall(about=True),
         "overview: schedules": admin.schedules.acounts,
-        "overview: members": admin.processes.aall,
+        "overview: processes": admin.processes.aall,
         "overview: dead letters": lambda: store.dead_letters.count(DeadFilter(limit=10_000)),
         "overview: three hours": stats.series,
         "overview: a day": lambda: stats.series(since=now - DAY),
@@ -89,8 +89,8 @@ def reads(admin: Admin, store: Store, size: Size) -> dict[str, Read]:
             name=None, state=WorkflowState.FAILED, before=None, limit=50
         ),
         "workflows: of a name": lambda: store.workflows.find(name="flow3", state=None, before=None, limit=50),
-        "limits: gates": lambda: store.limits.keys(limit=50, holders=10),
-        "limits: gates, far down": lambda: store.limits.keys(
+        "limits: limit keys": lambda: store.limits.keys(limit=50, holders=10),
+        "limits: limit keys, far down": lambda: store.limits.keys(
             after=("api", "tenant400"), limit=50, holders=10
         ),
         "health": store.health.look,

@@ -21,7 +21,7 @@ ENDLESS = ("stream", "events", "sse", "live")
 """Words in the paths of answers that do not end."""
 
 
-LONG = {"/api/v1/plan", "/api/v1/ledger/audit"}
+LONG = {"/api/v1/plan", "/api/v1/ledger/verify"}
 """No pages: one compares every schedule with what an app declares (2 s), the other proves every slot."""
 
 
@@ -32,7 +32,7 @@ def samples(size: Size) -> dict[str, str]:
         "job_id": str(live),
         "dead_id": str(size.runs + size.live + 20),
         "workflow_id": str(flow),
-        "member_id": "3",
+        "process_id": "3",
         "worker_id": "3",
         "name": "customer.000500.report",
         "schedule": "customer.000500.report",

@@ -65,8 +65,8 @@ The third run of that day, and the harness was changed between them, so read the
 had 200 jobs in hand instead of 1,000, most measures once, and missed four: 0.807 of a bare insert, 1.18 s
 for two schedulers, 3,363 ms for 10,000 schedules, and 27,174/s on SQLite with `synchronous=NORMAL`. The
 second stopped at a burst that ended early; before that it had 15 to 167 ms as p99 of pickups, 1.63 to 1.89
-s and 1.26 to 1.43 s for the herds, and 2,200 to 2,655 ms. Then two defects were mended, statistics of the
-planner that a TRUNCATE leaves were no longer kept, and the machine was quieter; how much of the herds' gain
+s and 1.26 to 1.43 s for the bursts, and 2,200 to 2,655 ms. Then two defects were mended, statistics of the
+planner that a TRUNCATE leaves were no longer kept, and the machine was quieter; how much of the bursts' gain
 is which was not measured. The goal on SQLite needs the 1,000: with 200 in hand the same drain had 31,500 to
 35,500/s.
 """
@@ -85,8 +85,8 @@ BENDS = {
     "workers": """\
 All of them share two cores, which alone makes each worker's own work dearer. And each claim begins where its
 own worker's last one ended, so it steps over what the others have claimed since: about two rows a job for
-each worker that drains the same lane, 3 with one, 16 with eight, 64 with thirty-two (a one-off count by
+each worker that drains the same priority level, 3 with one, 16 with eight, 64 with thirty-two (one count by
 `pg_stat_user_tables.idx_tup_fetch`). It costs the server's processor, and only while all of them drain one
-lane at full speed; queues of their own, or fewer and larger workers, avoid it.""",
+priority level at full speed; queues of their own, or fewer and larger workers, avoid it.""",
 }
 """Why a cost grows, where it does."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from benchmarks.scale.mixture import Herd
+from benchmarks.scale.mixture import Burst
 from mainspring.triggers.cron import Cron
 
 DAY = 24 * 60 * 60
@@ -45,14 +45,14 @@ def share(schedules: int, sets: int, number: int) -> int:
     return schedules // sets + (number < schedules % sets)
 
 
-def day(herds: Iterable[Herd], sets: int = 1, number: int = 0) -> list[Due]:
+def day(bursts: Iterable[Burst], sets: int = 1, number: int = 0) -> list[Due]:
     """What falls due in one shard set, in order."""
     slots: dict[tuple[int, int], int] = defaultdict(int)
     triggers: dict[tuple[int, int], int] = defaultdict(int)
-    for herd in herds:
-        here = share(herd.schedules, sets, number)
+    for burst in bursts:
+        here = share(burst.schedules, sets, number)
         if here:
-            for second in seconds(herd.cron, herd.tz):
-                slots[second, herd.window] += here
-                triggers[second, herd.window] += 1
+            for second in seconds(burst.cron, burst.tz):
+                slots[second, burst.window] += here
+                triggers[second, burst.window] += 1
     return [Due(*key, slots[key], triggers[key]) for key in sorted(slots)]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from benchmarks.scale.curve import Curve
 
 POINTS = 100_000
-"""Jobs looked at in all, about. Of a herd they are evenly among its jobs, and the last one is one of them."""
+"""Jobs looked at in all, about. Of a burst they are evenly among its jobs, and the last one is one of
+them."""
 
 
 @dataclass(frozen=True)

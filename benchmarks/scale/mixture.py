@@ -1,7 +1,7 @@
 """Which schedules there are, when there are millions: shares of a kind that people write.
 
 The shares are an assumption, and stand here to be changed. Half of all schedules are daily or rarer, and most
-of those are for a round hour of somebody's morning or night: that is what makes herds.
+of those are for a round hour of somebody's morning or night: that is what makes bursts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DAYS = {"1": 70, "15": 15, "L": 15}
 
 
 class Spread(StrEnum):
-    """What was done about herds."""
+    """What was done about bursts."""
 
     NONE = "none"
     """Every schedule fires where its owner wrote it."""
@@ -53,7 +53,7 @@ class Spread(StrEnum):
 
 
 @dataclass(frozen=True)
-class Herd:
+class Burst:
     """Schedules that share a trigger."""
 
     cron: str
@@ -96,7 +96,7 @@ def apportioned(whole: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def mixture(schedules: int, spread: Spread = Spread.NONE) -> list[Herd]:
+def mixture(schedules: int, spread: Spread = Spread.NONE) -> list[Burst]:
     """So many schedules, by trigger; triggers that nobody has are left out."""
     found = []
     for kind, count in zip(KINDS, apportioned(schedules, [kind.share for kind in KINDS]), strict=True):
@@ -104,7 +104,9 @@ def mixture(schedules: int, spread: Spread = Spread.NONE) -> list[Herd]:
         counts = apportioned(count, [weight for _, _, weight in triggers])
         window = min(kind.period, WINDOW) if spread is Spread.WINDOW else 0
         found += [
-            Herd(cron, tz, each, window) for (cron, tz, _), each in zip(triggers, counts, strict=True) if each
+            Burst(cron, tz, each, window)
+            for (cron, tz, _), each in zip(triggers, counts, strict=True)
+            if each
         ]
     return found
 

@@ -94,11 +94,11 @@ def _measured(result: Mapping[str, Any]) -> str:
 def _core(result: Mapping[str, Any]) -> str:
     """Of one core of the server, and of a megabyte of log."""
     found, rows = result["measured"], []
-    for what, name in (("slot, ledger row and job", "herd"), ("job, claim to history", "run")):
+    for what, name in (("slot, ledger row and job", "burst"), ("job, claim to history", "run")):
         cpu, log = found[f"{name}, server CPU µs"], found[f"{name}, WAL bytes"]
         rows.append((what, _number(cpu), _number(1e6 / cpu), _number(log), _number(log * 10_000 / 1e6)))
     both = [
-        sum(found[f"{name}, {kind}"] for name in ("herd", "run")) for kind in ("server CPU µs", "WAL bytes")
+        sum(found[f"{name}, {kind}"] for name in ("burst", "run")) for kind in ("server CPU µs", "WAL bytes")
     ]
     rows.append(("both", _number(both[0]), _number(1e6 / both[0]), _number(both[1]), _number(both[1] / 100)))
     return _table(
@@ -138,12 +138,12 @@ def _day(result: Mapping[str, Any]) -> str:
             f"{row['schedules'] // 1_000_000}M, {row['spread']}",
             f"{row['slots'] / 1e6:,.0f}M",
             f"{row['slots'] / 86_400:,.0f}",
-            f"{row['herd']:,}",
+            f"{row['burst']:,}",
             f"{row['triggers']:,}",
             f"{row['WAL, bytes a day'] / 1e9:,.0f} GB",
         )
         for row in result["simulated"]
         if row["primary"] == "measured" and row["target"] == 10
     ]
-    head = ("schedules", "slots a day", "slots/s on average", "largest herd", "triggers", "WAL a day")
+    head = ("schedules", "slots a day", "slots/s on average", "largest burst", "triggers", "WAL a day")
     return _table(head, rows)

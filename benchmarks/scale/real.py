@@ -15,7 +15,7 @@ import msgspec
 from benchmarks.bench import Bench
 from benchmarks.measures import ARGUMENTS
 from benchmarks.scale.arrivals import START
-from benchmarks.scale.mixture import Herd, mixture
+from benchmarks.scale.mixture import Burst, mixture
 from benchmarks.scale.processor import taken
 from mainspring import Mainspring
 from mainspring.clock import Clock
@@ -54,14 +54,14 @@ async def _measured(server: PostgresServer, schedules: int, jobs: int) -> Figure
     _tell("drained", figures)
     figures |= await _opened(bench)
     figures |= await _rested(bench, clock, "pass without schedules")
-    herds = mixture(schedules)
-    figures |= {"schedules": schedules, "triggers": len(herds)}
-    figures |= await _filled(bench, herds, clock)
+    bursts = mixture(schedules)
+    figures |= {"schedules": schedules, "triggers": len(bursts)}
+    figures |= await _filled(bench, bursts, clock)
     _tell("filled", figures)
     figures |= await _rested(bench, clock, "pass at rest")
     for name, schedulers, moment in (
         ("minute", 1, START - timedelta(minutes=1)),
-        ("herd", 1, START),
+        ("burst", 1, START),
         ("two schedulers", 2, START + timedelta(hours=1)),
     ):
         await bench.execute("TRUNCATE mainspring.jobs")
@@ -102,10 +102,10 @@ async def _noop(tenant: str, month: str) -> None:
 async def _opened(bench: Bench) -> Figures:
     """What a trigger costs that has one schedule: a fire of its own."""
     clock = ManualClock(START - _BEFORE)
-    herds = [Herd(f"{n % 60} {n % 24} 1 3 {n // 120}", "UTC", 1, 0) for n in range(TRIGGERS)]
+    bursts = [Burst(f"{n % 60} {n % 24} 1 3 {n // 120}", "UTC", 1, 0) for n in range(TRIGGERS)]
     store = open_store(bench.url, clock=clock)
     try:
-        news = [_schedule(number, herd, clock) for number, herd in enumerate(herds)]
+        news = [_schedule(number, burst, clock) for number, burst in enumerate(bursts)]
         await store.schedules.put(
             [msgspec.structs.replace(each, next_at=START, following_at=START + _BEFORE) for each in news],
             at=clock.now(),
@@ -122,26 +122,28 @@ async def _opened(bench: Bench) -> Figures:
     return {"trigger, ms": took / TRIGGERS * 1e3}
 
 
-async def _filled(bench: Bench, herds: list[Herd], clock: Clock) -> Figures:
+async def _filled(bench: Bench, bursts: list[Burst], clock: Clock) -> Figures:
     """One schedule of each trigger by the store, all others beside them by one statement."""
     began = time.perf_counter()
     store = open_store(bench.url, clock=clock)
     now = clock.now()
-    await store.schedules.put([_schedule(number, herd, clock) for number, herd in enumerate(herds)], at=now)
+    await store.schedules.put(
+        [_schedule(number, burst, clock) for number, burst in enumerate(bursts)], at=now
+    )
     await store.close()
     connection = await asyncpg.connect(bench.url)
     try:
-        await connection.execute("CREATE TEMP TABLE herds (name text, more int)")
+        await connection.execute("CREATE TEMP TABLE bursts (name text, more int)")
         await connection.copy_records_to_table(
-            "herds", records=[(f"{n}-0", herd.schedules - 1) for n, herd in enumerate(herds)]
+            "bursts", records=[(f"{n}-0", burst.schedules - 1) for n, burst in enumerate(bursts)]
         )
         same = "spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up"
         same += ", active_from, overlap"
         # Not trigger by trigger: neighbours in the table have nothing to do with each other.
         await connection.execute(
             f"INSERT INTO mainspring.schedules (name, {same}) "
-            f"SELECT herds.name || '-' || n, {same} FROM mainspring.schedules JOIN herds USING (name), "
-            "generate_series(1, more) n ORDER BY hashtext(herds.name || n)"
+            f"SELECT bursts.name || '-' || n, {same} FROM mainspring.schedules JOIN bursts USING (name), "
+            "generate_series(1, more) n ORDER BY hashtext(bursts.name || n)"
         )
         await connection.execute("VACUUM ANALYZE mainspring.schedules")
     finally:
@@ -160,8 +162,8 @@ async def _filled(bench: Bench, herds: list[Herd], clock: Clock) -> Figures:
     }
 
 
-def _schedule(number: int, herd: Herd, clock: Clock) -> NewSchedule:
-    trigger = Cron(herd.cron, herd.tz)
+def _schedule(number: int, burst: Burst, clock: Clock) -> NewSchedule:
+    trigger = Cron(burst.cron, burst.tz)
     following = trigger.next_after(clock.now())
     assert following is not None
     return NewSchedule(
@@ -214,7 +216,7 @@ async def _fired(server: PostgresServer, bench: Bench, clock: Clock, schedulers:
         for store in stores:
             await store.close()
     fired = await bench.count("slots") - slots
-    [(left,)] = await bench.rows("SELECT count(*) FROM mainspring.fires")
+    [(left,)] = await bench.rows("SELECT count(*) FROM mainspring.firings")
     assert left == 0, f"{left} fires were left open"
     return {
         f"{name}: slots": fired,

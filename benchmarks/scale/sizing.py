@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.scale.arrivals import DAY, day
 from benchmarks.scale.lateness import Lateness, by_minute, samples, summed
-from benchmarks.scale.mixture import Herd, Spread, mixture
+from benchmarks.scale.mixture import Burst, Spread, mixture
 from benchmarks.scale.simulation import Overrun, Primary, simulate
 
 MINUTES = DAY // 60
@@ -29,7 +29,7 @@ class Outcome:
     sets: int
     slots: int
     """Of all sets in the day."""
-    herd: int
+    burst: int
     """The most of them at one moment, of all sets."""
     triggers: int
     fired: Lateness
@@ -47,9 +47,9 @@ def primaries(measured: Mapping[str, float], cores: int = 8) -> dict[str, Primar
     """As measured, where one machine does everything; and as computed for a server that has its cores to
     itself. The second is arithmetic: nobody has measured it."""
     opens = measured["trigger, ms"] / 1e3
-    fires = max(measured["herd, slots/s"], measured["two schedulers, slots/s"])
-    log = measured["herd, WAL bytes"], measured["run, WAL bytes"]
-    cpu = measured["herd, server CPU µs"], measured["run, server CPU µs"]
+    fires = max(measured["burst, slots/s"], measured["two schedulers, slots/s"])
+    log = measured["burst, WAL bytes"], measured["run, WAL bytes"]
+    cpu = measured["burst, server CPU µs"], measured["run, server CPU µs"]
     computed = [
         min(cores * BUSY * 1e6 / micros, WAL_BYTES / size) for micros, size in zip(cpu, log, strict=True)
     ]
@@ -60,14 +60,14 @@ def primaries(measured: Mapping[str, float], cores: int = 8) -> dict[str, Primar
 
 
 @cache
-def herds(schedules: int, spread: Spread) -> list[Herd]:
+def bursts(schedules: int, spread: Spread) -> list[Burst]:
     return mixture(schedules, spread)
 
 
 @cache
 def outcome(schedules: int, spread: Spread, primary: Primary, sets: int) -> Outcome | None:
     """None when the sets cannot do in a day what falls due in it."""
-    found = herds(schedules, spread)
+    found = bursts(schedules, spread)
     arrivals = day(found, sets)
     if sum(primary.seconds(each) for each in arrivals) > DAY:
         return None
@@ -83,7 +83,7 @@ def outcome(schedules: int, spread: Spread, primary: Primary, sets: int) -> Outc
     return Outcome(
         sets=sets,
         slots=sum(whole.values()),
-        herd=max(whole.values()),
+        burst=max(whole.values()),
         triggers=len(found),
         fired=summed(fired),
         started=summed(started),
@@ -91,7 +91,7 @@ def outcome(schedules: int, spread: Spread, primary: Primary, sets: int) -> Outc
         busy=passed.busy / DAY,
         minutes={
             "due, all sets": _minutes(whole),
-            "herd inserted after, s": [round(each.most, 1) for each in by_fire],
+            "burst inserted after, s": [round(each.most, 1) for each in by_fire],
             "late p50, s": [round(each.p50, 1) for each in by_start],
             "late p99, s": [round(each.p99, 1) for each in by_start],
             "late at most, s": [round(each.most, 1) for each in by_start],
@@ -137,7 +137,7 @@ def sized(schedules: int, spread: Spread, primary: Primary, guesses: Sequence[in
 
 def least(schedules: int, spread: Spread, primary: Primary) -> int:
     """Sets that can do at all in a day what falls due in it."""
-    return math.ceil(sum(primary.seconds(each) for each in day(herds(schedules, spread))) / DAY)
+    return math.ceil(sum(primary.seconds(each) for each in day(bursts(schedules, spread))) / DAY)
 
 
 def simulated(measured: Mapping[str, float], sizes: Sequence[int]) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ def simulated(measured: Mapping[str, float], sizes: Sequence[int]) -> list[dict[
                     row = {"primary": name, "spread": spread.value, "schedules": size, "target": target}
                     row |= {"least": least(size, spread, primary), **asdict(each)}
                     row["WAL, bytes a day"] = each.slots * (
-                        measured["herd, WAL bytes"] + measured["run, WAL bytes"]
+                        measured["burst, WAL bytes"] + measured["run, WAL bytes"]
                     )
                     # Minute by minute once for each spread: that is what the pictures show.
                     if name != "measured" or size != sizes[0] or target != TARGETS[0]:

@@ -11,8 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.admin.slot_verification.audit import Audit, History, Kind, Passed, Range, Unjudged, audit
-from mainspring.admin.slot_verification.auditing import Auditor, Report
+from mainspring.admin.slot_verification.verification import (
+    History,
+    Kind,
+    Passed,
+    Range,
+    Unjudged,
+    Verification,
+    verify,
+)
+from mainspring.admin.slot_verification.verifier import Report, SlotVerifier
 from mainspring.errors import NotFound
 from mainspring.model.schedule import (
     Change,
@@ -84,16 +92,16 @@ def judged(
     most: int = 1000,
     late: timedelta = MINUTE,
     **fields: Any,
-) -> Audit:
+) -> Verification:
     history = History(name="s", versions=versions, schedule=None, rows=tuple(rows))
-    return audit(
+    return verify(
         msgspec.structs.replace(history, **fields),
         Range(start=at(start), end=at(10), now=at(now), late=late),
         most=most,
     )
 
 
-def kinds(found: Audit) -> list[tuple[str, float, int]]:
+def kinds(found: Verification) -> list[tuple[str, float, int]]:
     return [(each.kind.value, (each.slot_at - START) / MINUTE, each.count) for each in found.findings]
 
 
@@ -340,8 +348,8 @@ class Life:
             self.desk.advance(10 * SECOND)
             self.desk.run(self.scheduler.tick())
 
-    def audit(self, **options: Any) -> Report:
-        return self.desk.run(Auditor(self.desk.store, self.desk.clock, keep=30 * DAY).audit(**options))
+    def verify(self, **options: Any) -> Report:
+        return self.desk.run(SlotVerifier(self.desk.store, self.desk.clock, keep=30 * DAY).verify(**options))
 
 
 def live_through_everything(life: Life) -> None:
@@ -368,15 +376,15 @@ def test_real_ticks_through_everything_leave_nothing_to_find(desk: Desk) -> None
     life = Life(desk)
     live_through_everything(life)
 
-    report = life.audit()
+    report = life.verify()
 
     assert report.wrong(strict=False) == []
     assert {each.schedule for each in report.findings} == {"all"}  # late, after the outage
-    assert [each.schedule for each in report.audits] == ["all", "every", "few", "s"]  # few was deleted
+    assert [each.schedule for each in report.verifications] == ["all", "every", "few", "s"]  # few was deleted
     assert report.slots > 300
     assert "all accounted for; " in report.sentence(strict=False)
-    assert life.audit(name="few").wrong(strict=False) == []
-    assert life.audit(start=desk.now - 10 * MINUTE).findings == []
+    assert life.verify(name="few").wrong(strict=False) == []
+    assert life.verify(start=desk.now - 10 * MINUTE).findings == []
 
 
 def test_an_outage_nobody_made_up_for_is_found(desk: Desk) -> None:
@@ -385,7 +393,7 @@ def test_an_outage_nobody_made_up_for_is_found(desk: Desk) -> None:
     life.live(3)
     desk.advance(HOUR)
 
-    [finding] = life.audit().findings
+    [finding] = life.verify().findings
 
     assert (finding.kind, finding.count) == (Kind.MISSED, 59)
     assert finding.detail == "nobody has decided it yet"
@@ -401,7 +409,7 @@ def test_a_purged_dead_letter_is_not_lost(desk: Desk) -> None:
     desk.end(claim, Verdict.DEAD)
     assert desk.purge(claim.job_id) == 1
 
-    assert life.audit().findings == []
+    assert life.verify().findings == []
 
 
 def test_what_the_ledger_no_longer_keeps_is_not_judged(desk: Desk) -> None:
@@ -412,17 +420,17 @@ def test_what_the_ledger_no_longer_keeps_is_not_judged(desk: Desk) -> None:
         desk.run(life.scheduler.tick())
     desk.prune(DAY)
 
-    early = desk.run(Auditor(desk.store, desk.clock, keep=DAY).audit(start=START))
+    early = desk.run(SlotVerifier(desk.store, desk.clock, keep=DAY).verify(start=START))
 
     assert early.findings == []
     assert 24 <= early.slots <= 49
     assert early.notes == ("slots before 2030-01-04 are not judged: the ledger may have dropped them",)
-    assert life.audit().wrong(strict=False) != []
+    assert life.verify().wrong(strict=False) != []
 
 
 def test_a_schedule_nobody_knows_is_refused(desk: Desk) -> None:
     with pytest.raises(NotFound):
-        Life(desk).audit(name="nobody")
+        Life(desk).verify(name="nobody")
 
 
 # Broken by hand, on a file.
@@ -459,14 +467,14 @@ def test_a_ledger_broken_by_hand_is_found(way: str, tmp_path: Path, run: Any, cl
         life = Life(Desk(store, clock, run))
         life.put("s", MINUTELY, overlap=Overlap.ALLOW, overlap_limit=100)
         life.live(6)
-        assert life.audit().findings == []
+        assert life.verify().findings == []
         statement, kind = BROKEN[way]
         slot = int((START + 3 * MINUTE).timestamp()) * 1_000_000
         with sqlite3.connect(path) as connection:
             assert connection.execute(statement.format(slot=slot)).rowcount == 1
         connection.close()
 
-        report = life.audit()
+        report = life.verify()
 
         assert [each.kind for each in report.findings] == [kind]
         assert report.sentence(strict=False) == f"6 slots of 1 schedule: 1 {kind}"

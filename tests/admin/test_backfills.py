@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mainspring.admin.backfills import BackfillPlan
-from mainspring.admin.slot_verification.audit import Kind
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verification import Kind
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.admin.why.answer import Because
 from mainspring.admin.why.asking import Why
 from mainspring.errors import InvalidArgument, NotFound
@@ -60,7 +60,7 @@ class House:
     def work(self, verdict: Verdict = Verdict.SUCCEEDED) -> list[int]:
         """Run every job there is; answer their ids."""
         done = []
-        if 1 not in [member.id for member in self.desk.members()]:
+        if 1 not in [member.id for member in self.desk.processes()]:
             self.desk.join(1, lease=1000 * DAY)
         while claims := self.desk.claim():
             for claim in claims:
@@ -78,8 +78,8 @@ class House:
         raise AssertionError("it does not end")
 
     def wrong(self) -> list[Any]:
-        auditor = Auditor(self.desk.store, self.desk.clock, keep=400 * DAY)
-        return self.desk.run(auditor.audit(start=START - 30 * DAY)).wrong(strict=False)
+        verifier = SlotVerifier(self.desk.store, self.desk.clock, keep=400 * DAY)
+        return self.desk.run(verifier.verify(start=START - 30 * DAY)).wrong(strict=False)
 
 
 @pytest.fixture

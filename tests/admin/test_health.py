@@ -83,7 +83,7 @@ def test_every_store_tells_how_it_is(desk):
         assert health.sessions > 0
         assert health.log_bytes > 0
     else:
-        assert health.reports in ("wal", "memory")
+        assert health.journal in ("wal", "memory")
 
 
 def test_an_open_transaction_is_named(desk, run):

@@ -163,7 +163,8 @@ def test_a_claim_meanwhile_is_told(desk: Desk, admin: Admin, monkeypatch: pytest
 def test_arguments_are_checked_and_limited_as_the_app_declares(desk: Desk, knowing: Admin) -> None:
     desk.join()
     first, second = [
-        desk.put(task="numbered", payload=b'{"args":[%d]}' % number, gates=gates(number)) for number in (1, 2)
+        desk.put(task="numbered", payload=b'{"args":[%d]}' % number, limit_keys=limit_keys(number))
+        for number in (1, 2)
     ]
     desk.admit_all()
     [claim] = desk.claim(tasks=["numbered"], limit=1)
@@ -180,8 +181,8 @@ def test_arguments_are_checked_and_limited_as_the_app_declares(desk: Desk, knowi
     assert [each.job_id for each in desk.claim(tasks=["numbered"])] == [second]
 
 
-def gates(number: int) -> Any:
-    return numbered.job(number).gates
+def limit_keys(number: int) -> Any:
+    return numbered.job(number).limit_keys
 
 
 def test_the_log_says_what_was_there_before(desk: Desk, admin: Admin) -> None:
@@ -190,7 +191,7 @@ def test_the_log_says_what_was_there_before(desk: Desk, admin: Admin) -> None:
     desk.run(admin.jobs.areschedule(job_id, delay="1h"))
 
     moved, edited = desk.run(admin.audit_log.afind(AuditFilter()))
-    assert (edited.entry.act, edited.asked, edited.result) == (
+    assert (edited.entry.action, edited.asked, edited.result) == (
         "jobs.edit",
         {"asked": {"kwargs": {"password": "[redacted]"}, "priority": 5}},
         {
@@ -198,7 +199,7 @@ def test_the_log_says_what_was_there_before(desk: Desk, admin: Admin) -> None:
             "was": {"priority": 4, "args": [1], "kwargs": {"password": "[redacted]"}},
         },
     )
-    assert (moved.entry.act, moved.asked, moved.result) == (
+    assert (moved.entry.action, moved.asked, moved.result) == (
         "jobs.reschedule",
         {"asked": {"delay": "1h"}},
         {"rescheduled": [job_id]},

@@ -12,7 +12,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.access import Credentials
 from mainspring.admin.admin import Admin
-from mainspring.admin.audit_log import Act
+from mainspring.admin.audit_log import RecordedOrder
 from mainspring.admin.backfills import BackfillPlan, PlannedSlot
 from mainspring.admin.dead_letters import changed
 from mainspring.admin.jobs import EnqueueRequest
@@ -155,18 +155,18 @@ def app(database_url: str, clock: ManualClock) -> Iterator[Mainspring]:
     app.close()
 
 
-def on_record(app: Mainspring) -> list[Act]:
+def on_record(app: Mainspring) -> list[RecordedOrder]:
     """Oldest first."""
     return app.admin("root").audit_log.find(AuditFilter(limit=1000))[::-1]
 
 
-def details(act: Act) -> Any:
-    return act.asked
+def details(action: RecordedOrder) -> Any:
+    return action.asked
 
 
-def end(act: Act) -> Any:
-    assert act.end is not None
-    return act.result
+def end(action: RecordedOrder) -> Any:
+    assert action.end is not None
+    return action.result
 
 
 def sick(app: Mainspring, *, log: bool) -> tuple[Admin, Sick]:
@@ -196,7 +196,7 @@ def test_every_order_is_on_record_with_its_end(app: Mainspring) -> None:
         call(admin)
 
         new = on_record(app)[seen:]
-        assert [(each.entry.act, each.entry.target) for each in new] == [(orders()[noun, name], target)]
+        assert [(each.entry.action, each.entry.object) for each in new] == [(orders()[noun, name], target)]
         entry = new[0].entry
         assert (new[0].outcome, entry.actor, entry.role) == ("done", "ada", "admin"), (noun, name)
         assert (entry.via, entry.address) == ("python", "10.0.0.7")
@@ -238,7 +238,7 @@ def test_an_order_that_fails_is_on_record_as_failed(app: Mainspring) -> None:
             call(admin)
 
         [new] = on_record(app)[seen:]
-        assert (new.entry.act, new.entry.actor, new.outcome) == (orders()[noun, name], "ada", "failed")
+        assert (new.entry.action, new.entry.actor, new.outcome) == (orders()[noun, name], "ada", "failed")
         assert end(new) == {"error": "StoreError", "message": "disk I/O error"}
         seen += 1
 
@@ -259,7 +259,7 @@ def test_what_is_refused_is_on_record_too(app: Mainspring) -> None:
     with pytest.raises(InvalidArgument):
         admin.schedules.create("mine", task="greet", every="soon")
 
-    assert [(each.entry.act, each.outcome, end(each)["error"]) for each in on_record(app)] == [
+    assert [(each.entry.action, each.outcome, end(each)["error"]) for each in on_record(app)] == [
         ("jobs.cancel", "failed", "NotFound"),
         ("schedules.create", "failed", "InvalidArgument"),
     ]
@@ -276,9 +276,9 @@ def test_the_secret_of_a_token_is_nowhere_in_the_log(app: Mainspring) -> None:
     made = app.admin("ada").tokens.create("ci", role="admin", expires="1d")
     app.admin("ada").events.send("paid", {"header": f"Bearer {made.secret}", "list": [made.secret]})
 
-    for act in on_record(app):
-        for entry in filter(None, (act.entry, act.end)):
-            for text in (entry.details.decode(), entry.target, entry.actor, entry.address):
+    for action in on_record(app):
+        for entry in filter(None, (action.entry, action.end)):
+            for text in (entry.details.decode(), entry.object, entry.actor, entry.address):
                 assert made.secret not in text
                 assert made.secret.removeprefix("ms_") not in text
     assert end(on_record(app)[0]) == {"token_id": made.token.id}
@@ -329,9 +329,9 @@ def test_whatever_is_given_the_order_is_on_record(app: Mainspring, odd: object) 
     else:
         outcome = "done"
 
-    [act] = on_record(app)
-    assert (act.entry.act, act.outcome) == ("events.send", outcome)
-    assert isinstance(details(act), dict)
+    [action] = on_record(app)
+    assert (action.entry.action, action.outcome) == ("events.send", outcome)
+    assert isinstance(details(action), dict)
 
 
 def test_edges_of_authors_are_those_of_the_actor(app: Mainspring) -> None:
@@ -347,5 +347,5 @@ def test_who_has_no_name_is_the_user_of_the_machine(app: Mainspring) -> None:
 
     app.queues.pause("mail")
 
-    [act] = on_record(app)
-    assert (act.entry.actor, act.entry.via) == (login_name(), "python")
+    [action] = on_record(app)
+    assert (action.entry.actor, action.entry.via) == (login_name(), "python")

@@ -73,8 +73,8 @@ class Database:
 AHEAD = (
     "queues",
     "tasks",
-    "lanes",
-    "gates",
+    "priority_levels",
+    "limit_keys",
     "lines",
     "job_ids",
     "sqlite_sequence",
@@ -100,10 +100,10 @@ def test_where_no_entry_can_be_written_no_order_is_carried_out(app: Mainspring, 
     admin = app.admin("ada")
     for noun, name, _, call in CALLS:
         database.do(
-            f"CREATE TRIGGER full BEFORE INSERT ON acts BEGIN SELECT RAISE(ABORT, '{FULL}'); END",
+            f"CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, '{FULL}'); END",
             "CREATE FUNCTION pg_temp_full() RETURNS trigger LANGUAGE plpgsql AS"
             f" $$ BEGIN RAISE EXCEPTION '{FULL}'; END $$;"
-            "CREATE TRIGGER full_log BEFORE INSERT ON mainspring.acts"
+            "CREATE TRIGGER full_log BEFORE INSERT ON mainspring.audit_log"
             " FOR EACH STATEMENT EXECUTE FUNCTION pg_temp_full()",
         )
         before = database.rows()
@@ -116,7 +116,7 @@ def test_where_no_entry_can_be_written_no_order_is_carried_out(app: Mainspring, 
         database.do(
             "DROP TRIGGER full",
             # An id that was given to what did not happen is not given again; the calls below name ids.
-            "DROP TRIGGER full_log ON mainspring.acts; DROP FUNCTION pg_temp_full();"
+            "DROP TRIGGER full_log ON mainspring.audit_log; DROP FUNCTION pg_temp_full();"
             + "".join(
                 f"SELECT setval('mainspring.{each}_id_seq',"
                 f" (SELECT coalesce(max(id), 0) + 1 FROM mainspring.{each}), false);"
@@ -169,7 +169,7 @@ def test_a_process_that_dies_leaves_both_or_neither(app: Mainspring, database_ur
 
     assert died.returncode == 9
     state = app.jobs.get(3).job.state
-    found = [(each.entry.act, each.outcome) for each in on_record(app)]
+    found = [(each.entry.action, each.outcome) for each in on_record(app)]
     if where == "before":
         assert (state is JobState.CANCELLED, found) == (False, [])
     else:
@@ -241,8 +241,8 @@ def test_an_error_after_the_commit_does_not_make_it_a_failure(
     with pytest.raises(StoreUnavailable):
         app.admin("ada").queues.pause("mail")
 
-    [act] = on_record(app)
-    assert (act.outcome, act.result) == ("done", {"changed": True})
+    [action] = on_record(app)
+    assert (action.outcome, action.result) == ("done", {"changed": True})
     assert [each.name for each in app.queues.all() if each.pause] == ["mail"]
 
 
@@ -251,7 +251,7 @@ def test_the_chain_holds_with_orders_at_the_same_time(
 ) -> None:
     """Of several processes, and beside entries that are appended alone."""
     refused = NewAuditEntry(
-        phase=AuditPhase.REFUSED, act="jobs.cancel", actor="eve", role="viewer", via="token"
+        phase=AuditPhase.REFUSED, action="jobs.cancel", actor="eve", role="viewer", via="token"
     )
 
     async def work() -> None:
@@ -277,5 +277,5 @@ def test_the_chain_holds_with_orders_at_the_same_time(
 
     found = app.admin().audit_log.verify()
     assert (found.sound, found.entries) == (True, 3 * 2 * 8 * 3)
-    log = app.admin().audit_log.find(AuditFilter(act="queues.pause", limit=1000))
+    log = app.admin().audit_log.find(AuditFilter(action="queues.pause", limit=1000))
     assert {each.outcome for each in log} == {"done"}

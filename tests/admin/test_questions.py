@@ -84,11 +84,11 @@ def test_every_view_is_plain_json(desk: Desk, admin: Admin) -> None:
     desk.schedule("s", trigger=NINE_IN_BERLIN)
 
     [letter] = desk.run(admin.dead_letters.afind(DeadFilter()))
-    members, depth = desk.run(admin.processes.aall()), desk.run(admin.queues.adepth())
+    processes, depth = desk.run(admin.processes.aall()), desk.run(admin.queues.adepth())
     shapes = views.to_json(
         [
             views.DeadView.of_letter(letter),
-            *map(views.MemberView.of, members),
+            *map(views.MemberView.of, processes),
             *depth,
             *map(views.ScheduleView.of, desk.run(admin.schedules.aall())),
         ]

@@ -443,14 +443,14 @@ def test_an_edited_schedule_is_kept_from_code_until_it_is_handed_back(
     again = desk.run(eve.arevert(["declared"]))
 
     assert [(each.effect, each.why) for each in (*done, *again)] == [
-        (ScheduleEffect.HANDED_BACK, ""),
+        (ScheduleEffect.REVERTED, ""),
         (ScheduleEffect.NONE, "is code's already"),
     ]
     assert (action(), declare(), action()) == (Action.CHANGE, ["declared"], Action.SAME)
     assert [step_in_words(each) for each in steps(desk.versions("declared"))] == [
         "created",
         "changed: trigger every 1h -> every 2h",
-        "handed back",
+        "reverted",
         "changed: trigger every 2h -> every 1h",
     ]
     with pytest.raises(NotFound):
@@ -500,5 +500,5 @@ def test_pruning_logs_how_many_due_slots_each_schedule_loses(
         f"gone: 5 slots were {why}",
         f"strange: 2 slots were {why}",
     ]
-    [act] = desk.run(admin.audit_log.afind())
-    assert AuditEntryView.of(act).result == {"changed": 3, "dropped_slots": 7}
+    [action] = desk.run(admin.audit_log.afind())
+    assert AuditEntryView.of(action).result == {"changed": 3, "dropped_slots": 7}

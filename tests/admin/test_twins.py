@@ -150,6 +150,10 @@ def test_a_program_brings_a_schema_up_to_date(empty_database_url: str, clock: Ma
         assert admin.database.migrate() == []
         admin.database.verify()
         [migrated] = admin.audit_log.find()
-        assert (migrated.entry.act, migrated.entry.actor, migrated.outcome) == ("db.migrate", "ada", "done")
+        assert (migrated.entry.action, migrated.entry.actor, migrated.outcome) == (
+            "db.migrate",
+            "ada",
+            "done",
+        )
     finally:
         with_none.close()

@@ -15,7 +15,7 @@ from mainspring.admin.why.slot import Records, why_next, why_slot
 from mainspring.errors import NotFound
 from mainspring.model.checkpoint import Checkpoint
 from mainspring.model.job import Failure, Job, JobState
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.run import FOREVER, ProgressNote, Run, Verdict
 from mainspring.model.schedule import (
     Change,
@@ -118,7 +118,7 @@ def run_of(verdict: Verdict, **fields: Any) -> Run:
     )  # fmt: skip
 
 
-def member(number: int = 1, **fields: Any) -> MemberInfo:
+def member(number: int = 1, **fields: Any) -> ProcessInfo:
     given: dict[str, Any] = {
         "role": Role.WORKER,
         "name": "host-1",
@@ -127,7 +127,7 @@ def member(number: int = 1, **fields: Any) -> MemberInfo:
         "alive": True,
         "lease_until": NOW + 10 * SECOND,
     }
-    return MemberInfo(id=number, version="1", tzdata="1", started_at=START, **{**given, **fields})
+    return ProcessInfo(id=number, version="1", tzdata="1", started_at=START, **{**given, **fields})
 
 
 # Slots that the ledger knows.
@@ -364,7 +364,7 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
             "after failure 1 of 3 at 2030-01-01 10:01:00Z: ValueError: boom bang.",
         ),
         (
-            JobFacts(job=job(JobState.READY), now=NOW, members=(member(queues=("other",)),)),
+            JobFacts(job=job(JobState.READY), now=NOW, processes=(member(queues=("other",)),)),
             Because.QUEUE_UNSERVED,
             "no live worker serves queue default",
         ),
@@ -465,22 +465,22 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
             "was discarded by its handler: withdrawn.",
         ),
         (
-            JobFacts(job=job(JobState.READY), now=NOW, members=(member(alive=False),)),
+            JobFacts(job=job(JobState.READY), now=NOW, processes=(member(alive=False),)),
             Because.QUEUE_UNSERVED,
             "(live workers: 0)",
         ),
         (
-            JobFacts(job=job(JobState.READY), now=NOW, members=(member(tasks=("u",)),)),
+            JobFacts(job=job(JobState.READY), now=NOW, processes=(member(tasks=("u",)),)),
             Because.TASK_UNKNOWN,
             "knows task t",
         ),
         (
-            JobFacts(job=job(JobState.READY, crashes=2), now=NOW, members=(member(),), ahead=4),
+            JobFacts(job=job(JobState.READY, crashes=2), now=NOW, processes=(member(),), ahead=4),
             Because.IN_LINE,
             "waiting behind 4 others; live workers for it: 1. Its process was lost 2 times.",
         ),
         (
-            JobFacts(job=job(JobState.RUNNING, worker_id=1), now=NOW, members=(member(),)),
+            JobFacts(job=job(JobState.RUNNING, worker_id=1), now=NOW, processes=(member(),)),
             Because.RUNNING,
             "running on worker host-1 (1), attempt 1 of 3; the worker's lease is alive until",
         ),
@@ -488,7 +488,7 @@ def test_a_trigger_of_another_version_is_unreadable() -> None:
             JobFacts(
                 job=job(JobState.RUNNING, worker_id=1),
                 now=NOW,
-                members=(member(alive=False, lease_until=NOW - SECOND),),
+                processes=(member(alive=False, lease_until=NOW - SECOND),),
             ),
             Because.LEASE_ENDED,
             "lease ended at 2030-01-01 10:00:59Z: the job will be given back.",

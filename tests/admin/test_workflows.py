@@ -102,7 +102,7 @@ def test_a_cancel_takes_effect_without_a_worker_and_leaves_what_runs_always(desk
     assert (killed.effect, killed.state) == ("cancelled", "cancelled")
     refused = order(desk, "cancel", story.id, now=True)
     assert (refused.effect, refused.why, refused.already) == ("none", "was cancelled", False)
-    assert [(act.act, act.author, act.note) for act in shown(desk, story.id).acts] == [
+    assert [(action.action, action.author, action.note) for action in shown(desk, story.id).orders] == [
         ("cancelled", "ann", "wrong day"),
         ("cancelled", "ann", None),
     ]
@@ -163,7 +163,9 @@ def test_a_fork_is_another_workflow_that_keeps_what_came_before(desk: Desk) -> N
     states = {each.name: (each.state, each.kept) for each in view.nodes}
     assert states["extract"] == ("succeeded", True)
     assert states["parts"] == ("running", False)
-    assert [(act.act, act.note) for act in view.acts] == [("forked", f"from load of workflow {story.id}")]
+    assert [(action.action, action.note) for action in view.orders] == [
+        ("forked", f"from load of workflow {story.id}")
+    ]
     assert not any(bar.name == "extract" for bar in view.timeline)
     with pytest.raises(InvalidArgument):
         order(desk, "fork", story.id, "nothing")

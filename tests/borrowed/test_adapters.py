@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from mainspring.model.job import Claim, JobState
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.sqlite.connection import WAL_RESET_FIXED
 from tests.borrowed.conftest import Shop
 from tests.support.django import configured
@@ -323,7 +323,9 @@ def test_a_job_that_comes_to_a_paused_queue_waits_there(
         )
 
     run(
-        shop.store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at)
+        shop.store.processes.join(
+            NewProcess(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=at
+        )
     )
     assert run(claimed()) == []
     assert run(shop.store.queues.resume("mail"))

@@ -1,4 +1,4 @@
-"""The log of acts and its proof, the proof of the ledger, and how the database is."""
+"""The audit log and its proof, the proof of the ledger, and how the database is."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def tab(browser: Any, times: WebServer) -> Iterator[Any]:
         opened.must_be_calm()
 
 
-@pytest.mark.parametrize("path", ["/audit", "/audit?act=schedules.pause"])
+@pytest.mark.parametrize("path", ["/audit", "/audit?action=schedules.pause"])
 def test_a_page_is_calm_accessible_and_keeps_text_as_text(tab: Any, path: str) -> None:
     look_at(tab, path)
 
 
 def test_acts_tell_their_outcome_and_one_in_doubt_stands_out(tab: Any) -> None:
     tab.open("/audit")
-    outcomes = tab.page.locator("#acts-part tbody .badge").all_inner_texts()
+    outcomes = tab.page.locator("#log-part tbody .badge").all_inner_texts()
     assert outcomes[-4:] == ["in doubt", "failed", "refused", "done"]
-    tab.page.get_by_label("Act", exact=True).fill("jobs.cancel")
+    tab.page.get_by_label("Action", exact=True).fill("jobs.cancel")
     tab.page.get_by_role("button", name="Search").click()
-    tab.page.wait_for_url("**act=jobs.cancel**")
-    assert tab.page.locator("#acts-part tbody tr").count() == 1
-    tab.page.locator("#acts-part summary").click()
-    assert "NotFound" in tab.page.locator("#acts-part .said").inner_text()
+    tab.page.wait_for_url("**action=jobs.cancel**")
+    assert tab.page.locator("#log-part tbody tr").count() == 1
+    tab.page.locator("#log-part summary").click()
+    assert "NotFound" in tab.page.locator("#log-part .said").inner_text()
 
 
 def test_the_chain_is_checked_and_the_ledger_proven(tab: Any) -> None:
@@ -101,5 +101,5 @@ def _cut(path: Any) -> None:
         ]
         for name in names:
             connection.execute(f'DROP TRIGGER "{name}"')
-        connection.execute("UPDATE acts SET actor = 'nobody' WHERE id = 2")
+        connection.execute("UPDATE audit_log SET actor = 'nobody' WHERE id = 2")
     connection.close()

@@ -47,7 +47,7 @@ def test_the_heat_map_comes_by_itself_and_is_walked_with_arrow_keys(tab: Any) ->
 
     assert "Sun 29 Mar 01:00Z" in night.get_attribute("title")
     # All tenants at once, and one or two of the others with them.
-    busiest = int(tab.page.locator("#herds-title").inner_text().split()[2])
+    busiest = int(tab.page.locator("#bursts-title").inner_text().split()[2])
     assert TENANTS < busiest < TENANTS + 4
     tab.page.locator(".heat").focus()
     tab.page.keyboard.press("ArrowDown")
@@ -136,7 +136,7 @@ def test_an_edit_is_previewed_refused_at_its_field_and_then_written(tab: Any, ti
     assert written.edited
     assert '"0 4 * * *"' in written.trigger
     assert b"sk-very-secret" in written.payload
-    page.get_by_role("button", name="Hand back to code").click()
+    page.get_by_role("button", name="Revert to code").click()
     page.locator("#notices").get_by_text("Handed back").wait_for()
     assert not times.timetable.desk.the_schedule(name).edited
 

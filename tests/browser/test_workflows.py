@@ -70,7 +70,7 @@ def test_pause_resume_and_cancel(tab: Any, times: WebServer) -> None:
     page.locator("#pause button[type=submit]").click()
     page.get_by_text("Paused: no further step").wait_for()
     assert story.workflow.paused_at is not None
-    assert "wait <b>" in page.locator("section[aria-labelledby=acts-title]").inner_text()
+    assert "wait <b>" in page.locator("section[aria-labelledby=log-title]").inner_text()
     page.get_by_role("button", name="Resume").click()
     page.locator("#notices").get_by_text("Resumed.").wait_for()
     page.locator("a[data-opens=cancel]").click()

@@ -36,7 +36,7 @@ def test_slots_of_the_past_are_listed_and_run(shell: Shell, started: Callable[..
     assert (shown["made"], shown["live"], shown["author"]) == (weekdays, 0, "bob")
     ledger = shell("schedules", "show", "greetings", "--json").data["slots"]
     assert {each["disposition"] for each in ledger} == {"backfilled"}
-    assert shell("audit").code == 0
+    assert shell("verify").code == 0
     again = shell(*asked)
     assert again.code == 0
     assert "there is nothing to run" in again.err

@@ -26,7 +26,7 @@ from mainspring.cli.options import Whole, login_name
 from mainspring.clock import SystemClock
 from mainspring.config import exposed_secret
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Answer, Shell
 from tests.support.budget import within_cpu, within_memory
@@ -177,7 +177,7 @@ def test_config_045_the_databases_clock_decides_and_the_doctor_tells(postgres_ur
         later = SystemClock().now() + timedelta(days=1)
         await store.queue.insert([NewJob(task="t", payload=b"{}", run_at=later)], at=clock.stamp())
         await store.processes.join(
-            Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=clock.stamp()
+            NewProcess(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=clock.stamp()
         )
         claims = await store.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=clock.stamp())
         now, checks = await store.now(at=clock.stamp()), await examine(store, clock)
@@ -298,7 +298,7 @@ def test_config_042_043_044_046_odd_surroundings_do_not_stop_a_worker(
     assert put.returncode == 0, put.stderr
     assert [each.returncode for each in workers] == [0, 0], workers[0].stderr
     assert b"warning only 64 files may be open at once (ulimit -n)" in workers[0].stderr
-    ids = {each.stderr.decode().split("(member ")[1].split(")")[0] for each in workers}
+    ids = {each.stderr.decode().split("(process ")[1].split(")")[0] for each in workers}
     assert len(ids) == 2, "the name of the machine or the process is no identity"
     assert "hello Zoë" in shown.stdout.decode()
     assert list(empty.iterdir()) == []

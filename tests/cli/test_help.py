@@ -21,18 +21,37 @@ ALL = dict(commands())
 APPLESS = {"mainspring next", "mainspring completion"}
 #: They change something.
 ORDERS = {
-    *("enqueue", "jobs cancel", "jobs retry", "dead edit", "dead replay", "dead purge", "events send", "top"),
+    *(
+        "enqueue",
+        "jobs cancel",
+        "jobs retry",
+        "jobs reschedule",
+        "jobs edit",
+        "dead edit",
+        "dead replay",
+        "dead purge",
+        "events send",
+        "top",
+    ),
     *("workflows cancel", "workflows pause", "workflows resume", "workflows retry", "workflows fork"),
     *("queues pause", "queues resume", "queues drain", "backfill", "backfills cancel"),
-    *(f"schedules {each}" for each in ("create", "edit", "hand-back", "apply", "pause", "resume")),
+    *(f"schedules {each}" for each in ("create", "edit", "revert", "apply", "pause", "resume")),
     *(f"schedules {each}" for each in ("trigger", "skip", "go-on", "delete")),
     *("tokens create", "tokens revoke", "sessions end", "alerts ack", "alerts test"),
     *("db migrate", "db new-id"),
 }
 SEVERAL = {
-    *("jobs cancel", "jobs retry", "dead replay", "dead purge", "queues pause", "queues resume"),
+    *(
+        "jobs cancel",
+        "jobs retry",
+        "jobs reschedule",
+        "dead replay",
+        "dead purge",
+        "queues pause",
+        "queues resume",
+    ),
     *("workflows cancel", "workflows pause", "workflows resume", "workflows retry", "backfills cancel"),
-    *("schedules hand-back", "schedules pause", "schedules resume", "schedules trigger", "schedules delete"),
+    *("schedules revert", "schedules pause", "schedules resume", "schedules trigger", "schedules delete"),
     *("tokens revoke", "sessions end", "alerts ack"),
 }
 

@@ -86,7 +86,7 @@ def test_a_delayed_job_is_retried_at_once_and_a_ready_one_says_why_not(shell: Sh
 
 
 def test_a_job_is_given_another_time(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "greet", "--json").data["id"])
 
     moved = shell("jobs", "reschedule", job_id, "--delay", "2h", "--by", "ada")
     fixed = shell("jobs", "reschedule", job_id, "--at", "2099-01-01T00:00:00Z")
@@ -98,12 +98,12 @@ def test_a_job_is_given_another_time(shell: Shell) -> None:
     assert (moved.code, moved.out) == (0, f"job {job_id} rescheduled (was ready)\n")
     assert (fixed.code, neither.code, both.code) == (0, 2, 2)
     assert shell("jobs", "show", job_id, "--json").data["run_at"] == "2099-01-01T00:00:00+00:00"
-    acts = shell("acts", "list", "--json").data
-    assert [each["actor"] for each in acts if each["act"] == "jobs.reschedule"][-1] == "ada"
+    orders = shell("audit-log", "list", "--json").data
+    assert [each["actor"] for each in orders if each["action"] == "jobs.reschedule"][-1] == "ada"
 
 
 def test_a_job_is_edited_and_one_that_does_not_wait_says_why_not(shell: Shell) -> None:
-    job_id = str(shell("enqueue", "shop", "greet", "--json").data["id"])
+    job_id = str(shell("enqueue", "-A", "shop", "greet", "--json").data["id"])
 
     edited = shell(
         *("jobs", "edit", job_id, "-A", "shop", "--kwargs", '{"name": "Bob"}', "--priority", "9"),

@@ -1,4 +1,4 @@
-"""`schedules create`, `edit` and `hand-back` as real commands, on both stores, and what they refuse."""
+"""`schedules create`, `edit` and `revert` as real commands, on both stores, and what they refuse."""
 
 from __future__ import annotations
 
@@ -84,14 +84,12 @@ def test_what_code_declares_is_left_aside_until_it_is_handed_back(shell: Shell) 
     shell("schedules", "edit", "greetings", "--cron", "0 10 * * 1-5")
 
     planned = shell("schedules", "plan", "-A", "shop")
-    handed = shell("schedules", "hand-back", "greetings", "--note", "trial over")
-    again = shell("schedules", "hand-back", "greetings")
+    handed = shell("schedules", "revert", "greetings", "--note", "trial over")
+    again = shell("schedules", "revert", "greetings")
     applied = shell("schedules", "apply", "-A", "shop", "--json").data
 
-    assert (
-        "edited at run time, so it stays (`schedules hand-back greetings` lets code have it)" in planned.out
-    )
-    assert handed.out == "schedule greetings handed back\n"
+    assert "edited at run time, so it stays (`schedules revert greetings` lets code have it)" in planned.out
+    assert handed.out == "schedule greetings reverted\n"
     assert again.out == "schedule greetings is code's already; nothing was done\n"
     assert [each["action"] for each in applied] == ["change"]
     assert shell("schedules", "show", "greetings", "--json").data["trigger"]["cron"] == "0 9 * * 1-5"
@@ -180,7 +178,7 @@ def test_wrong_words_are_refused_in_one_line(
         (("edit", "s", "--clear", "end", "--end", "2026-01-01T00:00:00Z"), "--clear end"),
         (("edit", "s", "--if-version", "0"), "--if-version"),
         (("edit",), "NAME"),
-        (("hand-back",), "NAME"),
+        (("revert",), "NAME"),
     ],
 )
 def test_wrong_names_and_orders_are_wrong_usage(call: Any, words: tuple[str, ...], said: str) -> None:

@@ -81,7 +81,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
 @pytest.mark.parametrize("command", ["worker", "scheduler", "dev"])
 def test_a_first_signal_drains_and_exits_zero(started: Start, command: str, number: signal.Signals) -> None:
     process = started(command, "shop")
-    read_until(process, "started (member")
+    read_until(process, "started (process")
 
     process.send_signal(number)
 
@@ -199,7 +199,7 @@ def test_dev_migrates_and_names_what_it_runs(bare_shell: Shell, empty_database_u
 
 def test_a_scheduler_writes_what_the_schedules_commands_show(shell: Shell, started: Start) -> None:
     process = started("scheduler", "shop")
-    read_until(process, "started (member")
+    read_until(process, "started (process")
 
     [listed] = shell("schedules", "list", "--json").data
     shown = shell("schedules", "show", "greetings", "--json").data

@@ -10,7 +10,7 @@ from datetime import timedelta
 import asyncpg
 
 from mainspring.clock import SystemClock
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from tests.cli.conftest import Shell
 
@@ -103,8 +103,12 @@ def test_a_clone_is_given_an_id_of_its_own(bare_shell: Shell, empty_database_url
     assert done.data["id"] != before and len(done.data["id"]) == len(before)
     assert done.data["id"] in bare_shell("db", "verify", *there).err
     assert done.data["id"] in bare_shell("doctor", *there).out
-    [act] = [each for each in bare_shell("acts", "list", "--json", *there).data if each["act"] == "db.new_id"]
-    assert (act["outcome"], act["details"]["asked"]["note"]) == ("done", "staging")
+    [action] = [
+        each
+        for each in bare_shell("audit-log", "list", "--json", *there).data
+        if each["action"] == "db.new_id"
+    ]
+    assert (action["outcome"], action["details"]["asked"]["note"]) == ("done", "staging")
 
 
 def test_the_id_is_not_changed_while_processes_are_alive(bare_shell: Shell, empty_database_url: str) -> None:
@@ -121,6 +125,6 @@ def test_the_id_is_not_changed_while_processes_are_alive(bare_shell: Shell, empt
 
 async def _join(url: str) -> None:
     store = open_store(url, clock=SystemClock())
-    member = Member(id=1, role=Role.WORKER, name="somebody")
+    member = NewProcess(id=1, role=Role.WORKER, name="somebody")
     await store.processes.join(member, lease=timedelta(minutes=1), at=None)
     await store.close()

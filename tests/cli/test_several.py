@@ -12,8 +12,8 @@ from tests.cli.conftest import Answer, Shell
 Call = Callable[..., Answer]
 
 
-def acts(call: Call) -> list[tuple[str, str | None]]:
-    return [(each["act"], each["target"]) for each in call("acts", "list", "--json").data[::-1]]
+def audit_log(call: Call) -> list[tuple[str, str | None]]:
+    return [(each["action"], each["object"]) for each in call("audit-log", "list", "--json").data[::-1]]
 
 
 def test_each_is_ordered_once_and_on_record(call: Call) -> None:
@@ -28,7 +28,7 @@ def test_each_is_ordered_once_and_on_record(call: Call) -> None:
         {"name": "bulk", "changed": True},
         {"name": "quiet", "changed": False},
     ]
-    assert acts(call)[1:] == [
+    assert audit_log(call)[1:] == [
         ("queues.pause", "mail"),
         ("queues.pause", "bulk"),
         ("queues.resume", "mail"),

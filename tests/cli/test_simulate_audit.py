@@ -123,7 +123,7 @@ def lived(bare_shell: Any, run: Any) -> Path:
 
 
 def test_a_ledger_without_faults_is_accounted_for(call: Call, lived: Path) -> None:
-    answer = call("audit", "--database-url", f"sqlite:///{lived}")
+    answer = call("verify", "--database-url", f"sqlite:///{lived}")
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.endswith(" slots of 1 schedule, all accounted for\n")
@@ -141,8 +141,8 @@ def test_a_fault_is_found_and_is_a_failure(call: Call, lived: Path) -> None:
         connection.execute("DELETE FROM slots WHERE slot_at = ?", (slot,))
     connection.close()
 
-    answer = call("audit", "--database-url", f"sqlite:///{lived}")
-    as_json = call("audit", "--database-url", f"sqlite:///{lived}", "--json")
+    answer = call("verify", "--database-url", f"sqlite:///{lived}")
+    as_json = call("verify", "--database-url", f"sqlite:///{lived}", "--json")
 
     assert (answer.code, as_json.code) == (1, 1)
     assert answer.out.splitlines()[0].split() == ["FINDING", "SCHEDULE", "SLOT", "SLOTS", "DETAIL"]
@@ -162,22 +162,22 @@ def test_a_late_slot_is_a_failure_only_if_we_are_strict(call: Call, lived: Path)
     connection.close()
     url = f"sqlite:///{lived}"
 
-    plain, strict = call("audit", "--database-url", url), call("audit", "--database-url", url, "--strict")
+    plain, strict = call("verify", "--database-url", url), call("verify", "--database-url", url, "--strict")
 
     assert (plain.code, strict.code) == (0, 1)
     assert plain.out.endswith("all accounted for; 1 decided late\n")
     assert strict.out.endswith(": 1 late\n")
-    assert call("audit", "--database-url", url, "--strict", "--late", "2m").code == 0
+    assert call("verify", "--database-url", url, "--strict", "--late", "2m").code == 0
 
 
 def test_an_unknown_schedule_is_refused(call: Call, lived: Path) -> None:
-    answer = call("audit", "--database-url", f"sqlite:///{lived}", "--schedule", "nobody")
+    answer = call("verify", "--database-url", f"sqlite:///{lived}", "--schedule", "nobody")
 
     assert (answer.code, "nobody" in answer.err) == (1, True)
 
 
 def test_both_stores_answer(shell: Any) -> None:
-    answer = shell("audit")
+    answer = shell("verify")
 
     assert (answer.code, answer.out) == (0, "0 slots of 0 schedules, all accounted for\n")
     assert shell("simulate", *MONDAY).err.splitlines()[0] == "no slots"

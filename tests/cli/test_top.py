@@ -111,7 +111,7 @@ def test_without_a_terminal_one_frame_must_be_asked_for(
     assert once.out.splitlines()[1:4] == ["nothing is wrong", "", "QUEUES"]
     assert (data["workers"], data["queues"], data["wrong"]) == (0, [], [])
     assert call("top", "--every", "1ms", "--once").code == 2
-    assert [each["act"] for each in call("acts", "list", "--json").data] == ["db.migrate"], (
+    assert [each["action"] for each in call("audit-log", "list", "--json").data] == ["db.migrate"], (
         "looking is no act"
     )
 
@@ -280,10 +280,10 @@ class TestScreen:
         assert desk.job(3).state is JobState.READY
         assert desk.the_schedule("weekly").paused_at is None
         assert [each.author for each in desk.versions("weekly")][-1] == "bob"
-        acts = desk.run(admin_of(desk.store, desk.clock).audit_log.afind(AuditFilter()))
-        assert {each.outcome for each in acts} == {"done"}
-        assert {each.entry.actor for each in acts} == {"bob"}
-        assert [(each.entry.act, each.entry.target) for each in reversed(acts)] == [
+        audit_log = desk.run(admin_of(desk.store, desk.clock).audit_log.afind(AuditFilter()))
+        assert {each.outcome for each in audit_log} == {"done"}
+        assert {each.entry.actor for each in audit_log} == {"bob"}
+        assert [(each.entry.action, each.entry.object) for each in reversed(audit_log)] == [
             ("queues.pause", "default"),
             ("queues.resume", "default"),
             ("jobs.cancel", "5"),

@@ -286,8 +286,8 @@ def test_a_workflow_is_paused_resumed_and_cancelled(shell: Shell, desk: Desk) ->
     assert (resumed.code, resumed.data[0]["effect"]) == (0, "resumed")
     assert (cancelled.code, cancelled.out) == (0, f"{name} cancelled\n")
     assert (refused.code, refused.out) == (1, f"{name} was cancelled; nothing was done\n")
-    acts = shell("workflows", "show", number, "--json").data["acts"]
-    assert [(each["act"], each["author"], each["note"]) for each in acts] == [
+    orders = shell("workflows", "show", number, "--json").data["orders"]
+    assert [(each["action"], each["author"], each["note"]) for each in orders] == [
         ("paused", "ann", "disk is full"),
         ("resumed", "ann", None),
         ("cancelled", "ann", "wrong day"),

@@ -293,10 +293,10 @@ def locked() -> None:
 
 
 @app.task
-def family(members: int) -> list[int]:
+def family(processes: int) -> list[int]:
     """A handler that forks as multiprocessing does, in a thread of its worker."""
     context = multiprocessing.get_context("fork")
-    started = [context.Process(target=child, args=(5,)) for _ in range(members)]
+    started = [context.Process(target=child, args=(5,)) for _ in range(processes)]
     for each in started:
         each.start()
     for each in started:
@@ -305,9 +305,9 @@ def family(members: int) -> list[int]:
 
 
 @app.task
-async def afamily(members: int) -> list[int]:
+async def afamily(processes: int) -> list[int]:
     """The same on its event loop."""
-    return family.function(members)
+    return family.function(processes)
 
 
 def serve(

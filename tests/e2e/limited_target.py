@@ -1,5 +1,5 @@
 """The app of the tests of limits. Apart from the others: where a limit is declared, every worker looks after
-the gates."""
+the limit keys."""
 
 from __future__ import annotations
 

@@ -113,10 +113,10 @@ def flaky_thread(ctx: Context, failures: int) -> None:
 
 
 @app.task
-async def gated(ctx: Context, gate: str, seconds: float = 0) -> None:
+async def gated(ctx: Context, limit_key: str, seconds: float = 0) -> None:
     """Goes on until a file is there, and then some."""
     note(ctx, "start")
-    while not os.path.exists(gate):  # noqa: ASYNC110, ASYNC240 - nobody tells
+    while not os.path.exists(limit_key):  # noqa: ASYNC110, ASYNC240 - nobody tells
         await asyncio.sleep(0.05)
     await asyncio.sleep(seconds)
     note(ctx, "end")

@@ -75,7 +75,7 @@ def test_starts_and_restarts_open_nothing_and_an_outage_is_told_once_it_is_over(
     _watched(site)
     # On a busy machine a restart may have been a short outage by these settings.
     known = _alerts(site)
-    assert {each.rule for each in known} <= {"member_lost", "outage"}
+    assert {each.rule for each in known} <= {"process_lost", "outage"}
 
     worker.kill()
     scheduler.kill()

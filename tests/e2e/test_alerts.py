@@ -131,7 +131,7 @@ def test_each_rule_is_told_of_once_and_so_is_its_recovery_and_pings_stop_meanwhi
     until(lambda: _all_is_said(site), "every note to be on record as sent")
     site.freeze(scheduler)
     began = time.monotonic()
-    gone = ["no_scheduler:schedulers", "member_lost:scheduler scheduler"]
+    gone = ["no_scheduler:schedulers", "process_lost:scheduler scheduler"]
     _comes(receiver, "opened", gone, began)
     # Nor does anybody say that all is well: whoever is on duty now does not.
     until(lambda: worker.says("no ping to"), "the worker to hold its tongue")

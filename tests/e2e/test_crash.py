@@ -51,7 +51,7 @@ def test_the_jobs_of_a_killed_worker_are_taken_up_within_its_lease_and_two_secon
         assert all(each.attempt == 1 for each in site.effects.of("start", jobs=[job_id]))
     ends = site.effects.of("end", by=other, jobs=sorted(held))
     record_property("seconds from the kill to the last end", max(each.at for each in ends) - killed_at)
-    # They are suspects now, and are taken up as children are free; what is promised is for when they are.
+    # They are orphaned jobs now, and are taken up as children are free; the promise is for when they are.
     taken = [site.ask(site.store.runs.of(job_id))[-1].started_at for job_id in held]
     assert (max(taken) - killed).total_seconds() <= LEASE + REAP_AND_CLAIM
 
@@ -71,7 +71,7 @@ def test_a_job_that_ends_its_process_is_done_by_another_in_a_child(site: Site) -
     assert site.verdicts(job_id) == [Verdict.CRASHED, Verdict.SUCCEEDED]
     starts = site.effects.of("start")
     assert [each.worker for each in starts] == [first.pid, second.pid]
-    assert starts[1].pid != second.pid, "a suspect runs in a child"
+    assert starts[1].pid != second.pid, "a orphaned job runs in a child"
     assert second.says("dead processes found (first): 1 jobs given back")
 
 
@@ -83,7 +83,7 @@ def test_a_worker_that_is_killed_again_and_again_buries_nobody(site: Site, tmp_p
     tried: Counter[int] = Counter()
     for number in range(3):
         victim = site.worker(f"victim-{number}", *QUICK)
-        expected = 4 if number else 24  # as many as there are children, once they are suspects
+        expected = 4 if number else 24  # as many as there are children, once they are orphaned jobs
         until(lambda v=victim, n=expected: len(site.effects.of("start", by=v)) == n, "all of them to begin")
         begun = site.effects.of("start", by=victim)
         until(lambda b=begun: time.monotonic() > max(each.at for each in b) + 4, "4 seconds to pass")
@@ -123,11 +123,11 @@ def test_a_job_that_kills_its_process_is_buried_after_one_worker_and_three_child
 def _freeze(site: Site, victim: Process, ids: list[int]) -> tuple[set[int], set[int]]:
     """Stop it wherever it is, and see what it holds and what it has settled: neither changes now."""
     victim.freeze()
-    member_id = site.member(victim).id
+    process_id = site.member(victim).id
 
     def looked() -> tuple[set[int], set[int]]:
         jobs = [site.job(job_id) for job_id in ids]
-        held = {job.id for job in jobs if job.state is JobState.RUNNING and job.worker_id == member_id}
+        held = {job.id for job in jobs if job.state is JobState.RUNNING and job.worker_id == process_id}
         done = {job.id for job in jobs if job.state is JobState.SUCCEEDED}
         return held, done & site.effects.jobs("end", by=victim)
 

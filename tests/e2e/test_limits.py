@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.limit import GateInfo
+from mainspring.model.limit import LimitKeyInfo
 from mainspring.model.run import Verdict
 from tests.e2e.limited_target import FLOOD, owned, rated, shared, visit
 from tests.support.processes import Effect, Process, Site, until
@@ -46,8 +46,8 @@ def ended(site: Site) -> bool:
     return site.live() == 0
 
 
-def gates(site: Site) -> list[GateInfo]:
-    found: list[GateInfo] = site.ask(site.store.limits.keys(limit=100, holders=100))
+def limit_keys(site: Site) -> list[LimitKeyInfo]:
+    found: list[LimitKeyInfo] = site.ask(site.store.limits.keys(limit=100, holders=100))
     return found
 
 
@@ -80,7 +80,7 @@ def test_limits_hold_in_a_fleet_of_eight_two_of_which_are_killed(site: Site, rec
         assert times <= site.verdicts(job_id).count(Verdict.CRASHED) <= len(victims)
     assert _most_at_once(runs, common) == 5
     assert {tenant: _most_at_once(runs, some) for tenant, some in own.items()} == dict.fromkeys(TENANTS, 2)
-    assert {(each.gate.name, each.used, each.waiting) for each in gates(site)} == {
+    assert {(each.limit_key.name, each.used, each.waiting) for each in limit_keys(site)} == {
         ("five", 0, 0),
         ("tenant", 0, 0),
     }

@@ -50,11 +50,11 @@ class Client:
                 self.in_doubt.update(lost.ids)
             await asyncio.sleep(0.02)
 
-    async def during(self, act: Callable[[], object]) -> None:
+    async def during(self, action: Callable[[], object]) -> None:
         """Enqueue while this goes on in a thread."""
         enqueuing = asyncio.create_task(self.enqueue())
         try:
-            await asyncio.to_thread(act)
+            await asyncio.to_thread(action)
         finally:
             self._ended = True
             await enqueuing
@@ -180,8 +180,8 @@ def _handlers_go_on(
     lengths = [seconds / 2, seconds + 6]
     ids = site.put([task.job(length) for task in (work, labour) for length in lengths * 2])
     until(lambda: len(site.effects.of("start")) == len(ids), "all handlers to begin")
-    members = {site.after_a_beat(each).id for each in workers}
-    assert {site.job(job_id).worker_id for job_id in ids} == members
+    processes = {site.after_a_beat(each).id for each in workers}
+    assert {site.job(job_id).worker_id for job_id in ids} == processes
     if site.url.startswith("postgresql:"):
         site.ask(synced(site.url))  # or a crash of the server might undo the claims
     assert not site.effects.of("end"), "the machine is too slow for this"
@@ -198,7 +198,7 @@ def _handlers_go_on(
         assert (job.state, job.failures, job.crashes) == (JobState.SUCCEEDED, 0, 0)
         assert site.verdicts(job_id) == [Verdict.SUCCEEDED]
         assert len(site.effects.of("start", jobs=[job_id])) == len(site.effects.of("end", jobs=[job_id])) == 1
-    assert {site.member(each).id for each in workers} == members
+    assert {site.member(each).id for each in workers} == processes
     assert not any(each.met_a_defect() or each.says("told to stop") for each in workers)
 
 

@@ -74,7 +74,7 @@ def test_a_blocked_event_loop_does_not_cost_the_lease(site: Site) -> None:
     [job_id] = site.put([block.job(3 * LEASE)])
     until(lambda: site.effects.of("start", by=blocked), "the job to start")
     other = site.worker("other", *OPTIONS)
-    member_id = site.member(blocked).id
+    process_id = site.member(blocked).id
 
     until(lambda: site.live() == 0, "the job to end")
 
@@ -82,7 +82,7 @@ def test_a_blocked_event_loop_does_not_cost_the_lease(site: Site) -> None:
     assert site.job(job_id).crashes == 0
     [start], [end] = site.effects.of("start"), site.effects.of("end")
     assert end.at - start.at >= 3 * LEASE
-    assert site.member(blocked).id == member_id
+    assert site.member(blocked).id == process_id
     assert blocked.lives
     assert not other.says("dead processes found")
     assert not blocked.says("lease")

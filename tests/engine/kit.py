@@ -15,7 +15,7 @@ from mainspring.entropy import SeededEntropy
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.dead_letter import DeadFilter, DeadJob
 from mainspring.model.job import Job, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Run
 from mainspring.process.heartbeat import Heartbeat
 from mainspring.process.serve import CHILD
@@ -152,7 +152,7 @@ class Floor:
         )
         self.heart = Heartbeat(
             lambda: queue,
-            Member(id=0, role=Role.WORKER, name="w"),
+            NewProcess(id=0, role=Role.WORKER, name="w"),
             self.worker.membership,
             self.worker,
             lease=self.config.lease,

@@ -244,7 +244,7 @@ def test_a_claim_answered_after_the_lease_was_lost_is_not_run(floor: Floor, run:
         await floor.finish()
         assert ran == []
 
-        floor.clock.advance(SECOND)  # it is a suspect now, and those are looked for once a second
+        floor.clock.advance(SECOND)  # it is a orphaned job now, and those are looked for once a second
         await floor.work()
         assert ran == [0]
         assert (await floor.job(job_id)).state is JobState.SUCCEEDED

@@ -443,14 +443,14 @@ def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
     order: list[str] = []
 
     async def other(slots: ChildSlots) -> None:
-        await slots.take(suspect=False)
+        await slots.take(orphan=False)
         order.append("other")
         slots.leave()
 
     async def tell() -> None:
-        suspect = await _lose_the_worker(floor, "look", b'{"args":["x"]}')
+        orphan = await _lose_the_worker(floor, "look", b'{"args":["x"]}')
         slots = floor.worker.children.pool.slots
-        await slots.take(suspect=False)
+        await slots.take(orphan=False)
         waiting = asyncio.create_task(other(slots))
         await floor.claimer.tick()
         assert floor.active_runs.running == 0, "there is no child for it"
@@ -464,7 +464,7 @@ def test_a_suspect_gets_the_next_free_child_though_other_jobs_wait_for_one(
         await waiting
         await floor.finish()
 
-        assert (await floor.job(suspect)).state is JobState.SUCCEEDED
+        assert (await floor.job(orphan)).state is JobState.SUCCEEDED
         assert slots.free == 1
         await floor.worker.children.close()
 
@@ -480,8 +480,8 @@ def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
     async def tell() -> None:
         await floor.join()
         slots = floor.worker.children.pool.slots
-        await slots.take(suspect=False)
-        waiting = asyncio.create_task(slots.take(suspect=False))
+        await slots.take(orphan=False)
+        waiting = asyncio.create_task(slots.take(orphan=False))
         await floor.claimer.tick()
         slots.leave()
         await asyncio.sleep(0)
@@ -495,14 +495,14 @@ def test_a_child_that_was_kept_goes_to_who_waits_when_there_is_no_suspect(
 def test_a_seat_is_not_lost_with_who_is_cancelled_on_the_way_to_it(run: Any) -> None:
     async def tell() -> None:
         slots = ChildSlots(1)
-        await slots.take(suspect=False)
-        first, second = (asyncio.create_task(slots.take(suspect=False)) for _ in range(2))
+        await slots.take(orphan=False)
+        first, second = (asyncio.create_task(slots.take(orphan=False)) for _ in range(2))
         await asyncio.sleep(0)
         slots.leave()  # it is the first one's
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         await second
-        third = asyncio.create_task(slots.take(suspect=True))
+        third = asyncio.create_task(slots.take(orphan=True))
         await asyncio.sleep(0)
         third.cancel()
         await asyncio.gather(third, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Gates in a running process: whom a real worker runs at once, in what turn, and what frees a place."""
+"""Limit keys in a running process: whom a real worker runs at once, in what turn, and what frees a place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mainspring import Limit, Mainspring
 from mainspring.clock import SystemClock
 from mainspring.entropy import SeededEntropy
 from mainspring.model.job import NewJob
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.process.serve import aserve
 from mainspring.scheduler.limit_admission import ASLEEP, WAITING, LimitAdmission
 from mainspring.testing.clock import ManualClock
 from tests.engine.kit import SECOND
 
-ONE = (Gate(name="one", concurrency=1),)
+ONE = (LimitKey(name="one", concurrency=1),)
 
 
 def limit_admission(store: Any, clock: Any, **options: Any) -> LimitAdmission:
@@ -31,8 +31,8 @@ def put(store: Any, clock: ManualClock, run: Any, *jobs: NewJob) -> None:
     run(store.queue.insert(jobs, at=clock.stamp()))
 
 
-def job(gates: tuple[Gate, ...]) -> NewJob:
-    return NewJob(task="t", payload=b"{}", gates=gates)
+def job(limit_keys: tuple[LimitKey, ...]) -> NewJob:
+    return NewJob(task="t", payload=b"{}", limit_keys=limit_keys)
 
 
 def test_it_rests_when_nobody_waits(store: Any, clock: ManualClock, run: Any) -> None:
@@ -51,7 +51,7 @@ def test_it_goes_on_while_somebody_passes_and_looks_again_soon_while_somebody_wa
 
 
 def test_it_comes_back_when_the_rate_allows(store: Any, clock: ManualClock, run: Any) -> None:
-    rate = (Gate(name="r", rate=100, period=SECOND * 10),)
+    rate = (LimitKey(name="r", rate=100, period=SECOND * 10),)
     put(store, clock, run, job(rate), job(rate))
     keeper = limit_admission(store, clock)
     run(keeper.tick())
@@ -167,7 +167,7 @@ def test_a_failed_job_frees_its_place_while_it_waits(burst: Any) -> None:
 
 
 def test_clocks_of_hosts_that_are_wrong_do_not_make_it_spin(store: Any, clock: ManualClock, run: Any) -> None:
-    rate = (Gate(name="r", rate=1, period=SECOND * 3600),)
+    rate = (LimitKey(name="r", rate=1, period=SECOND * 3600),)
     put(store, clock, run, job(rate), job(rate))
     keeper = limit_admission(store, SystemClock())  # years away from the store's
     run(keeper.tick())

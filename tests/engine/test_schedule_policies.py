@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin.slot_verification.audit import Kind
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verification import Kind
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.model.job import Claim, JobFilter
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Skipped
 from mainspring.scheduler.scheduler import Scheduler
@@ -33,7 +33,9 @@ class Stage:
         self.breaker = breaker
         self.restart()
         run(
-            store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=1000 * DAY, at=clock.stamp())
+            store.processes.join(
+                NewProcess(id=1, role=Role.WORKER, name="w"), lease=1000 * DAY, at=clock.stamp()
+            )
         )
 
     def restart(self) -> None:
@@ -371,7 +373,7 @@ def test_a_day_that_a_calendar_leaves_out_is_never_dropped(stage: Stage) -> None
     dropped = [row for row in rows if row.reason is Skipped.TOO_LATE]
     assert dropped
     assert all(row.slot_at.weekday() < 5 for row in dropped)
-    report = stage.run(Auditor(stage.store, stage.clock, keep=400 * DAY).audit(start=start))
+    report = stage.run(SlotVerifier(stage.store, stage.clock, keep=400 * DAY).verify(start=start))
     weekdays_missed = sum(each.count for each in report.findings if each.kind is Kind.DROPPED)
     assert weekdays_missed == sum((start + n * DAY).weekday() < 5 for n in range(15))
 

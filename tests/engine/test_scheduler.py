@@ -20,7 +20,7 @@ from mainspring.store.store import Store
 from mainspring.tasks.context import Context
 from mainspring.telemetry.events import (
     HistoryPruned,
-    MembersReaped,
+    ProcessesReaped,
     ResultsDropped,
     SlotsFired,
     Telemetry,
@@ -130,7 +130,8 @@ def test_three_schedulers_in_any_interleaving_fire_each_slot_once(
 
 
 @pytest.mark.parametrize(
-    "fatal", ["slots.open_fires", "slots.fire", "slots.plan_specs", "slots.unplanned_specs", "slots.next_due"]
+    "fatal",
+    ["slots.open_firings", "slots.fire", "slots.plan_specs", "slots.unplanned_specs", "slots.next_due"],
 )
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_scheduler_that_dies_anywhere_loses_nothing_and_doubles_nothing(
@@ -286,12 +287,12 @@ def test_the_reaper_gives_back_what_a_dead_worker_held(floor: Floor, run: Any) -
         other = Reaper(floor.store, floor.clock, SeededEntropy(2), floor.telemetry)  # type: ignore[arg-type]
         for _ in range(15):
             await asyncio.gather(reaper.tick(), other.tick())
-            assert floor.heard.of(MembersReaped) == []
+            assert floor.heard.of(ProcessesReaped) == []
             floor.clock.advance(SECOND)
         await asyncio.gather(reaper.tick(), other.tick())
         await reaper.tick()
 
-        assert sum(event.jobs for event in floor.heard.of(MembersReaped)) == 1
+        assert sum(event.jobs for event in floor.heard.of(ProcessesReaped)) == 1
         assert [each.verdict for each in await floor.runs(job_id)] == [Verdict.CRASHED]
         assert await floor.store.processes.all(at=floor.clock.stamp()) == []
         floor.active_runs.drop_all()
@@ -328,7 +329,7 @@ def test_after_an_outage_the_reaper_waits_for_those_who_come_back(floor: Floor, 
             await reaper.tick()
             floor.clock.advance(SECOND)
 
-        assert floor.heard.of(MembersReaped) == []
+        assert floor.heard.of(ProcessesReaped) == []
         assert not reaper.expects
         assert (await floor.job(job_id)).state is JobState.RUNNING
         floor.active_runs.drop_all()

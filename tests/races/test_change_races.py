@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.admin.why.slot import in_force
 from mainspring.clock import SystemClock
 from mainspring.model.job import JobFilter
@@ -133,7 +133,7 @@ def test_changes_at_any_moment_leave_each_slot_one_row_and_its_version_s_job(
             for _ in range(40):
                 await scheduler.tick()
 
-            report = await Auditor(first, SystemClock(), keep=timedelta(days=9)).audit(late=SECOND)
+            report = await SlotVerifier(first, SystemClock(), keep=timedelta(days=9)).verify(late=SECOND)
             reasons = await _check_jobs(first, town.names)
             sys.stdout.write(f"{report.sentence(strict=False)}; {dict(town.told)}; {dict(reasons)}\n")
             assert report.wrong(strict=False) == []
@@ -167,7 +167,7 @@ def test_a_schedule_that_is_being_written_is_not_passed_by_a_slot_of_the_trigger
 
             async def fire() -> None:
                 opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=None)
-                assert await two.slots.open_fires([opening], at=slot) == 1
+                assert await two.slots.open_firings([opening], at=slot) == 1
                 while await two.slots.fire(limit=10, at=slot):
                     pass
 
@@ -225,7 +225,7 @@ def test_a_fire_that_waited_for_a_change_sees_the_job_that_the_change_made(
             )
 
             async def fire() -> None:
-                assert await two.slots.open_fires([opening], at=fifth) == 1
+                assert await two.slots.open_firings([opening], at=fifth) == 1
                 while await two.slots.fire(limit=10, at=fifth + SECOND):
                     pass
 

@@ -11,15 +11,15 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.model.limit import Gate
-from mainspring.model.process import Member, Role
+from mainspring.model.limit import LimitKey
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import limits
 from tests.engine.kit import until_async
 from tests.support.postgres import PostgresServer
 
 LEASE = timedelta(minutes=1)
-ONE = Gate(name="tenant", key="acme", concurrency=1)
+ONE = LimitKey(name="tenant", key="acme", concurrency=1)
 
 
 def job(name: str, **fields: Any) -> NewJob:
@@ -40,18 +40,21 @@ def test_names_and_numbers_that_a_failover_lost_are_given_anew(server: PostgresS
         await producer.migrate()
         await producer.queue.insert([job("known")], at=None)
         await asyncio.to_thread(server.stand_by)
-        for lost in (job("mine"), job("limited", gates=(ONE,))):
+        for lost in (job("mine"), job("limited", limit_keys=(ONE,))):
             await until_async(lambda lost=lost: stored(producer, lost))
         await asyncio.to_thread(server.fail_over)
 
         # The numbers that were lost are somebody else's now.
-        for taken in (job("theirs"), job("theirs", gates=(Gate(name="tenant", key="beta", concurrency=1),))):
+        for taken in (
+            job("theirs"),
+            job("theirs", limit_keys=(LimitKey(name="tenant", key="beta", concurrency=1),)),
+        ):
             await until_async(lambda taken=taken: stored(other, taken))
-        for again in (job("mine"), job("limited", gates=(ONE,))):
+        for again in (job("mine"), job("limited", limit_keys=(ONE,))):
             await until_async(lambda again=again: stored(producer, again))
 
         worker = open_store(server.url(), clock=SystemClock())
-        await worker.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=LEASE, at=None)
+        await worker.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=LEASE, at=None)
         await worker.limits.admit(at=None)
         names = ["known", "mine", "limited", "theirs"]
         claims = await worker.queue.claim(1, queues=names, tasks=names, limit=9, at=None)
@@ -71,9 +74,11 @@ def test_lines_that_are_known_are_found_though_the_cache_is_emptied_meanwhile(
 
     async def story() -> None:
         store = open_store(postgres_url, clock=SystemClock())
-        await store.queue.insert([job("one", gates=(ONE,))], at=None)
-        another = Gate(name="tenant", key="beta", concurrency=1)
-        ids = await store.queue.insert([job("one", gates=(ONE,)), job("two", gates=(another,))], at=None)
+        await store.queue.insert([job("one", limit_keys=(ONE,))], at=None)
+        another = LimitKey(name="tenant", key="beta", concurrency=1)
+        ids = await store.queue.insert(
+            [job("one", limit_keys=(ONE,)), job("two", limit_keys=(another,))], at=None
+        )
         assert len(ids) == 2
         await store.close()
 

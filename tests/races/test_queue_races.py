@@ -16,8 +16,8 @@ import asyncpg
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Claim, Job, JobEdit, JobFilter, NewJob
-from mainspring.model.limit import Gate
-from mainspring.model.process import Member, Reaped, Role
+from mainspring.model.limit import LimitKey
+from mainspring.model.process import NewProcess, Reaped, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.scheduler.scheduler import Scheduler
@@ -31,9 +31,9 @@ from mainspring.waiting import pause
 LEASE = timedelta(seconds=30)
 ORPHANS = """
 SELECT j.id FROM mainspring.jobs j WHERE j.worker_id <> 0
-AND NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = j.worker_id)
+AND NOT EXISTS (SELECT 1 FROM mainspring.processes m WHERE m.id = j.worker_id)
 """
-_OPEN = "SELECT count(*) FROM mainspring.fires"
+_OPEN = "SELECT count(*) FROM mainspring.firings"
 
 
 @asynccontextmanager
@@ -56,7 +56,9 @@ async def _stores(url: str, count: int) -> AsyncIterator[list[Store]]:
 
 
 async def _join(store: Store, worker: int, lease: timedelta = LEASE) -> None:
-    await store.processes.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=lease, at=None)
+    await store.processes.join(
+        NewProcess(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=lease, at=None
+    )
 
 
 async def _claim(store: Store, worker: int, limit: int = 10) -> list[Claim]:
@@ -136,7 +138,7 @@ def test_a_reaper_and_the_dying_workers_own_claim_leave_no_orphan(postgres_url: 
 
             assert await looker.fetch(ORPHANS) == []
             assert await looker.fetchval("SELECT count(*) FROM mainspring.jobs WHERE worker_id <> 0") == 0
-            assert await looker.fetchval("SELECT count(*) FROM mainspring.members") == 0
+            assert await looker.fetchval("SELECT count(*) FROM mainspring.processes") == 0
             assert hit and missed, f"one side never won: {hit} claims, {missed} verdicts"
 
     run(story())
@@ -261,7 +263,7 @@ def test_two_schedulers_fire_a_herd_in_chunks_and_each_schedule_once(database_ur
             made = await one.now(at=None)
             slot = hourly.next_after(made)
             assert slot is not None
-            herd = [
+            burst = [
                 NewSchedule(
                     name=f"s{n}",
                     task="t",
@@ -272,7 +274,7 @@ def test_two_schedulers_fire_a_herd_in_chunks_and_each_schedule_once(database_ur
                 )
                 for n in range(500)
             ]
-            await one.schedules.put(herd, at=made)
+            await one.schedules.put(burst, at=made)
 
             class Later(SystemClock):
                 def stamp(self) -> Any:
@@ -346,7 +348,7 @@ def test_once_a_pause_has_returned_no_slot_is_fired_any_more(postgres_url: str, 
             for slot, following in pairwise(slots):
                 _, [spec] = await one.slots.due_specs(limit=10, at=slot)
                 opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=following)
-                assert await one.slots.open_fires([opening], at=slot) == 1
+                assert await one.slots.open_firings([opening], at=slot) == 1
 
                 async def fire(store: Store, slot: Any = slot) -> None:
                     async with _connection(postgres_url) as own:
@@ -376,10 +378,12 @@ def test_a_process_that_is_frozen_at_the_gates_does_not_close_them_for_long(
     async def story() -> None:
         async with _stores(postgres_url, 1) as [store], _connection(postgres_url) as frozen:
             await store.queue.insert(
-                [NewJob(task="t", payload=b"{}", gates=(Gate(name="g", concurrency=1),))], at=None
+                [NewJob(task="t", payload=b"{}", limit_keys=(LimitKey(name="g", concurrency=1),))], at=None
             )
             await frozen.execute("BEGIN")
-            assert (await frozen.fetchrow(SQL["lock_gates"][0]))["ours"]  # and nothing more comes from it
+            assert (await frozen.fetchrow(SQL["lock_limit_keys"][0]))[
+                "ours"
+            ]  # and nothing more comes from it
             assert (await store.limits.admit(at=None)).busy
             async with asyncio.timeout(20):  # sessions of ours may stand in a transaction for 30 s elsewhere
                 while not (await store.limits.admit(at=None)).admitted:

@@ -15,7 +15,7 @@ from mainspring.app import Mainspring
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreError
 from mainspring.model.job import JobFilter, JobState, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.process.process import Process
 from mainspring.process.serve import aserve
 from mainspring.store.opener import open_store
@@ -122,7 +122,7 @@ def test_a_cancelled_call_to_a_frozen_server_returns_soon(server: PostgresServer
         store = open_store(server.url(), clock=SystemClock())
         await store.migrate()
         await store.processes.join(
-            Member(id=5, role=Role.WORKER, name="x"), lease=timedelta(minutes=1), at=None
+            NewProcess(id=5, role=Role.WORKER, name="x"), lease=timedelta(minutes=1), at=None
         )
         await store.processes.beat(5, lease=timedelta(minutes=1), claims=[], at=None)
         server.pause()

@@ -71,9 +71,9 @@ class Brawl:
     async def operate(self, store: Store) -> None:
         for _ in range(40):
             with contextlib.suppress(UsageError):
-                await self.act(store, self.dice.choice(self.ids))
+                await self.action(store, self.dice.choice(self.ids))
 
-    async def act(self, store: Store, each: int) -> None:
+    async def action(self, store: Store, each: int) -> None:
         what = self.dice.choice(["stop", "kill", "cancel", "pause", "resume", "retry", "retry", "retry"])
         how: dict[str, Any] = {"author": "ann", "note": None, "at": None}
         if what == "cancel":

@@ -11,7 +11,7 @@ from benchmarks.scale import page
 from benchmarks.scale.arrivals import Due, day, seconds, share
 from benchmarks.scale.curve import Curve
 from benchmarks.scale.lateness import by_minute, samples, summed
-from benchmarks.scale.mixture import Herd, Spread, apportioned, mixture
+from benchmarks.scale.mixture import Burst, Spread, apportioned, mixture
 from benchmarks.scale.simulation import Overrun, Primary, simulate
 from benchmarks.scale.sizing import needed, outcome
 
@@ -21,10 +21,10 @@ FAST = Primary(fires=60_000, runs=25_000, opens=0.001)
 @pytest.mark.parametrize("spread", [Spread.NONE, Spread.WINDOW])
 @pytest.mark.parametrize("schedules", [1, 999, 1_000_003])
 def test_every_schedule_has_a_trigger(schedules: int, spread: Spread) -> None:
-    herds = mixture(schedules, spread)
+    bursts = mixture(schedules, spread)
 
-    assert sum(herd.schedules for herd in herds) == schedules
-    assert len({(herd.cron, herd.tz, herd.window) for herd in herds}) == len(herds)
+    assert sum(burst.schedules for burst in bursts) == schedules
+    assert len({(burst.cron, burst.tz, burst.window) for burst in bursts}) == len(bursts)
 
 
 def test_parts_are_as_heavy_as_their_weights_and_add_up() -> None:
@@ -33,8 +33,8 @@ def test_parts_are_as_heavy_as_their_weights_and_add_up() -> None:
 
 
 def test_a_hashed_trigger_names_the_second_that_is_its_own() -> None:
-    herds = [herd for herd in mixture(1_000_000, Spread.HASHED) if herd.cron.startswith("7 ")]
-    five = next(herd for herd in herds if herd.cron.startswith("7 3,8,13,"))
+    bursts = [burst for burst in mixture(1_000_000, Spread.HASHED) if burst.cron.startswith("7 ")]
+    five = next(burst for burst in bursts if burst.cron.startswith("7 3,8,13,"))
 
     assert seconds(five.cron, five.tz)[:2] == (3 * 60 + 7, 8 * 60 + 7)
     assert len(seconds(five.cron, five.tz)) == 24 * 12
@@ -48,9 +48,9 @@ def test_slots_are_the_triggers_own() -> None:
 
 
 def test_shard_sets_add_up_and_the_first_is_the_largest() -> None:
-    herds, sets = mixture(10_007), 7
-    whole = sum(due.slots for due in day(herds))
-    parts = [sum(due.slots for due in day(herds, sets, number)) for number in range(sets)]
+    bursts, sets = mixture(10_007), 7
+    whole = sum(due.slots for due in day(bursts))
+    parts = [sum(due.slots for due in day(bursts, sets, number)) for number in range(sets)]
 
     assert sum(parts) == whole
     assert parts[0] == max(parts)
@@ -60,8 +60,8 @@ def test_shard_sets_add_up_and_the_first_is_the_largest() -> None:
 @pytest.mark.parametrize("spread", list(Spread))
 def test_every_slot_is_fired_once_and_every_job_run_once(spread: Spread) -> None:
     # Some hours of it: a day in steps of a fifth of a second is long.
-    herds = [herd for herd in mixture(300_000, spread) if herd.tz == "UTC"][:1500]
-    arrivals = [due for due in day(herds) if due.second < 3 * 3600]
+    bursts = [burst for burst in mixture(300_000, spread) if burst.tz == "UTC"][:1500]
+    arrivals = [due for due in day(bursts) if due.second < 3 * 3600]
     slots = sum(due.slots for due in arrivals)
 
     passed = simulate(arrivals, FAST)
@@ -163,8 +163,8 @@ def test_what_was_measured_is_whole() -> None:
 
     assert {row["schedules"] for row in result["simulated"]} == {10_000_000, 100_000_000}
     assert {row["spread"] for row in result["simulated"]} == {each.value for each in Spread}
-    assert result["measured"]["herd: slots"] > 0
+    assert result["measured"]["burst: slots"] > 0
 
 
 def test_herds_share_a_trigger() -> None:
-    assert Herd("0 * * * *", "UTC", 120_000, 0) in mixture(1_000_000)
+    assert Burst("0 * * * *", "UTC", 120_000, 0) in mixture(1_000_000)

@@ -9,7 +9,7 @@ from typing import Any
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
 from mainspring.entropy import SeededEntropy
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.process.heartbeat import Heartbeat
 from mainspring.scheduler.housekeeping import Reaper, Sweeper
 from mainspring.scheduler.workflow_resolver import WorkflowResolver
@@ -36,7 +36,7 @@ class WorkHost:
         self._loops: dict[str, Any] = {
             "heart": Heartbeat(
                 lambda: wired,
-                Member(id=0, role=Role.WORKER, name=f"w{seed}"),
+                NewProcess(id=0, role=Role.WORKER, name=f"w{seed}"),
                 self.worker.membership,
                 self.worker,
                 lease=config.lease,

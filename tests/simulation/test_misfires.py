@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin.slot_verification.audit import Kind
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verification import Kind
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.model.job import Claim, JobFilter, JobState
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Misfire, Overlap, Schedule, Skipped, Slot
 from mainspring.testing.clock import START, ManualClock
@@ -100,7 +100,7 @@ class Weeks:
         await self.store.schedules.put(news, at=self.clock.stamp())
         self.schedules = {each.id: each for each in await self.store.schedules.all()}
         await self.store.processes.join(
-            Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
+            NewProcess(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
         )
 
     async def live(self, outages: int) -> None:
@@ -290,7 +290,7 @@ def test_every_slot_runs_or_has_the_reason_its_policy_asks_for(
         await weeks.begin()
         await weeks.live(outages)
         found = await check(weeks)
-        report = await Auditor(store, clock, keep=1000 * DAY).audit(start=START, end=weeks.end)
+        report = await SlotVerifier(store, clock, keep=1000 * DAY).verify(start=START, end=weeks.end)
         sys.stdout.write(f"seed {seed}: {report.sentence(strict=False)}; {dict(found)}; {dict(weeks.told)}\n")
 
         # That it was a time in which all of this happened.

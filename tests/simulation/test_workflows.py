@@ -173,15 +173,15 @@ class Plant:
         if not found:
             return
         workflow = self.dice.choice(found)
-        act = self.dice.choice(["pause", "resume", "resume", "stop", "kill", "retry", "retry", "cancel"])
+        action = self.dice.choice(["pause", "resume", "resume", "stop", "kill", "retry", "retry", "cancel"])
         how = {"author": "ann", "note": None, "at": self.clock.stamp()}
-        self.told[act] += 1
-        if act == "cancel":
+        self.told[action] += 1
+        if action == "cancel":
             await self.store.jobs.cancel([workflow.id], at=self.clock.stamp())
-        elif act in ("stop", "kill"):
-            stopping = Stopping.KILLED if act == "kill" else Stopping.CANCELLED
+        elif action in ("stop", "kill"):
+            stopping = Stopping.KILLED if action == "kill" else Stopping.CANCELLED
             await self.store.workflows.stop(workflow.id, stopping, **how)
-        elif act == "retry":
+        elif action == "retry":
             try:
                 again = await self.store.workflows.retry(workflow.id, steps=None, **how)
             except UsageError:
@@ -189,7 +189,7 @@ class Plant:
             if again:
                 self.retried |= {workflow.id, *await self.inside(workflow.id)}
         else:
-            await getattr(self.store.workflows, act)(workflow.id, **how)
+            await getattr(self.store.workflows, action)(workflow.id, **how)
 
     async def inside(self, workflow_id: int) -> set[int]:
         everyone = await self.store.workflows.find(name=None, state=None, before=None, limit=10_000)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring
-from mainspring.admin.slot_verification.audit import Kind
-from mainspring.admin.slot_verification.auditing import Auditor, Report
+from mainspring.admin.slot_verification.verification import Kind
+from mainspring.admin.slot_verification.verifier import Report, SlotVerifier
 from mainspring.model.job import Claim, JobFilter, JobState
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.model.schedule import Disposition, Skipped, Slot, StoredCalendar
 from mainspring.scheduler.scheduler import CATCH_UP_PAUSE
@@ -84,7 +84,7 @@ class Year:
             await self.declare(name, options)
         self.hosts = [self.new_host() for _ in range(3)]
         await self.store.processes.join(
-            Member(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
+            NewProcess(id=WORKER, role=Role.WORKER, name="w"), lease=1000 * DAY, at=self.clock.stamp()
         )
 
     async def declare(self, name: str, options: dict[str, Any]) -> None:
@@ -327,7 +327,7 @@ def test_a_year_of_trouble_leaves_every_slot_with_one_fate(
             await year.live(start + days * DAY)
         finally:
             await asyncio.gather(*(host.close() for host in year.hosts))
-        report = await Auditor(store, clock, keep=1000 * DAY).audit(start=start)
+        report = await SlotVerifier(store, clock, keep=1000 * DAY).verify(start=start)
         sys.stdout.write(f"seed {seed}: {report.sentence(strict=False)}; {dict(year.told)}\n")
         await check(year, report)
 

@@ -9,7 +9,7 @@ import pytest
 
 from mainspring.errors import SchemaMismatch
 from mainspring.model.job import JobFilter, JobState, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import DAY, HOUR, MINUTE, settlement
@@ -152,7 +152,7 @@ def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_
             [NewJob(task="t", payload=b""), NewJob(task="t", payload=b"", delay=HOUR)], at=None
         )
     )
-    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
+    run(store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
     [claim] = run(store.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
     run(store.queue.settle([settlement(claim, Verdict.SUCCEEDED)], at=None))
     after = real_now() + MINUTE
@@ -166,7 +166,7 @@ def test_without_a_stamp_jobs_are_enqueued_claimed_and_settled_by_the_databases_
 def test_without_a_stamp_a_failure_is_dated_by_the_databases_clock(store, run):
     before = real_now() - MINUTE
     run(store.queue.insert([NewJob(task="t", payload=b"")], at=None))
-    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
+    run(store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=MINUTE, at=None))
     [claim] = run(store.queue.claim(1, queues=["default"], tasks=["t"], limit=10, at=None))
     run(store.queue.settle([settlement(claim, Verdict.FAILED, delay=HOUR)], at=None))
 
@@ -176,12 +176,12 @@ def test_without_a_stamp_a_failure_is_dated_by_the_databases_clock(store, run):
 
 def test_without_a_stamp_leases_are_judged_by_the_databases_clock(store, run, clock):
     before = real_now()
-    run(store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=None))
+    run(store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=None))
     assert run(store.processes.beat(1, lease=HOUR, claims=[], at=None)).alive
 
     [member] = run(store.processes.all(at=None))
     assert before + HOUR - MINUTE < member.lease_until < real_now() + HOUR + MINUTE
-    assert run(store.processes.reap(limit=10, at=None)).members == ()
+    assert run(store.processes.reap(limit=10, at=None)).processes == ()
 
 
 def test_without_a_stamp_slots_are_due_and_fired_by_the_databases_clock(store, run):
@@ -205,7 +205,7 @@ def test_without_a_stamp_slots_are_due_and_fired_by_the_databases_clock(store, r
     )
     now, [spec] = run(store.slots.due_specs(limit=10, at=None))
     assert abs(now - real_now()) < MINUTE
-    run(store.slots.open_fires([desk.opening(spec, next_at=None)], at=None))
+    run(store.slots.open_firings([desk.opening(spec, next_at=None)], at=None))
 
     chunk = run(store.slots.fire(limit=10, at=None))
 

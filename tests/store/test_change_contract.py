@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.admin.slot_verification.audit import Kind
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verification import Kind
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.model.job import JobState
 from mainspring.model.run import Verdict
 from mainspring.model.schedule import Change, Misfire, NewSchedule, Overlap, Skipped, StoredCalendar
@@ -60,7 +60,7 @@ class Tower:
 
     def proven(self) -> None:
         """The slot check has nothing to say."""
-        report = self.desk.run(Auditor(self.desk.store, self.desk.clock, keep=400 * DAY).audit())
+        report = self.desk.run(SlotVerifier(self.desk.store, self.desk.clock, keep=400 * DAY).verify())
         assert report.wrong(strict=False) == []
 
 
@@ -132,7 +132,7 @@ def test_a_change_of_arguments_combines_what_was_missed_under_the_old_ones(tower
 def test_what_a_fire_has_not_reached_is_decided_and_what_it_has_is_not_doubled(
     tower: Tower, desk: Desk, order: str
 ) -> None:
-    """A change of all of a herd while a fire is half way through it."""
+    """A change of all of a burst while a fire is half way through it."""
     names = [f"s{number}" for number in range(6)]
     tower.put(*names, payload=b"old")
     desk.advance(MINUTE)
@@ -232,7 +232,7 @@ def test_of_what_is_caught_up_the_bound_is_the_old_ones(tower: Tower, desk: Desk
 
     assert tower.slots() == [(4, "too_late"), *((n, None) for n in range(5, 9))]
     assert desk.slots()[-1].since == tower.start + MINUTE
-    [finding] = desk.run(Auditor(desk.store, desk.clock, keep=400 * DAY).audit()).wrong(strict=False)
+    [finding] = desk.run(SlotVerifier(desk.store, desk.clock, keep=400 * DAY).verify()).wrong(strict=False)
     assert (finding.kind, finding.count) == (Kind.DROPPED, 4)
 
 

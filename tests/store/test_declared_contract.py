@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from mainspring.clock import SystemClock
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.schedule import Misfire, NewSchedule, Overlap
 from mainspring.store.declaring import BATCH
 from mainspring.store.opener import open_store
@@ -28,9 +28,9 @@ ROWS = {
     "schedules": "name",
     "specs": "trigger",
     "schedule_versions": "name",
-    "gates": "key",
-    "lines": "gates",
-    "lanes": "priority",
+    "limit_keys": "key",
+    "limit_sets": "limit_keys",
+    "priority_levels": "priority",
 }
 OTHERWISE: dict[str, object] = {
     "task": "other",
@@ -46,7 +46,7 @@ OTHERWISE: dict[str, object] = {
     "offset": timedelta(seconds=5),
     "jitter": timedelta(seconds=6),
     "max_fires": 9,
-    "gates": (Gate(name="other", concurrency=1),),
+    "limit_keys": (LimitKey(name="other", concurrency=1),),
     "expires": 3 * HOUR,
     "expect_start_within": 4 * HOUR,
     "expect_finish_by": 5 * HOUR,
@@ -71,7 +71,9 @@ def declared(count: int, **fields: Any) -> list[NewSchedule]:
                 "task": f"t{number % 3}",
                 "trigger": f"every {number % 50} minutes",
                 "payload": b"{}",
-                "gates": (Gate(name="tenant", key=str(number % 20), concurrency=1),) if number % 2 else (),
+                "limit_keys": (LimitKey(name="tenant", key=str(number % 20), concurrency=1),)
+                if number % 2
+                else (),
             }
             | fields
         )
@@ -144,7 +146,7 @@ def test_schedules_that_are_as_declared_wait_for_nobody(postgres_url: str, run: 
 
 def test_what_differs_is_written_in_short_transactions(postgres_url: str, run: Any) -> None:
     """The last row is locked by somebody else: what comes before it is on record meanwhile."""
-    news = declared(2 * BATCH + 10, gates=())
+    news = declared(2 * BATCH + 10, limit_keys=())
     changed = [msgspec.structs.replace(each, priority=5) for each in news]
     count = "SELECT count(*) FROM mainspring.schedules WHERE version = 2"
 
@@ -205,8 +207,8 @@ def test_whatever_is_declared_otherwise_is_written(desk: Desk, field: str) -> No
 
     [found] = desk.schedules()
     assert found.version == 2
-    if field == "gates":
-        assert found.line_id is not None
+    if field == "limit_keys":
+        assert found.limit_set_id is not None
     else:
         assert getattr(found, field) == OTHERWISE[field]
     assert [each.schedule for each in desk.versions("s")][-1] == found
@@ -217,25 +219,25 @@ def test_every_field_of_a_declaration_is_asked_about() -> None:
 
 
 def test_limits_that_are_not_spoken_of_stay(desk: Desk) -> None:
-    gates = (Gate(name="g", concurrency=2),)
-    desk.schedule_all(desk.new_schedule(gates=gates))
+    limit_keys = (LimitKey(name="g", concurrency=2),)
+    desk.schedule_all(desk.new_schedule(limit_keys=limit_keys))
 
     assert desk.schedule_all(desk.new_schedule()) == []
     assert desk.schedule_all(desk.new_schedule(priority=2)) == ["s"]
     [kept] = desk.schedules()
-    assert kept.line_id is not None
-    assert desk.schedule_all(desk.new_schedule(priority=2, gates=())) == ["s"]
+    assert kept.limit_set_id is not None
+    assert desk.schedule_all(desk.new_schedule(priority=2, limit_keys=())) == ["s"]
     [freed] = desk.schedules()
-    assert freed.line_id is None
+    assert freed.limit_set_id is None
 
 
 def test_another_size_of_a_limit_is_no_change_of_its_schedules(desk: Desk) -> None:
-    desk.schedule_all(desk.new_schedule(gates=(Gate(name="g", concurrency=2),)))
+    desk.schedule_all(desk.new_schedule(limit_keys=(LimitKey(name="g", concurrency=2),)))
 
-    assert desk.schedule_all(desk.new_schedule(gates=(Gate(name="g", concurrency=3),))) == []
+    assert desk.schedule_all(desk.new_schedule(limit_keys=(LimitKey(name="g", concurrency=3),))) == []
 
-    [gate] = desk.gates()
-    assert gate.gate.concurrency == 3
+    [limit_key] = desk.limit_keys()
+    assert limit_key.limit_key.concurrency == 3
 
 
 def test_of_a_name_that_is_said_twice_the_last_counts(desk: Desk) -> None:

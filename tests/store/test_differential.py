@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import Failure, JobEdit, JobFilter, JobState, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.schedule import Misfire, NewSchedule, Opening, Overlap, Skipped
 from mainspring.store.opener import open_store
@@ -333,12 +333,12 @@ class Stores(RuleBasedStateMachine):
         queues=some_queues,
         tasks=some_tasks,
         limit=st.integers(1, 4),
-        suspects=st.sampled_from([None, 0, 1, 2]),
+        orphans=st.sampled_from([None, 0, 1, 2]),
         last=st.booleans(),
     )
-    def claim(self, pick, queues, tasks, limit, suspects=None, last=True):
+    def claim(self, pick, queues, tasks, limit, orphans=None, last=True):
         worker = self.worker(pick)
-        which = {"queues": queues, "tasks": tasks, "limit": limit, "suspects": suspects, "last": last}
+        which = {"queues": queues, "tasks": tasks, "limit": limit, "orphans": orphans, "last": last}
         claimed = self.both(lambda side: side.store.queue.claim(worker, **which, at=self.at))
         left, right = (side.plain(claims) for side, claims in zip(self.sides, claimed, strict=True))
         assert left == right
@@ -465,7 +465,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(lease=leases, role=st.sampled_from(Role))
     def join(self, lease, role):
-        member = Member(
+        member = NewProcess(
             id=self.new_worker, role=role, name=f"m{self.new_worker}", queues=("x",), tasks=("a", "b")
         )
         self.both(lambda side: side.store.processes.join(member, lease=lease, at=self.at))
@@ -501,7 +501,7 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def reap(self):
         left, right = self.both(lambda side: side.store.processes.reap(limit=1000, at=self.at))
-        assert (sorted(left.members), left.jobs) == (sorted(right.members), right.jobs)
+        assert (sorted(left.processes), left.jobs) == (sorted(right.processes), right.jobs)
         buried = [
             [side.numbers[n] for n in each.buried]
             for side, each in zip(self.sides, (left, right), strict=True)
@@ -550,7 +550,7 @@ class Stores(RuleBasedStateMachine):
         self.know_fired()
 
     @rule(some=st.sets(names, min_size=1))
-    def hand_back(self, some):
+    def revert(self, some):
         self.agree(
             lambda side: side.store.schedules.revert(sorted(some), author="ann", note=None, at=self.at),
             key=str,
@@ -592,7 +592,7 @@ class Stores(RuleBasedStateMachine):
         repeats=rarely,
         skip=st.sampled_from([None, None, None, Skipped.CALENDAR]),
     )
-    def open_fires(self, latest, stale, ends, repeats, skip):
+    def open_firings(self, latest, stale, ends, repeats, skip):
         """Open what is due, now and then from an old look, for the last time, or the same slot again."""
         openings = {side: [] for side in self.sides}
         for side in self.sides:
@@ -610,7 +610,7 @@ class Stores(RuleBasedStateMachine):
                         note=skip and f"{skip} of the spec",
                     )
                 )
-        self.agree(lambda side: side.store.slots.open_fires(openings[side], at=self.at))
+        self.agree(lambda side: side.store.slots.open_firings(openings[side], at=self.at))
 
     @precondition(some_room_left)
     @rule(
@@ -628,7 +628,7 @@ class Stores(RuleBasedStateMachine):
         to_slot = self.next_slot() - self.clock.now() + timedelta(milliseconds=500)
         self.clock.advance(to_slot + timedelta(seconds=late))
         self.plan(True)
-        self.open_fires(latest, False, False, False, None)
+        self.open_firings(latest, False, False, False, None)
         self.fire(limit)
         self.release()
 
@@ -694,7 +694,7 @@ class Stores(RuleBasedStateMachine):
         )
         plain["runs"] = [side.plain(await store.runs.of(job_id)) for job_id in side.job_ids]
         plain["jobs"] = [side.plain(await store.jobs.get(job_id, at=at)) for job_id in side.job_ids]
-        plain["members"] = side.plain(await store.processes.all(at=at))
+        plain["processes"] = side.plain(await store.processes.all(at=at))
         plain["held"] = [
             sorted(side.plain(await store.queue.held(worker, at=at)), key=str) for worker in self.workers[-3:]
         ]
@@ -708,7 +708,17 @@ class Stores(RuleBasedStateMachine):
         return plain
 
 
-TABLES = ("jobs", "runs", "dead_jobs", "members", "schedules", "schedule_versions", "specs", "fires", "slots")
+TABLES = (
+    "jobs",
+    "runs",
+    "dead_jobs",
+    "processes",
+    "schedules",
+    "schedule_versions",
+    "specs",
+    "firings",
+    "slots",
+)
 
 
 @pytest.mark.timeout(600)  # when it fails, finding the shortest story takes minutes

@@ -41,7 +41,7 @@ def test_the_second_of_two_editors_is_refused_and_writes_nothing(desk):
     assert len(desk.versions()) == 2
 
 
-@pytest.mark.parametrize("change", ["pause", "hand_back"])
+@pytest.mark.parametrize("change", ["pause", "revert"])
 def test_whatever_makes_a_version_outdates_what_was_read(desk, change):
     desk.edit()
     read = desk.the_schedule()
@@ -139,12 +139,12 @@ def test_what_is_handed_back_is_as_it_was_until_code_speaks(desk):
     desk.edit(payload=b"hand")
     desk.advance(SECOND)
 
-    assert desk.hand_back(author="bob", note="done") == ["s"]
+    assert desk.revert(author="bob", note="done") == ["s"]
     handed = desk.the_schedule()
     assert (handed.edited, handed.payload, handed.version) == (False, b"hand", 3)
     last = desk.versions()[-1]
     assert (last.change, last.author, last.note, last.changed_at) == (
-        Change.HANDED_BACK,
+        Change.REVERTED,
         "bob",
         "done",
         desk.now,
@@ -159,6 +159,6 @@ def test_handing_back_answers_only_what_was_edited(desk):
     desk.schedule("codes")
     desk.edit("hands")
 
-    assert desk.hand_back("codes", "hands", "nobody") == ["hands"]
-    assert desk.hand_back("hands") == []
+    assert desk.revert("codes", "hands", "nobody") == ["hands"]
+    assert desk.revert("hands") == []
     assert len(desk.versions("codes")) == 1

@@ -275,7 +275,7 @@ def test_a_dead_worker_is_forgotten_after_its_jobs_were_buried(desk):
     desk.put()
     crash(desk, 3)
 
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 # Deadlines.

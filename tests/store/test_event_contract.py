@@ -9,12 +9,12 @@ import pytest
 
 from mainspring.model.checkpoint import EVERYBODY, Checkpoint, Event
 from mainspring.model.job import Claim, JobState
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.run import FOREVER, Settlement, Verdict
 from mainspring.store.codes import AWAITING
 from tests.support.desk import DAY, HOUR, MINUTE, SECOND, Desk, settlement
 
-FOUR = Gate(name="four", concurrency=4)
+FOUR = LimitKey(name="four", concurrency=4)
 
 
 def send(desk: Desk, name: str = "approved", payload: bytes = b"1", job_id: int = EVERYBODY) -> bool:
@@ -185,14 +185,14 @@ def test_a_job_may_wait_for_one_event_after_the_other(desk: Desk) -> None:
 
 
 def test_a_job_with_limits_comes_before_its_gates_when_it_is_woken(desk: Desk) -> None:
-    desk.put(gates=(FOUR,))
+    desk.put(limit_keys=(FOUR,))
     desk.join()
     desk.admit_all()
     [claim] = desk.claim()
     desk.end(claim, Verdict.SNOOZED, awaits="approved", delay=FOREVER)
     asleep = desk.job(claim.job_id)
     admitted = desk.admit_all()
-    held = [gate.used for gate in desk.gates()]
+    held = [limit_key.used for limit_key in desk.limit_keys()]
     desk.advance(HOUR)
     send(desk)
     woken = desk.job(claim.job_id)

@@ -1,4 +1,4 @@
-"""The contract of members, heartbeats and the reaper, on every store."""
+"""The contract of processes, heartbeats and the reaper, on every store."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from mainspring.model.job import JobName, JobState, NewJob, Whereabouts
-from mainspring.model.process import UNWATCHED, WATCH_GAP, Beat, MemberInfo, Reaped, Role, Watch
+from mainspring.model.process import UNWATCHED, WATCH_GAP, Beat, ProcessInfo, Reaped, Role, Watch
 from mainspring.model.run import Run, Verdict
 from tests.support.desk import HOUR, LEASE, MINUTE, SECOND, settlement
 
 
 def by_id(desk):
-    return {member.id: member for member in desk.members()}
+    return {member.id: member for member in desk.processes()}
 
 
 # Joining and leaving.
@@ -31,8 +31,8 @@ def test_a_member_is_on_record_with_every_field(desk):
         lease=LEASE,
     )
 
-    assert desk.members() == [
-        MemberInfo(
+    assert desk.processes() == [
+        ProcessInfo(
             id=7,
             role=Role.WORKER,
             name="box-1",
@@ -50,7 +50,7 @@ def test_a_member_is_on_record_with_every_field(desk):
 def test_a_scheduler_is_a_member_without_queues_and_tasks(desk):
     desk.join(9, role=Role.SCHEDULER, name="clockwork")
 
-    [member] = desk.members()
+    [member] = desk.processes()
     assert (member.role, member.name, member.queues, member.tasks) == (Role.SCHEDULER, "clockwork", (), ())
 
 
@@ -68,7 +68,7 @@ def test_members_are_listed_by_start(desk):
         desk.join(worker)
         desk.advance(SECOND)
 
-    assert [member.id for member in desk.members()] == [30, 10, 20]
+    assert [member.id for member in desk.processes()] == [30, 10, 20]
 
 
 def test_a_member_is_alive_until_its_lease_ends(desk):
@@ -86,7 +86,7 @@ def test_a_clean_leave_takes_the_member_off_the_record(desk):
 
     desk.leave(1, clean=True)
 
-    assert [member.id for member in desk.members()] == [2]
+    assert [member.id for member in desk.processes()] == [2]
     assert not desk.beat(1).alive
 
 
@@ -95,7 +95,7 @@ def test_an_unclean_leave_ends_the_lease_at_once(desk):
     desk.leave(1, clean=False)
 
     assert not desk.beat(1).alive
-    assert [member for member in desk.members() if member.alive] == []
+    assert [member for member in desk.processes() if member.alive] == []
 
 
 def test_claims_left_behind_are_given_back_without_waiting_for_the_lease(desk):
@@ -105,7 +105,7 @@ def test_claims_left_behind_are_given_back_without_waiting_for_the_lease(desk):
 
     assert sum(done.jobs for done in desk.reap_all()) == 1
     assert desk.job(claim.job_id).state is JobState.READY
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 def test_leaving_twice_or_without_joining_is_no_work(desk):
@@ -114,7 +114,7 @@ def test_leaving_twice_or_without_joining_is_no_work(desk):
     desk.leave(1)
     desk.leave(99, clean=False)
 
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 # Beats.
@@ -162,7 +162,7 @@ def test_a_beat_after_the_end_of_the_lease_renews_it_until_the_reaper_has_come(d
 
 def test_a_beat_of_a_stranger_is_refused(desk):
     assert not desk.beat(99).alive
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 def test_a_beat_keeps_the_claims_it_names(desk):
@@ -228,7 +228,7 @@ def test_after_an_outage_members_have_the_time_of_a_lease_to_renew_before_anybod
     desk.advance(SECOND)
     done = watched(desk, back)
 
-    assert (done.members, done.jobs, done.late) == (("worker-2",), 1, False)
+    assert (done.processes, done.jobs, done.late) == (("worker-2",), 1, False)
     assert (desk.job(long.job_id).state, desk.job(short.job_id).state) == (JobState.RUNNING, JobState.READY)
 
 
@@ -239,9 +239,9 @@ def test_a_member_with_a_long_lease_has_as_long_to_renew(desk):
     back = desk.now
     desk.advance(LEASE)
 
-    assert watched(desk, back).members == ("worker-2",)
+    assert watched(desk, back).processes == ("worker-2",)
     desk.advance(MINUTE - LEASE)
-    assert watched(desk, back).members == ("worker-1",)
+    assert watched(desk, back).processes == ("worker-1",)
 
 
 def test_who_falls_silent_alone_is_reaped_at_the_end_of_its_lease(desk):
@@ -296,7 +296,7 @@ def test_a_dead_workers_jobs_go_back_to_the_queue(desk, begun):
         assert desk.begin(claim)
     desk.advance(LEASE)
 
-    assert desk.reap() == Reaped(members=("worker-7",), jobs=1)
+    assert desk.reap() == Reaped(processes=("worker-7",), jobs=1)
 
     assert desk.job(claim.job_id) == msgspec.structs.replace(
         before, state=JobState.READY, worker_id=None, crashes=int(begun)
@@ -371,7 +371,7 @@ def test_a_live_workers_jobs_are_left_alone(desk):
     desk.beat(2, live)
     desk.advance(SECOND)
 
-    assert desk.reap() == Reaped(members=("worker-1",), jobs=1)
+    assert desk.reap() == Reaped(processes=("worker-1",), jobs=1)
     assert desk.job(dead.job_id).state is JobState.READY
     assert (desk.job(live.job_id).state, desk.job(live.job_id).crashes) == (JobState.RUNNING, 0)
 
@@ -418,7 +418,7 @@ def test_a_dead_member_is_forgotten_once_it_holds_nothing(desk):
     desk.started()
     desk.lose()
 
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 def test_a_dead_member_is_named_once(desk):
@@ -426,7 +426,7 @@ def test_a_dead_member_is_named_once(desk):
     desk.join(2)
     desk.advance(LEASE)
 
-    names = [name for done in desk.reap_all() for name in done.members]
+    names = [name for done in desk.reap_all() for name in done.processes]
 
     assert sorted(names) == ["worker-1", "worker-2"]
 
@@ -435,9 +435,9 @@ def test_a_dead_scheduler_is_reaped_too(desk):
     desk.join(9, role=Role.SCHEDULER)
     desk.advance(LEASE)
 
-    assert desk.reap() == Reaped(members=("scheduler-9",), jobs=0)
+    assert desk.reap() == Reaped(processes=("scheduler-9",), jobs=0)
     desk.reap_all()
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 def test_reaping_an_empty_fleet_is_no_work(desk):
@@ -497,10 +497,10 @@ def test_dead_letters_are_named(desk, store, run):
     ]
 
 
-# Crashes, and suspects.
+# Crashes, and orphaned jobs.
 
 
-def suspects(desk, count=1, *, worker=1):
+def orphans(desk, count=1, *, worker=1):
     """Jobs that were in hand when their worker died; their ids."""
     ids = desk.put_all(*[NewJob(task="t", payload=b"{}")] * count)
     desk.join(worker)
@@ -510,10 +510,10 @@ def suspects(desk, count=1, *, worker=1):
 
 
 def test_a_job_whose_run_never_began_has_no_crash_however_often_its_workers_die(desk):
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
 
     for worker in range(10, 20):
-        assert desk.take(worker).suspect
+        assert desk.take(worker).orphan
         desk.lose(worker)
 
     job = desk.job(job_id)
@@ -522,14 +522,14 @@ def test_a_job_whose_run_never_began_has_no_crash_however_often_its_workers_die(
 
 def test_the_first_worker_that_dies_with_a_job_leaves_a_lost_run_and_no_crash(desk):
     # Nobody knows whether it had begun.
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
 
     assert desk.job(job_id).crashes == 0
     assert [(run.verdict, run.fence) for run in desk.runs(job_id)] == [(Verdict.CRASHED, 1)]
 
 
 def test_a_suspect_that_is_lost_before_it_begins_leaves_nothing_in_history(desk):
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
     desk.take(2)
     desk.lose(2)
 
@@ -537,7 +537,7 @@ def test_a_suspect_that_is_lost_before_it_begins_leaves_nothing_in_history(desk)
 
 
 def test_of_suspects_that_are_lost_those_that_had_begun_have_crashed(desk):
-    ids = suspects(desk, 4)
+    ids = orphans(desk, 4)
     desk.join(2)
     claims = {claim.job_id: claim for claim in desk.claim(2)}
     begun, waiting = ids[:2], ids[2:]
@@ -549,7 +549,7 @@ def test_of_suspects_that_are_lost_those_that_had_begun_have_crashed(desk):
 
 
 def test_a_begin_counts_for_its_own_claim_alone(desk):
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
     claim = desk.take(2)
     desk.begin(claim)
     desk.end(claim, Verdict.RELEASED)
@@ -561,7 +561,7 @@ def test_a_begin_counts_for_its_own_claim_alone(desk):
 
 @pytest.mark.parametrize("verdict", [Verdict.RELEASED, Verdict.SUCCEEDED])
 def test_a_begin_of_a_claim_that_is_gone_is_refused(desk, verdict):
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
     claim = desk.take(2)
     desk.end(claim, verdict)
     if verdict is Verdict.RELEASED:
@@ -575,7 +575,7 @@ def test_a_begin_of_a_claim_that_is_gone_is_refused(desk, verdict):
 
 
 def test_a_begin_may_be_put_on_record_again(desk):
-    suspects(desk)
+    orphans(desk)
     claim = desk.take(2)
 
     assert desk.begin(claim)
@@ -583,16 +583,16 @@ def test_a_begin_may_be_put_on_record_again(desk):
 
 
 def test_a_claim_brings_no_more_suspects_than_asked_for_and_others_pass(desk):
-    ids = suspects(desk, 5)
+    ids = orphans(desk, 5)
     others = desk.put_all(*[NewJob(task="t", payload=b"{}")] * 3)
     desk.join(2)
 
-    none = desk.claim(2, limit=1, suspects=0)
-    two = desk.claim(2, limit=10, suspects=2)
-    rest = desk.claim(2, limit=2, suspects=9)
+    none = desk.claim(2, limit=1, orphans=0)
+    two = desk.claim(2, limit=10, orphans=2)
+    rest = desk.claim(2, limit=2, orphans=9)
 
     assert [claim.job_id for claim in none] == others[:1]
-    assert [(claim.job_id, claim.suspect) for claim in two] == [
+    assert [(claim.job_id, claim.orphan) for claim in two] == [
         (ids[0], True),
         (ids[1], True),
         (others[1], False),
@@ -602,16 +602,16 @@ def test_a_claim_brings_no_more_suspects_than_asked_for_and_others_pass(desk):
 
 
 def test_held_claims_tell_suspects_from_others(desk):
-    [job_id] = suspects(desk)
+    [job_id] = orphans(desk)
     other = desk.put()
     desk.join(2)
     desk.claim(2)
 
-    assert [(claim.job_id, claim.suspect) for claim in desk.held(2)] == [(job_id, True), (other, False)]
+    assert [(claim.job_id, claim.orphan) for claim in desk.held(2)] == [(job_id, True), (other, False)]
 
 
 def test_suspects_are_handed_out_under_the_same_conditions_as_others(desk):
-    suspects(desk)
+    orphans(desk)
     desk.join(2)
 
     assert desk.claim(2, tasks=("other",)) == []
@@ -624,38 +624,38 @@ def test_suspects_are_handed_out_under_the_same_conditions_as_others(desk):
 
 
 def test_a_suspect_that_waits_for_its_time_is_not_handed_out_before(desk):
-    suspects(desk)
+    orphans(desk)
     desk.end(desk.take(2), Verdict.CRASHED, delay=SECOND)
 
     assert desk.claim(2) == []
     desk.advance(SECOND)
     [claim] = desk.claim(2)
-    assert (claim.suspect, claim.crashes) == (True, 1)
+    assert (claim.orphan, claim.crashes) == (True, 1)
 
 
 def test_a_job_whose_child_has_crashed_is_a_suspect(desk):
     claim = desk.started()
     desk.end(claim, Verdict.CRASHED)
 
-    assert desk.claim(suspects=0) == []
-    [again] = desk.claim(suspects=1)
-    assert again.suspect
+    assert desk.claim(orphans=0) == []
+    [again] = desk.claim(orphans=1)
+    assert again.orphan
 
 
 def test_suspects_that_crashed_least_come_first(desk):
-    first, *others = suspects(desk, 3)
+    first, *others = orphans(desk, 3)
     desk.join(2)
-    [claim] = desk.claim(2, suspects=1)
+    [claim] = desk.claim(2, orphans=1)
     assert claim.job_id == first
     desk.lose(2, claim)
     desk.join(3)
 
-    assert [each.job_id for each in desk.claim(3, suspects=2)] == others
-    assert [each.job_id for each in desk.claim(3, suspects=2)] == [first]
+    assert [each.job_id for each in desk.claim(3, orphans=2)] == others
+    assert [each.job_id for each in desk.claim(3, orphans=2)] == [first]
 
 
 def test_a_suspect_whose_next_crash_is_its_last_runs_with_no_other(desk):
-    bad, good, better = suspects(desk, 3)
+    bad, good, better = orphans(desk, 3)
     for worker in (2, 3):
         desk.join(worker)
         claims = {claim.job_id: claim for claim in desk.claim(worker)}
@@ -669,7 +669,7 @@ def test_a_suspect_whose_next_crash_is_its_last_runs_with_no_other(desk):
 
 
 def test_only_one_suspect_is_handed_out_where_the_next_crash_of_each_is_its_last(desk):
-    ids = suspects(desk, 2)
+    ids = orphans(desk, 2)
     for worker in (2, 3):
         desk.join(worker)
         desk.lose(worker, *desk.claim(worker))
@@ -680,12 +680,12 @@ def test_only_one_suspect_is_handed_out_where_the_next_crash_of_each_is_its_last
 
 def test_a_job_that_kills_every_worker_is_buried_alone_among_two_hundred(desk):
     # It takes its worker along even from a child, and with it what runs in the other children.
-    ids = suspects(desk, 201)
+    ids = orphans(desk, 201)
     poison, deaths = ids[100], 1
 
     for worker in range(10, 1000):
         desk.join(worker)
-        claims = desk.claim(worker, suspects=4)
+        claims = desk.claim(worker, orphans=4)
         if poison in [claim.job_id for claim in claims]:
             deaths += 1
             desk.lose(worker, *claims)

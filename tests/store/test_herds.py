@@ -1,4 +1,4 @@
-"""On PostgreSQL a herd, many schedules with one slot, is fired by several schedulers at once."""
+"""On PostgreSQL a burst, many schedules with one slot, is fired by several schedulers at once."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def stores(postgres_url, clock, run):
         run(store.close())
 
 
-async def put_herd(store, clock, slots):
+async def put_burst(store, clock, slots):
     """Schedules of one trigger, and this many of its slots open."""
     first = clock.now() + MINUTE
     await store.schedules.put(
         [
             NewSchedule(
-                name=f"herd-{n:05}",
+                name=f"burst-{n:05}",
                 task="t",
                 trigger="every",
                 payload=b"{}",
@@ -46,7 +46,7 @@ async def put_herd(store, clock, slots):
         _, [spec] = await store.slots.due_specs(limit=10, at=clock.stamp())
         slot = first + n * MINUTE
         opening = Opening(spec_id=spec.id, expected=slot, slot_at=slot, since=None, next_at=slot + MINUTE)
-        assert await store.slots.open_fires([opening], at=clock.stamp()) == 1
+        assert await store.slots.open_firings([opening], at=clock.stamp()) == 1
 
 
 async def fired(store, clock):
@@ -66,7 +66,7 @@ async def asked(url, sql):
 
 def test_two_schedulers_share_a_herd_and_every_schedule_has_its_slot_once(stores, clock, run, postgres_url):
     async def story():
-        await put_herd(stores[0], clock, 1)
+        await put_burst(stores[0], clock, 1)
         # Each has had a part; who gets how much of the rest, the machine decides.
         shares = [[await store.slots.fire(limit=CHUNK, at=clock.stamp())] for store in stores]
         assert [chunk.fired for [chunk] in shares] == [CHUNK, CHUNK]
@@ -83,7 +83,7 @@ def test_two_schedulers_share_a_herd_and_every_schedule_has_its_slot_once(stores
         assert sum(chunk.fired for chunks in shares for chunk in chunks) == HERD
         assert await asked(postgres_url, "SELECT count(*) FROM mainspring.slots") == HERD
         assert await asked(postgres_url, "SELECT count(DISTINCT schedule_id) FROM mainspring.jobs") == HERD
-        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.fires") == 0
+        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.firings") == 0
 
     run(story())
 
@@ -92,12 +92,12 @@ def test_a_range_that_somebody_has_in_hand_holds_up_the_next_slot_and_not_the_re
     stores, clock, run, postgres_url
 ):
     async def story():
-        await put_herd(stores[0], clock, 2)
+        await put_burst(stores[0], clock, 2)
         first = (await stores[0].slots.fire(limit=CHUNK, at=clock.stamp())).slot_at
         holder = await asyncpg.connect(postgres_url)
         async with holder.transaction():
             # As a scheduler does that is in the middle of it, or frozen.
-            held = "SELECT 1 FROM mainspring.fires WHERE slot_at = $1 ORDER BY last_id LIMIT 1 FOR UPDATE"
+            held = "SELECT 1 FROM mainspring.firings WHERE slot_at = $1 ORDER BY last_id LIMIT 1 FOR UPDATE"
             assert await holder.fetchval(held, first) == 1
             chunks = await fired(stores[1], clock)
             assert {chunk.slot_at for chunk in chunks} == {first}

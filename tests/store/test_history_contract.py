@@ -234,14 +234,14 @@ def test_depth_of_an_empty_store_is_empty(desk):
 
 
 def test_members_of_an_empty_store_are_none(desk):
-    assert desk.members() == []
+    assert desk.processes() == []
 
 
 def test_a_member_whose_lease_ended_is_listed_as_not_alive_until_it_is_reaped(desk):
     desk.join(1)
     desk.advance(LEASE)
 
-    assert [(member.id, member.alive) for member in desk.members()] == [(1, False)]
+    assert [(member.id, member.alive) for member in desk.processes()] == [(1, False)]
 
 
 def test_slots_come_newest_first_and_no_more_than_the_limit(desk):

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from tests.support.desk import HOUR
 
@@ -27,7 +27,7 @@ def store(postgres_url, clock, run):
 async def claim_everything(store, clock):
     at = clock.stamp()
     await store.queue.insert([NewJob(task="t", payload=b"x" * 100)] * JOBS, at=at)
-    await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=at)
+    await store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=at)
     taken = 0
     while claims := await store.queue.claim(1, queues=["default"], tasks=["t"], limit=100, at=at):
         taken += len(claims)

@@ -12,7 +12,7 @@ import asyncpg
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from mainspring.worker.handlers import context_of
@@ -37,7 +37,7 @@ def fields(context):
 
 async def claimed(store, worker=1):
     """What a worker is handed that comes to this store, gives it back and leaves."""
-    await store.processes.join(Member(id=worker, role=Role.WORKER, name="w"), lease=MINUTE, at=None)
+    await store.processes.join(NewProcess(id=worker, role=Role.WORKER, name="w"), lease=MINUTE, at=None)
     found = await store.queue.claim(worker, queues=["default"], tasks=["t"], limit=1, at=None)
     held = await store.queue.held(worker, at=None)
     assert [each.database_id for each in held] == [each.database_id for each in found]
@@ -114,7 +114,7 @@ def test_a_new_id_is_what_claims_have_from_then_on(store, run, clock):
 
 def test_the_id_is_not_changed_under_a_process_that_is_alive_unless_forced(store, run, clock):
     before = run(store.identity())
-    run(store.processes.join(Member(id=1, role=Role.SCHEDULER, name="s"), lease=MINUTE, at=clock.stamp()))
+    run(store.processes.join(NewProcess(id=1, role=Role.SCHEDULER, name="s"), lease=MINUTE, at=clock.stamp()))
 
     assert run(store.change_identity(ANOTHER, force=False, at=clock.stamp())) is None
     assert run(store.identity()) == before

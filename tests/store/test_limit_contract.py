@@ -1,4 +1,4 @@
-"""The contract of limits: who may pass the gates, and when a place is free again."""
+"""The contract of limits: who may pass the limit keys, and when a place is free again."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from mainspring.model.job import JobState
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.run import Verdict
 from mainspring.model.schedule import Overlap
 from mainspring.store.opener import open_store
 from tests.support.desk import HOUR, MINUTE, SECOND, Desk
 
-TWO = (Gate(name="two", concurrency=2),)
+TWO = (LimitKey(name="two", concurrency=2),)
 
 
-def put(desk: Desk, count: int = 1, gates: tuple[Gate, ...] = TWO, **fields: Any) -> list[int]:
-    return [desk.put(gates=gates, **fields) for _ in range(count)]
+def put(desk: Desk, count: int = 1, limit_keys: tuple[LimitKey, ...] = TWO, **fields: Any) -> list[int]:
+    return [desk.put(limit_keys=limit_keys, **fields) for _ in range(count)]
 
 
 @pytest.fixture
@@ -104,8 +104,8 @@ def test_a_job_put_off_goes_back_in_line(at_work):
 def test_a_dead_worker_does_not_keep_the_place_of_its_job(desk):
     at_work = desk
     at_work.join()
-    [job_id] = put(at_work, 1, (Gate(name="one", concurrency=1),))
-    put(at_work, 1, (Gate(name="one", concurrency=1),))
+    [job_id] = put(at_work, 1, (LimitKey(name="one", concurrency=1),))
+    put(at_work, 1, (LimitKey(name="one", concurrency=1),))
     at_work.admit()
     assert claimed(at_work) == [job_id]
     at_work.lose()
@@ -125,31 +125,31 @@ def test_jobs_without_limits_wait_for_nobody(at_work):
 
 
 def test_keys_have_gates_of_their_own(at_work):
-    def tenant(name: str) -> tuple[Gate, ...]:
-        return (Gate(name="tenant", key=name, concurrency=1),)
+    def tenant(name: str) -> tuple[LimitKey, ...]:
+        return (LimitKey(name="tenant", key=name, concurrency=1),)
 
     put(at_work, 3, tenant("a"))
     put(at_work, 3, tenant("b"))
 
     assert at_work.admit_all() == 2
-    infos = at_work.gates()
-    assert [(info.gate.key, info.used, info.waiting) for info in infos] == [("a", 1, 2), ("b", 1, 2)]
+    infos = at_work.limit_keys()
+    assert [(info.limit_key.key, info.used, info.waiting) for info in infos] == [("a", 1, 2), ("b", 1, 2)]
 
 
 def test_a_job_must_pass_all_its_gates(at_work):
-    shared = Gate(name="shared", concurrency=3)
+    shared = LimitKey(name="shared", concurrency=3)
     for key in ("a", "b"):
-        put(at_work, 3, (Gate(name="tenant", key=key, concurrency=2), shared))
+        put(at_work, 3, (LimitKey(name="tenant", key=key, concurrency=2), shared))
 
     assert at_work.admit_all() == 3
-    used = {(info.gate.name, info.gate.key): info.used for info in at_work.gates()}
+    used = {(info.limit_key.name, info.limit_key.key): info.used for info in at_work.limit_keys()}
     assert used["shared", ""] == 3
     assert {used["tenant", "a"], used["tenant", "b"]} == {1, 2}
 
 
 def test_a_line_that_cannot_pass_does_not_hold_up_another(at_work):
-    full, free = Gate(name="full", concurrency=1), Gate(name="free", concurrency=1)
-    tenant = Gate(name="tenant", concurrency=10)
+    full, free = LimitKey(name="full", concurrency=1), LimitKey(name="free", concurrency=1)
+    tenant = LimitKey(name="tenant", concurrency=10)
     put(at_work, 5, (tenant, full))
     [last] = put(at_work, 1, (tenant, free))
 
@@ -158,9 +158,9 @@ def test_a_line_that_cannot_pass_does_not_hold_up_another(at_work):
 
 
 def test_lines_take_turns(at_work):
-    shared = Gate(name="shared", concurrency=4)
-    put(at_work, 50, (Gate(name="tenant", key="flood", concurrency=50), shared))
-    few = put(at_work, 2, (Gate(name="tenant", key="few", concurrency=50), shared))
+    shared = LimitKey(name="shared", concurrency=4)
+    put(at_work, 50, (LimitKey(name="tenant", key="flood", concurrency=50), shared))
+    few = put(at_work, 2, (LimitKey(name="tenant", key="few", concurrency=50), shared))
 
     at_work.admit_all()
 
@@ -168,7 +168,7 @@ def test_lines_take_turns(at_work):
 
 
 def test_the_best_of_a_line_goes_first(at_work):
-    one = (Gate(name="one", concurrency=1),)
+    one = (LimitKey(name="one", concurrency=1),)
     put(at_work, 2, one)
     [best] = put(at_work, 1, one, priority=5)
 
@@ -177,7 +177,7 @@ def test_the_best_of_a_line_goes_first(at_work):
 
 
 def test_a_rate_lets_so_many_through_in_a_time(at_work):
-    rate = (Gate(name="mail", rate=60, period=MINUTE, burst=3),)
+    rate = (LimitKey(name="mail", rate=60, period=MINUTE, burst=3),)
     put(at_work, 20, rate)
 
     assert at_work.admit_all() == 3
@@ -191,7 +191,7 @@ def test_a_rate_lets_so_many_through_in_a_time(at_work):
 
 def test_a_rate_does_not_pile_up_what_nobody_claims(at_work):
     """Else all of it would begin at once when a worker comes."""
-    rate = (Gate(name="mail", rate=60, period=MINUTE, burst=3),)
+    rate = (LimitKey(name="mail", rate=60, period=MINUTE, burst=3),)
     put(at_work, 20, rate)
     for _ in range(10):
         at_work.admit_all()
@@ -202,7 +202,7 @@ def test_a_rate_does_not_pile_up_what_nobody_claims(at_work):
 
 def test_what_a_rate_would_give_while_its_burst_waits_for_a_worker_is_lost(at_work):
     """Else two bursts would begin together when one comes."""
-    rate = (Gate(name="mail", rate=60, period=MINUTE, burst=3),)
+    rate = (LimitKey(name="mail", rate=60, period=MINUTE, burst=3),)
     put(at_work, 20, rate)
     for _ in range(10):
         at_work.admit_all()
@@ -216,7 +216,7 @@ def test_what_a_rate_would_give_while_its_burst_waits_for_a_worker_is_lost(at_wo
 
 
 def test_a_rate_says_when_the_next_may_pass(at_work):
-    put(at_work, 5, (Gate(name="mail", rate=60, period=MINUTE, burst=1),))
+    put(at_work, 5, (LimitKey(name="mail", rate=60, period=MINUTE, burst=1),))
     at_work.admit()
     claimed(at_work)
 
@@ -225,8 +225,8 @@ def test_a_rate_says_when_the_next_may_pass(at_work):
 
 
 def test_a_window_keeps_one_key_from_filling_the_queue(at_work):
-    def fair(key: str) -> tuple[Gate, ...]:
-        return (Gate(name="fair", key=key, window=2),)
+    def fair(key: str) -> tuple[LimitKey, ...]:
+        return (LimitKey(name="fair", key=key, window=2),)
 
     put(at_work, 50, fair("flood"))
     [few] = put(at_work, 1, fair("few"))
@@ -270,11 +270,11 @@ def test_a_replayed_dead_letter_stands_in_line_again(at_work):
 def test_many_at_once_stand_in_line_too(at_work):
     from mainspring.model.job import NewJob
 
-    jobs = [NewJob(task="t", payload=b"{}", gates=TWO if n % 2 else ()) for n in range(1200)]
+    jobs = [NewJob(task="t", payload=b"{}", limit_keys=TWO if n % 2 else ()) for n in range(1200)]
     at_work.put_all(*jobs)
 
     assert at_work.admit_all() == 2
-    [info] = at_work.gates()
+    [info] = at_work.limit_keys()
     assert (info.used, info.waiting) == (2, 598)
     assert len(info.holders) == 2
 
@@ -282,7 +282,7 @@ def test_many_at_once_stand_in_line_too(at_work):
 def test_what_was_declared_last_counts(at_work):
     put(at_work, 5)
     assert at_work.admit_all() == 2
-    put(at_work, 1, (Gate(name="two", concurrency=4),))
+    put(at_work, 1, (LimitKey(name="two", concurrency=4),))
 
     assert at_work.admit_all() == 2
 
@@ -293,24 +293,24 @@ def test_holders_and_gates_of_a_job_are_visible(at_work):
     at_work.admit()
 
     [info] = at_work.run(at_work.store.limits.keys_of(ids[2], holders=10))
-    assert (info.gate, info.used, info.waiting, info.holders) == (TWO[0], 2, 1, tuple(ids[:2]))
+    assert (info.limit_key, info.used, info.waiting, info.holders) == (TWO[0], 2, 1, tuple(ids[:2]))
     assert at_work.run(at_work.store.limits.keys_of(plain, holders=10)) == []
-    assert at_work.gates(name="two") == [info]
-    assert at_work.gates(name="three") == []
+    assert at_work.limit_keys(name="two") == [info]
+    assert at_work.limit_keys(name="three") == []
 
 
 def test_jobs_that_have_ended_hide_no_holder(at_work):
-    ids = put(at_work, 5, (Gate(name="ten", concurrency=10),))
+    ids = put(at_work, 5, (LimitKey(name="ten", concurrency=10),))
     at_work.admit()
     for claim in at_work.claim()[:4]:
         at_work.end(claim, Verdict.SUCCEEDED)
 
-    [info] = at_work.gates(holders=2)
+    [info] = at_work.limit_keys(holders=2)
     assert (info.used, info.holders) == (1, (ids[4],))
 
 
 def test_jobs_of_a_schedule_pass_gates(at_work):
-    at_work.schedule(gates=TWO, overlap=Overlap.ALLOW, overlap_limit=10)
+    at_work.schedule(limit_keys=TWO, overlap=Overlap.ALLOW, overlap_limit=10)
     for _ in range(3):
         at_work.advance(MINUTE)
         at_work.fire_due()
@@ -321,17 +321,17 @@ def test_jobs_of_a_schedule_pass_gates(at_work):
     assert triggered not in claimed(at_work)
     # An edit that says nothing of limits leaves them.
     at_work.edit(payload=b"other")
-    assert at_work.the_schedule().line_id is not None
-    at_work.edit(gates=())
-    assert at_work.the_schedule().line_id is None
+    assert at_work.the_schedule().limit_set_id is not None
+    at_work.edit(limit_keys=())
+    assert at_work.the_schedule().limit_set_id is None
 
 
 def test_a_job_that_waited_for_its_predecessor_then_waits_for_its_limit(at_work):
-    at_work.schedule(gates=(Gate(name="one", concurrency=1),), overlap=Overlap.QUEUE_ALL)
+    at_work.schedule(limit_keys=(LimitKey(name="one", concurrency=1),), overlap=Overlap.QUEUE_ALL)
     for _ in range(2):
         at_work.advance(MINUTE)
         at_work.fire_due()
-    assert at_work.release() == 0  # the first is before the gates, and so it is live
+    assert at_work.release() == 0  # the first is before the limit keys, and so it is live
     at_work.admit()
     at_work.end(at_work.take(), Verdict.SUCCEEDED)
 
@@ -345,9 +345,9 @@ def test_two_processes_at_once_let_no_more_through(database_url, clock, run):
         from mainspring.model.job import NewJob
 
         stores = [open_store(database_url, clock=clock) for _ in range(4)]
-        gate = (Gate(name="seven", concurrency=7),)
+        limit_key = (LimitKey(name="seven", concurrency=7),)
         try:
-            jobs = [NewJob(task="t", payload=b"{}", gates=gate) for _ in range(40)]
+            jobs = [NewJob(task="t", payload=b"{}", limit_keys=limit_key) for _ in range(40)]
             await stores[0].queue.insert(jobs, at=clock.stamp())
             passes = [store.limits.admit(at=clock.stamp()) for store in stores for _ in range(5)]
             done = await asyncio.gather(*passes)
@@ -399,9 +399,9 @@ def test_a_queue_may_be_paused_before_it_has_any_job(at_work):
 
 def test_gates_are_listed_from_the_one_before_on(desk):
     for key in ("a", "b", "c"):
-        desk.put(gates=(Gate(name="api", key=key, concurrency=1),))
+        desk.put(limit_keys=(LimitKey(name="api", key=key, concurrency=1),))
 
-    first = desk.gates(limit=2)
-    second = desk.gates(limit=2, after=(first[-1].gate.name, first[-1].gate.key))
+    first = desk.limit_keys(limit=2)
+    second = desk.limit_keys(limit=2, after=(first[-1].limit_key.name, first[-1].limit_key.key))
 
-    assert [each.gate.key for each in (*first, *second)] == ["a", "b", "c"]
+    assert [each.limit_key.key for each in (*first, *second)] == ["a", "b", "c"]

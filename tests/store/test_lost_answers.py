@@ -17,7 +17,7 @@ from mainspring import Limit, Mainspring
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreError, StoreUnavailable
 from mainspring.model.job import JobFilter, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres.connection import REPEATABLE, SQL, TEXTS
 from mainspring.store.postgres.troubles import IDEMPOTENT
@@ -30,7 +30,7 @@ FOR_SECONDS = 4.0
 
 @app.task(limits=[Limit("each", by="number", concurrency=2)])
 def limited(number: int) -> None:
-    """Its jobs have gates and lines."""
+    """Its jobs have limit keys and lines."""
 
 
 @pytest.fixture
@@ -75,11 +75,11 @@ ON_THE_WAY = [
     "add_queues",
     "tasks",
     "add_tasks",
-    "add_lanes",
-    "put_gates",
-    "gate_ids",
-    "put_lines",
-    "line_ids",
+    "add_priority_levels",
+    "put_limit_keys",
+    "limit_key_ids",
+    "put_limit_sets",
+    "limit_set_ids",
 ]
 """To a job with limits that is the first of its queue and task."""
 
@@ -106,9 +106,13 @@ def test_what_never_answers_is_unavailable(opened: Any, breaking: Any, run: Any,
 
 def test_a_run_begins_although_the_answer_to_its_begin_was_lost(opened: Any, breaking: Any, run: Any) -> None:
     run(opened.queue.insert([NewJob(task="t", payload=b"{}")], at=None))
-    run(opened.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=None))
+    run(
+        opened.processes.join(
+            NewProcess(id=1, role=Role.WORKER, name="w"), lease=timedelta(minutes=1), at=None
+        )
+    )
     [claim] = run(opened.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=None))
-    seen = breaking(SQL["begin_suspect"][0], 1)
+    seen = breaking(SQL["begin_orphan"][0], 1)
 
     assert run(opened.queue.begin(claim, at=None))
     assert seen["broke"] == 1
@@ -164,7 +168,7 @@ def test_statements_that_read_are_known_to() -> None:
     reads = reading(TEXTS)
 
     assert [name for name in reads if words.search(TEXTS[name])] == []
-    assert {"head", "live_job", "known_ids", "gate_ids"} <= reads
+    assert {"head", "live_job", "known_ids", "limit_key_ids"} <= reads
     assert not IDEMPOTENT & reads
     assert set(TEXTS) >= IDEMPOTENT
     assert not REPEATABLE & {

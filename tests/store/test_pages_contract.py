@@ -161,12 +161,12 @@ def test_what_a_member_holds_is_what_it_last_said(desk, page):
 
 def test_a_member_tells_how_its_clock_stands(desk):
     desk.join()
-    [before] = desk.members()
+    [before] = desk.processes()
     told = desk.now + timedelta(seconds=3)
     desk.run(
         desk.store.processes.beat(1, lease=HOUR, claims=[(7, 1), (8, 1)], told=told, at=desk.clock.stamp())
     )
-    [after] = desk.members()
+    [after] = desk.processes()
 
     assert (before.skew, before.holding) == (None, 0)
     assert (after.skew, after.holding) == (timedelta(seconds=3), 2)

@@ -11,7 +11,7 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from tests.support.desk import settlement
@@ -36,7 +36,7 @@ def database(databases, request):
 
 
 async def claimed(store, at):
-    await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=at)
+    await store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=timedelta(hours=1), at=at)
     await store.queue.insert([NewJob(task="t", payload=b"{}")], at=at)
     [claim] = await store.queue.claim(1, queues=["default"], tasks=["t"], limit=1, at=at)
     return claim

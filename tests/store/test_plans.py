@@ -26,11 +26,11 @@ FEW_PAGES = 1_500
 
 pytestmark = pytest.mark.xdist_group("plans")
 
-# One lane in ten is due in part; the rest waits. Worker 1 is alive, worker 2 is dead, and both hold jobs.
+# One priority level in ten is due in part, the rest waits. Worker 1 is alive, worker 2 dead, both hold jobs
 _LOAD_POSTGRES = f"""
 INSERT INTO mainspring.queues (name) SELECT 'q' || n FROM generate_series(0, 9) n;
 INSERT INTO mainspring.tasks (name) SELECT 't' || n FROM generate_series(0, 9) n;
-INSERT INTO mainspring.lanes (queue_id, priority)
+INSERT INTO mainspring.priority_levels (queue_id, priority)
     SELECT q.id, p FROM mainspring.queues q, generate_series(0, 2) p;
 INSERT INTO mainspring.jobs
     (id, run_at, enqueued_at, queue_id, task_id, priority, max_attempts, payload, worker_id)
@@ -40,7 +40,8 @@ SELECT n, CASE WHEN n <= {DUE} THEN timestamptz '2030-01-01 00:00Z' - n * interv
        n % 3, 1, repeat('x', 100)::bytea,
        CASE WHEN n <= {DUE} AND n % 20 = 0 THEN 1 + n % 40 / 20 ELSE 0 END
 FROM generate_series(1, {ROWS}) n;
-INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
+INSERT INTO mainspring.processes
+       (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
 SELECT n, 'worker', 'w', '{{}}', '{{}}', '', '', '2029-12-31 00:00Z', '2030-01-01 00:01Z', n = 2
 FROM generate_series(1, 2) n;
 INSERT INTO mainspring.specs (trigger, next_at, planned)
@@ -219,18 +220,18 @@ def test_a_postgres_claim_of_a_hint_starts_at_the_hint(explain):
 
 def test_looking_for_postgres_suspects_where_there_are_none_reads_next_to_nothing(explain):
     which = {"queue_ids": list(range(1, 11)), "task_ids": list(range(1, 11)), "at": NOW}
-    plan = explain("suspects_due", **which)
+    plan = explain("orphans_due", **which)
 
-    assert plan.indexes("jobs") == {"jobs_suspect"}
+    assert plan.indexes("jobs") == {"jobs_orphans"}
     # A few for each queue: how many depends on what vacuum has left in the index.
     assert plan.pages < 6 * len(which["queue_ids"])
 
 
 def test_a_postgres_claim_of_suspects_keeps_to_their_index(explain):
     which = {"queue_ids": list(range(1, 11)), "task_ids": list(range(1, 11)), "at": NOW}
-    plan = explain("claim_suspects", **which, worker_id=1, least=0, most=1, limit=4)
+    plan = explain("claim_orphans", **which, worker_id=1, least=0, most=1, limit=4)
 
-    assert plan.indexes("jobs") == {"jobs_suspect"}
+    assert plan.indexes("jobs") == {"jobs_orphans"}
     assert plan.scans("jobs") == {"Index Scan", "Tid Scan"}
 
 
@@ -255,7 +256,7 @@ def test_a_postgres_reap_keeps_to_its_index_and_reads_few_pages(explain):
 
 
 def test_forgetting_postgres_members_keeps_to_the_index(explain):
-    plan = explain("forget_members")
+    plan = explain("forget_processes")
 
     assert plan.indexes("jobs") == {"jobs_ready"}
     assert plan.scans("jobs") <= {"Index Scan", "Index Only Scan"}
@@ -388,7 +389,9 @@ def loaded_sqlite(tmp_path_factory):
     for statement in _LOAD_SQLITE.split(";\n"):
         if statement.strip():
             connection.execute(statement, params)
-    connection.execute("INSERT INTO lanes (queue, priority) SELECT DISTINCT queue, priority FROM jobs")
+    connection.execute(
+        "INSERT INTO priority_levels (queue, priority) SELECT DISTINCT queue, priority FROM jobs"
+    )
     connection.commit()
     yield connection
     connection.close()
@@ -415,12 +418,12 @@ def sqlite_plan(connection, name):
         ("held_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         ("reap_jobs", r"SEARCH jobs USING INDEX jobs_held \(worker_id=\?\)"),
         (
-            "claim_suspects",
-            r"SEARCH jobs USING (COVERING )?INDEX jobs_suspect "
+            "claim_orphans",
+            r"SEARCH jobs USING (COVERING )?INDEX jobs_orphans "
             r"\(queue=\? AND priority=\? AND crashes>\? AND crashes<\?\)",
         ),
-        ("begin_suspect", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid=\?\)"),
-        ("forget_members", r"SEARCH jobs USING COVERING INDEX jobs_held \(worker_id=\?\)"),
+        ("begin_orphan", r"SEARCH jobs USING INTEGER PRIMARY KEY \(rowid=\?\)"),
+        ("forget_processes", r"SEARCH jobs USING COVERING INDEX jobs_held \(worker_id=\?\)"),
         ("expire_jobs", r"SEARCH jobs USING INDEX jobs_expiring \(expires_at<\?\)"),
         ("due_specs", r"SEARCH specs USING INDEX specs_due \(next_at<\?\)"),
         ("next_due", r"SEARCH specs USING COVERING INDEX specs_due"),

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from mainspring.model.job import Job, JobState, Key, NewJob, Scope
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.run import Verdict
 from tests.support.desk import DAY, HOUR, MINUTE, Desk
 from tests.support.flows import Story, definition
 
-ONE = (Gate(name="one", concurrency=1),)
-OTHER = (Gate(name="other", concurrency=1),)
+ONE = (LimitKey(name="one", concurrency=1),)
+OTHER = (LimitKey(name="other", concurrency=1),)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_one_that_is_to_be_tried_again_keeps_its_failures(at_work):
 
 
 def test_one_in_line_waits_for_its_new_time_and_then_for_its_limit(at_work):
-    first, second = at_work.put(gates=ONE), at_work.put(gates=ONE)
+    first, second = at_work.put(limit_keys=ONE), at_work.put(limit_keys=ONE)
     at_work.reschedule(first, to=at_work.now + HOUR)
 
     assert at_work.admit_all() == 1
@@ -109,7 +109,7 @@ def test_one_in_line_waits_for_its_new_time_and_then_for_its_limit(at_work):
 
 
 def test_one_that_has_passed_its_limit_gives_its_place_back(at_work):
-    first, second = at_work.put(gates=ONE), at_work.put(gates=ONE)
+    first, second = at_work.put(limit_keys=ONE), at_work.put(limit_keys=ONE)
     at_work.admit_all()
     assert at_work.job(first).state is JobState.READY
 
@@ -150,7 +150,9 @@ def test_every_part_of_a_job_can_be_changed(at_work):
 
 
 def test_what_is_not_named_stays(at_work):
-    job_id = at_work.put(payload=b"[1]", queue="mail", priority=4, max_attempts=3, expires=HOUR, gates=ONE)
+    job_id = at_work.put(
+        payload=b"[1]", queue="mail", priority=4, max_attempts=3, expires=HOUR, limit_keys=ONE
+    )
     before = at_work.job(job_id)
 
     assert at_work.edit_job(before, priority=5)
@@ -240,10 +242,10 @@ def state(desk: Desk, job_id: int) -> tuple[bool, JobState]:
 
 
 def test_a_job_may_come_under_a_limit(at_work):
-    free, limited = at_work.put(), at_work.put(gates=ONE)
+    free, limited = at_work.put(), at_work.put(limit_keys=ONE)
     at_work.admit_all()
 
-    assert at_work.edit_job(at_work.job(free), gates=ONE)
+    assert at_work.edit_job(at_work.job(free), limit_keys=ONE)
 
     assert claimed(at_work) == [limited]
     assert at_work.admit_all() == 0
@@ -252,7 +254,7 @@ def test_a_job_may_come_under_a_limit(at_work):
 def test_a_delayed_job_under_a_new_limit_still_waits_for_its_time(at_work):
     job_id = at_work.put(delay=HOUR)
 
-    assert at_work.edit_job(at_work.job(job_id), gates=ONE)
+    assert at_work.edit_job(at_work.job(job_id), limit_keys=ONE)
 
     assert at_work.job(job_id).run_at == at_work.now + HOUR
     assert at_work.admit_all() == 0
@@ -262,36 +264,36 @@ def test_a_delayed_job_under_a_new_limit_still_waits_for_its_time(at_work):
 
 
 def test_a_job_may_lose_its_limits(at_work):
-    holder, waiting = at_work.put(gates=ONE), at_work.put(gates=ONE)
+    holder, waiting = at_work.put(limit_keys=ONE), at_work.put(limit_keys=ONE)
     at_work.admit_all()
     assert claimed(at_work) == [holder]
 
-    assert at_work.edit_job(at_work.job(waiting), gates=())
+    assert at_work.edit_job(at_work.job(waiting), limit_keys=())
 
     assert state(at_work, waiting) == (False, JobState.READY)
     assert claimed(at_work) == [waiting]
 
 
-@pytest.mark.parametrize("gates", [OTHER, ()], ids=["another", "none"])
-def test_one_that_has_passed_gives_its_place_back_when_its_limit_changes(at_work, gates):
-    first, second = at_work.put(gates=ONE), at_work.put(gates=ONE)
+@pytest.mark.parametrize("limit_keys", [OTHER, ()], ids=["another", "none"])
+def test_one_that_has_passed_gives_its_place_back_when_its_limit_changes(at_work, limit_keys):
+    first, second = at_work.put(limit_keys=ONE), at_work.put(limit_keys=ONE)
     at_work.admit_all()
     assert state(at_work, first) == (False, JobState.READY)
 
-    assert at_work.edit_job(at_work.job(first), gates=gates)
+    assert at_work.edit_job(at_work.job(first), limit_keys=limit_keys)
 
     at_work.admit_all()
     assert sorted(claimed(at_work)) == sorted([first, second])
-    assert {info.gate.name: info.used for info in at_work.gates()} == (
-        {"one": 1, "other": 1} if gates else {"one": 1}
+    assert {info.limit_key.name: info.used for info in at_work.limit_keys()} == (
+        {"one": 1, "other": 1} if limit_keys else {"one": 1}
     )
 
 
 def test_one_that_has_passed_keeps_its_place_when_its_limits_are_the_same(at_work):
-    first, second = at_work.put(gates=ONE), at_work.put(gates=ONE)
+    first, second = at_work.put(limit_keys=ONE), at_work.put(limit_keys=ONE)
     at_work.admit_all()
 
-    assert at_work.edit_job(at_work.job(first), payload=b"[2]", gates=ONE)
+    assert at_work.edit_job(at_work.job(first), payload=b"[2]", limit_keys=ONE)
 
     assert at_work.admit_all() == 0
     assert claimed(at_work) == [first]

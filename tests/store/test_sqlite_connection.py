@@ -18,7 +18,7 @@ import pytest
 from mainspring.clock import SystemClock
 from mainspring.errors import SchemaMismatch, StoreError, StoreFull, StoreUnavailable
 from mainspring.model.job import JobFilter, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Settlement, Verdict
 from mainspring.store.sqlite import connection as connection_module
 from mainspring.store.sqlite.connection import MIGRATIONS, Session
@@ -54,8 +54,8 @@ def new(count: int = 1, payload: bytes = b"{}") -> list[NewJob]:
     return [NewJob(task="work", payload=payload) for _ in range(count)]
 
 
-def member(member_id: int = 7) -> Member:
-    return Member(id=member_id, role=Role.WORKER, name=f"worker-{member_id}")
+def member(process_id: int = 7) -> NewProcess:
+    return NewProcess(id=process_id, role=Role.WORKER, name=f"worker-{process_id}")
 
 
 def synchronous(store: SQLiteStore, run: Any) -> int:
@@ -166,7 +166,7 @@ def test_a_call_that_fails_in_a_group_undoes_only_itself(opened: Any, run: Any) 
     gate = threading.Event()
 
     def broken(session: Session) -> None:
-        session.each("add_lanes", [{"queue": "never", "priority": 1}])
+        session.each("add_priority_levels", [{"queue": "never", "priority": 1}])
         raise ValueError("mine alone")
 
     async def scenario() -> list[object]:
@@ -187,7 +187,9 @@ def test_a_call_that_fails_in_a_group_undoes_only_itself(opened: Any, run: Any) 
 
     assert (first, second) == ([1], [2])
     assert isinstance(failed, ValueError)
-    lanes = run(store._database.read(lambda s: s._connection.execute("SELECT queue FROM lanes").fetchall()))
+    lanes = run(
+        store._database.read(lambda s: s._connection.execute("SELECT queue FROM priority_levels").fetchall())
+    )
     assert [row["queue"] for row in lanes] == ["default"]
 
 

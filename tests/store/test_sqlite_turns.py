@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Claim, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.store.opener import open_store
 from mainspring.store.sqlite import borrower
@@ -36,7 +36,7 @@ def test_transactions_of_many_handlers_at_once_all_have_their_turn(
 
     async def story() -> None:
         await store.migrate()
-        await store.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=DAY, at=clock.stamp())
+        await store.processes.join(NewProcess(id=1, role=Role.WORKER, name="w"), lease=DAY, at=clock.stamp())
         await store.queue.insert([NewJob(task="pay", payload=b"{}")] * 40, at=clock.stamp())
         claims = await store.queue.claim(1, queues=["default"], tasks=["pay"], limit=40, at=clock.stamp())
         assert await asyncio.gather(*(pay(claim) for claim in claims)) == [True] * 40

@@ -67,7 +67,7 @@ class Story:
             failures=0, max_attempts=1, run_at=moment, enqueued_at=moment,
         )  # fmt: skip
 
-    def act(self, verb: Verb, *, delay: timedelta = timedelta(), dies: bool = False) -> None:
+    def action(self, verb: Verb, *, delay: timedelta = timedelta(), dies: bool = False) -> None:
         desk = self.desk
         match verb:
             case Verb.DUE:
@@ -106,9 +106,9 @@ class Story:
             JobState.CANCELLED: Verb.CANCEL,
         }
         if state not in (JobState.READY, JobState.DELAYED):
-            self.act(Verb.CLAIM)
+            self.action(Verb.CLAIM)
         if state in ways:
-            self.act(ways[state])
+            self.action(ways[state])
         assert self.state is state
 
 
@@ -131,11 +131,11 @@ def test_every_move_of_the_table_happens(desk, move):
         desk.advance(MINUTE)
     if move.verb is Verb.REAP and move.target is JobState.DEAD:
         for _ in range(CRASHES_ALLOWED - 1):
-            told.act(Verb.REAP)
-            told.act(Verb.CLAIM)
+            told.action(Verb.REAP)
+            told.action(Verb.CLAIM)
 
     waits = move.target is JobState.DELAYED
-    told.act(move.verb, delay=HOUR if waits else timedelta(), dies=move.target is JobState.DEAD)
+    told.action(move.verb, delay=HOUR if waits else timedelta(), dies=move.target is JobState.DEAD)
 
     assert told.state is move.target
 
@@ -149,7 +149,7 @@ def test_no_other_move_happens(desk, state, verb):
         )  # beyond its deadline, which touches no job that somebody holds or that has ended
     before, runs = desk.find(told.id), desk.runs(told.id)
 
-    told.act(verb)
+    told.action(verb)
 
     assert (desk.find(told.id), desk.runs(told.id)) == (before, runs)
 
@@ -220,13 +220,13 @@ class Life(RuleBasedStateMachine):
         delay=st.sampled_from([timedelta(), MINUTE]),
         dies=st.booleans(),
     )
-    def act(self, pick, verb, delay, dies):
+    def action(self, pick, verb, delay, dies):
         told = self.jobs[-1 - pick % len(self.jobs)]
         before, others = told.state, [each for each in self.jobs if each is not told]
         apart = [each.state for each in others]
         crashes = self.desk.job(told.id).crashes if before is not None else 0
 
-        told.act(verb, delay=delay, dies=dies)
+        told.action(verb, delay=delay, dies=dies)
 
         assert [each.state for each in others] == apart
         moves = targets(before, verb)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.store.opener import open_store
 from mainspring.store.postgres import hints
 from mainspring.testing import ManualClock
@@ -74,7 +74,9 @@ def test_every_job_is_found_in_some_stretch_and_once(stores, looks, clock, run):
 
     async def story():
         random = Random(11)
-        await claiming.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        await claiming.processes.join(
+            NewProcess(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp()
+        )
         found = {}
         for _ in range(JOBS):
             now = clock.now()
@@ -120,7 +122,9 @@ def test_a_claim_that_looks_everywhere_misses_nothing(stores, clock, run, monkey
         return job_id
 
     async def story():
-        await claiming.processes.join(Member(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp())
+        await claiming.processes.join(
+            NewProcess(id=1, role=Role.WORKER, name="w"), lease=HOUR, at=clock.stamp()
+        )
         first = await put(timedelta())
         assert await claim() == [first]
         await claim()  # whatever is owed from the start

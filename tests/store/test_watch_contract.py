@@ -50,7 +50,7 @@ def test_there_is_nothing_to_see_in_an_empty_store(desk, look):
     facts = look()
 
     assert (facts.now, facts.scheduled, facts.behind_since, facts.grown) == (desk.now, False, None, 0)
-    assert not any((facts.members, facts.lost, facts.overdue, facts.late, facts.waiting, facts.died))
+    assert not any((facts.processes, facts.lost, facts.overdue, facts.late, facts.waiting, facts.died))
 
 
 def test_a_slot_is_overdue_from_its_bound_on_until_it_is_decided(desk, look):
@@ -209,7 +209,7 @@ def test_who_did_not_renew_its_lease_is_seen_for_a_while_and_who_left_is_not(des
     desk.join(2, role=Role.SCHEDULER, name="host:2")
     desk.join(3)
     desk.leave(3)
-    assert {each.name for each in look().members} == {"host:1", "host:2"}
+    assert {each.name for each in look().processes} == {"host:1", "host:2"}
 
     desk.advance(LEASE)
     desk.reap_all()
@@ -355,7 +355,7 @@ def test_of_lists_that_are_too_long_the_rules_are_named(desk, look):
     desk.reap_all()
 
     cut = look(msgspec.structs.replace(WATCHED, most=3)).cut
-    assert set(cut) == {Rule.MISSED, Rule.MEMBER_LOST}
+    assert set(cut) == {Rule.MISSED, Rule.PROCESS_LOST}
     assert look(msgspec.structs.replace(WATCHED, most=4)).cut == ()
 
 

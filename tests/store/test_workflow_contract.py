@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.model.job import JobState
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.run import Verdict
 from mainspring.model.workflow import (
     Condition,
@@ -174,15 +174,15 @@ def test_a_handler_that_discards_itself_is_skipped(desk: Desk) -> None:
 
 
 def test_steps_are_jobs_of_their_own_with_queue_delay_limits_and_deadline(desk: Desk) -> None:
-    gate = Limiting(gate=Gate(name="api", concurrency=1), by="tenant", place=0)
+    limit_key = Limiting(limit_key=LimitKey(name="api", concurrency=1), by="tenant", place=0)
     drawn = definition(
         a={"delay": timedelta(minutes=1)},
-        b={"limits": (gate,), "args": (Constant(value="acme"),)},
+        b={"limits": (limit_key,), "args": (Constant(value="acme"),)},
         c={"expires": timedelta(seconds=5)},
     )
     story = Story(desk, drawn)
     assert list(story.claimed()) == [story.step("c").id]
-    assert [info.gate.key for info in desk.gates()] == ["acme"]
+    assert [info.limit_key.key for info in desk.limit_keys()] == ["acme"]
     assert desk.admit() == 1
     assert set(story.claimed()) == {story.step("b").id, story.step("c").id}
     desk.advance(timedelta(minutes=1))
@@ -238,15 +238,15 @@ def test_a_claim_that_was_lost_begins_no_workflow_and_the_next_one_does(desk: De
 
 def test_pause_holds_steps_back_and_resume_releases_them(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={"parents": ["a"]}))
-    assert story.act("pause")
-    assert not story.act("pause")
+    assert story.action("pause")
+    assert not story.action("pause")
     story.end("a")
     assert story.states() == {"a": "succeeded", "b": "waiting"}
-    assert story.act("resume")
+    assert story.action("resume")
     assert story.states() == {"a": "succeeded", "b": "live"}
-    assert not story.act("resume")
-    acts = desk.run(desk.store.workflows.orders(story.id))
-    assert [(act.act, act.author) for act in acts] == [("paused", "ann"), ("resumed", "ann")]
+    assert not story.action("resume")
+    orders = desk.run(desk.store.workflows.orders(story.id))
+    assert [(action.action, action.author) for action in orders] == [("paused", "ann"), ("resumed", "ann")]
 
 
 def test_cancel_takes_steps_away_and_still_runs_what_runs_always(desk: Desk) -> None:

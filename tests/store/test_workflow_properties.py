@@ -22,7 +22,16 @@ from tests.support.stage import FINAL, Stage
 
 TIMES = int(os.environ.get("MAINSPRING_TEST_WORKFLOWS", "1"))
 """How many times as many stories as usual."""
-TABLES = ("jobs", "runs", "dead_jobs", "members", "workflows", "workflow_steps", "workflow_acts", "endings")
+TABLES = (
+    "jobs",
+    "runs",
+    "dead_jobs",
+    "processes",
+    "workflows",
+    "workflow_steps",
+    "workflow_orders",
+    "ended_steps",
+)
 
 seeds = st.integers(0, 2**32)
 
@@ -48,7 +57,7 @@ class Theatre:
         stores = [sqlite]
         if postgres:
             await self.admin.execute(";".join(f"DELETE FROM mainspring.{table}" for table in TABLES))
-            await self.admin.execute("DELETE FROM mainspring.endings")  # of the jobs just deleted
+            await self.admin.execute("DELETE FROM mainspring.ended_steps")  # of the jobs just deleted
             stores.append(self.postgres)
         sides = [Side(store, self.clock, dice, often=often) for store in stores]
         return Stage(sides, self.clock, dice, inner), sqlite

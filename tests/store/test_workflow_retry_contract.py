@@ -33,7 +33,7 @@ def failed_chain(desk: Desk) -> Story:
 def test_a_retry_runs_what_failed_and_what_came_after_it(desk: Desk) -> None:
     story = failed_chain(desk)
     before = story.step("b")
-    assert story.act("retry", steps=None) == ["b"]
+    assert story.action("retry", steps=None) == ["b"]
     assert story.states() == {"a": "succeeded", "b": "live", "c": "waiting", "tidy": "waiting"}
     assert (story.workflow.state, story.workflow.failed, story.workflow.left) == (WorkflowState.RUNNING, 0, 3)
     assert desk.job(story.id).state is JobState.RUNNING
@@ -47,8 +47,8 @@ def test_a_retry_runs_what_failed_and_what_came_after_it(desk: Desk) -> None:
     assert story.workflow.state is WorkflowState.SUCCEEDED
     assert desk.job(story.id).result == b'"C"'
     assert [run.verdict for run in desk.runs(before.id)] == [DEAD, Verdict.SUCCEEDED]
-    assert [act.act for act in desk.run(desk.store.workflows.orders(story.id))] == ["retried"]
-    assert story.act("retry", steps=None) == []
+    assert [action.action for action in desk.run(desk.store.workflows.orders(story.id))] == ["retried"]
+    assert story.action("retry", steps=None) == []
 
 
 def test_a_retry_takes_the_arguments_as_they_were_edited(desk: Desk) -> None:
@@ -56,7 +56,7 @@ def test_a_retry_takes_the_arguments_as_they_were_edited(desk: Desk) -> None:
     step = story.step("b")
     assert desk.edit_dead(step.id, b'{"args":["mended"]}', expected=b'{"args":["A"]}')
     assert desk.replay(step.id) == []  # alone it would be nobody's
-    story.act("retry", steps=["b"])
+    story.action("retry", steps=["b"])
     assert story.claimed()[step.id].payload == b'{"args":["mended"]}'
 
 
@@ -64,7 +64,7 @@ def test_a_retry_after_the_letter_was_purged_makes_the_job_anew(desk: Desk) -> N
     story = failed_chain(desk)
     step = story.step("b")
     assert desk.purge(step.id) == 1
-    assert story.act("retry", steps=None) == ["b"]
+    assert story.action("retry", steps=None) == ["b"]
     again = story.claimed()[step.id]
     assert (again.payload, again.fence) == (b'{"args":["A"]}', 2)
 
@@ -73,13 +73,13 @@ def test_only_the_steps_named_are_retried(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={}, c={"parents": ["a", "b"]}))
     story.end("a", DEAD)
     story.end("b", DEAD)
-    assert story.act("retry", steps=["a"]) == ["a"]
+    assert story.action("retry", steps=["a"]) == ["a"]
     assert story.states() == {"a": "live", "b": "failed", "c": "waiting"}
     story.end("a")
     assert story.states() == {"a": "succeeded", "b": "failed", "c": "skipped:failure"}
     assert story.workflow.state is WorkflowState.FAILED
     with pytest.raises(NotFound, match="nothing"):
-        story.act("retry", steps=["nothing"])
+        story.action("retry", steps=["nothing"])
 
 
 def test_of_a_map_only_the_items_that_failed_run_again(desk: Desk) -> None:
@@ -90,7 +90,7 @@ def test_of_a_map_only_the_items_that_failed_run_again(desk: Desk) -> None:
     desk.cancel(story.step("parts", 2).id)
     story.resolve()
     assert story.states() == {"parts": "failed", "total": "skipped:failure"}
-    assert story.act("retry", steps=None) == ["parts"]
+    assert story.action("retry", steps=None) == ["parts"]
     story.claims.clear()
     again = sorted(story.claimed().values(), key=lambda claim: claim.job_id)
     assert [claim.payload for claim in again] == [b'{"args":[2]}', b'{"args":[3]}']
@@ -103,7 +103,7 @@ def test_a_cancelled_workflow_can_be_retried(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={"takes": ["a"]}))
     story.stop()
     assert story.workflow.state is WorkflowState.CANCELLED
-    assert story.act("retry", steps=None) == ["a"]
+    assert story.action("retry", steps=None) == ["a"]
     assert story.states() == {"a": "live", "b": "waiting"}
     story.claims.clear()
     story.end("a")
@@ -123,7 +123,7 @@ def test_what_has_been_undone_is_not_retried(desk: Desk) -> None:
     story.end("a")
     story.end("b", DEAD)
     with pytest.raises(UsageError, match="undo"):
-        story.act("retry", steps=None)
+        story.action("retry", steps=None)
 
 
 def test_a_fork_has_what_came_before_and_runs_the_rest_again(desk: Desk) -> None:
@@ -140,7 +140,7 @@ def test_a_fork_has_what_came_before_and_runs_the_rest_again(desk: Desk) -> None
     story.end("parts", item=1, result=b"20")
     story.end("load", result=b'"L"')
     story.end("tell", result=b'"T"')
-    new_id = story.act("fork", "load")
+    new_id = story.action("fork", "load")
     fork = _other(desk, story, new_id)
     assert fork.states() == {"raw": "succeeded", "parts": "succeeded", "load": "live", "tell": "waiting"}
     assert fork.workflow.forked_from == story.id
@@ -151,14 +151,14 @@ def test_a_fork_has_what_came_before_and_runs_the_rest_again(desk: Desk) -> None
     assert story.workflow.state is WorkflowState.SUCCEEDED
     assert {step.id for step in story.steps()}.isdisjoint(step.id for step in fork.steps())
     with pytest.raises(NotFound):
-        story.act("fork", "nothing")
+        story.action("fork", "nothing")
 
 
 def test_a_fork_of_what_failed_elsewhere_runs_that_again_too(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={}, c={"parents": ["a", "b"]}))
     story.end("a", DEAD)
     story.end("b")
-    fork = _other(desk, story, story.act("fork", "c"))
+    fork = _other(desk, story, story.action("fork", "c"))
     assert fork.states() == {"a": "live", "b": "succeeded", "c": "waiting"}
 
 
@@ -169,7 +169,7 @@ def test_a_step_that_is_a_workflow_ends_with_it_and_is_retried_with_it(desk: Des
     inner.end("x", DEAD)
     assert inner.workflow.state is WorkflowState.FAILED
     assert outer.states() == {"sub": "failed", "after": "skipped:failure"}
-    assert outer.act("retry", steps=None) == ["sub"]
+    assert outer.action("retry", steps=None) == ["sub"]
     assert inner.states() == {"x": "live", "y": "waiting"}
     inner.end("x")
     inner.end("y", result=b'"Y"')
@@ -201,5 +201,5 @@ def _other(desk: Desk, story: Story, workflow_id: int) -> Story:
     other = object.__new__(Story)
     other.desk, other.drawn, other.graph = desk, story.drawn, story.graph
     other.id, other.claims = workflow_id, {}
-    assert WORKER in [member.id for member in desk.members()]
+    assert WORKER in [member.id for member in desk.processes()]
     return other

@@ -40,7 +40,7 @@ def test_a_retry_waits_with_what_comes_after_another_that_runs_again(desk: Desk)
     story = Story(desk, TIDY)
     story.end("a", DEAD)
     story.end("tidy", DEAD)
-    assert story.act("retry", steps=None) == ["a", "tidy"]
+    assert story.action("retry", steps=None) == ["a", "tidy"]
     assert story.states() == {"a": "live", "tidy": "waiting"}
     story.end("a", result=b'"A"')
     tidy = story.claimed()[story.step("tidy").id]
@@ -54,7 +54,7 @@ def test_a_step_that_is_made_anew_may_die_again(desk: Desk) -> None:
     story = Story(desk, TIDY)
     story.end("a", DEAD)
     story.end("tidy", DEAD)
-    assert story.act("retry", steps=["a"]) == ["a"]
+    assert story.action("retry", steps=["a"]) == ["a"]
     story.end("a")
     story.end("tidy", DEAD)
     assert story.states() == {"a": "succeeded", "tidy": "failed"}
@@ -70,7 +70,7 @@ def test_what_runs_while_its_parent_is_retried_is_not_counted_down_by_it(desk: D
     story = Story(desk, drawn)
     story.end("a", DEAD)
     story.end("spread", item=0)
-    story.act("retry", steps=None)
+    story.action("retry", steps=None)
     assert story.states() == {"a": "live", "spread": "live", "end": "waiting"}
     story.end("a")
     assert (story.step("spread").state, story.step("spread").waits) == ("live", 1)
@@ -85,9 +85,9 @@ def test_a_workflow_that_is_being_stopped_is_not_retried_before_it_has_ended(des
     story.end("a", DEAD)
     story.stop()
     with pytest.raises(UsageError, match="being stopped"):
-        story.act("retry", steps=None)
+        story.action("retry", steps=None)
     story.end("tidy")
-    assert story.act("retry", steps=None) == ["a", "b"]
+    assert story.action("retry", steps=None) == ["a", "b"]
 
 
 @pytest.mark.parametrize("way", ["cancel", "expire"])
@@ -100,22 +100,22 @@ def test_nor_is_one_whose_own_job_was_taken_away_and_nobody_has_looked_since(des
         desk.advance(timedelta(hours=1))
         assert desk.expire() == [story.id]
     with pytest.raises(UsageError, match="being stopped"):
-        story.act("retry", steps=None)
+        story.action("retry", steps=None)
     story.resolve()
     assert story.workflow.state is (WorkflowState.CANCELLED if way == "cancel" else WorkflowState.FAILED)
-    assert story.act("retry", steps=None) == ["a", "b"]
+    assert story.action("retry", steps=None) == ["a", "b"]
     assert desk.job(story.id).state is JobState.RUNNING
 
 
 def test_a_retry_of_a_step_that_did_not_fail_does_nothing(desk: Desk) -> None:
     story = Story(desk, definition(a={}, b={"parents": ["a"]}))
-    story.act("pause")
+    story.action("pause")
     story.end("a")
     story.stop()
     assert story.states() == {"a": "succeeded", "b": "skipped:stopped"}
-    assert story.act("retry", steps=["a"]) == []
+    assert story.action("retry", steps=["a"]) == []
     assert story.workflow.state is WorkflowState.CANCELLED
-    assert story.act("retry", steps=None) == ["what was cut off"]
+    assert story.action("retry", steps=None) == ["what was cut off"]
     assert story.states() == {"a": "succeeded", "b": "live"}
 
 
@@ -124,8 +124,8 @@ def test_a_workflow_that_is_a_step_is_retried_with_the_one_it_belongs_to(desk: D
     inner = Inner(desk, outer, definition("inner", x={}))
     inner.end("x", DEAD)
     with pytest.raises(UsageError, match=f"a step of workflow {outer.id}"):
-        inner.act("retry", steps=None)
-    assert outer.act("retry", steps=None) == ["sub"]
+        inner.action("retry", steps=None)
+    assert outer.action("retry", steps=None) == ["sub"]
     assert inner.states() == {"x": "live"}
 
 
@@ -141,7 +141,7 @@ def test_a_kill_reaches_the_workflows_inside(desk: Desk) -> None:
 def test_after_a_deadline_a_second_look_takes_away_nothing_that_is_for_failures(desk: Desk) -> None:
     drawn = definition(a={}, alarm={"parents": ["a"], "when": When.FAILURE})
     story = Story(desk, drawn, expires=timedelta(hours=1))
-    story.act("pause")
+    story.action("pause")
     story.end("a", DEAD)
     desk.advance(timedelta(hours=1))
     assert desk.expire() == [story.id]
@@ -167,7 +167,7 @@ def test_a_fork_runs_what_was_undone_again(desk: Desk) -> None:
     story.end("no_flight")
     fork = object.__new__(Story)
     fork.desk, fork.drawn, fork.graph, fork.claims = desk, drawn, story.graph, {}
-    fork.id = story.act("fork", "pay")
+    fork.id = story.action("fork", "pay")
     assert fork.states() == {"flight": "live", "pay": "waiting", "end": "waiting", "no_flight": "waiting"}
 
 
@@ -178,11 +178,11 @@ def test_the_fence_of_a_step_rises_through_every_retry(desk: Desk) -> None:
     fences = [story.claimed()[step.id].fence]
     desk.cancel(step.id)
     story.resolve()
-    story.act("retry", steps=None)
+    story.action("retry", steps=None)
     fences.append(story.claimed()[step.id].fence)
     story.end("parts", DEAD, item=0)
     desk.purge(step.id)
-    story.act("retry", steps=None)
+    story.action("retry", steps=None)
     fences.append(story.claimed()[step.id].fence)
     assert fences == [1, 2, 3]
 
@@ -196,7 +196,7 @@ def test_a_step_that_was_a_workflow_and_begins_anew_is_another_one(desk: Desk) -
     desk.cancel(old)
     outer.resolve()
     assert outer.states() == {"sub": "cancelled", "after": "live"}
-    outer.act("retry", steps=None)
+    outer.action("retry", steps=None)
     assert outer.step("sub").id != old
     assert outer.states() == {"sub": "live", "after": "live"}
     second = Inner(desk, outer, definition("inner", x={}))

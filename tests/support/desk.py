@@ -8,8 +8,8 @@ from typing import Any
 
 from mainspring.model.dead_letter import DeadFilter, DeadGroup, DeadJob
 from mainspring.model.job import Claim, Failure, Inserted, Job, JobEdit, JobFilter, NewJob
-from mainspring.model.limit import GateInfo
-from mainspring.model.process import Beat, Member, MemberInfo, Reaped, Role, Watch
+from mainspring.model.limit import LimitKeyInfo
+from mainspring.model.process import Beat, NewProcess, ProcessInfo, Reaped, Role, Watch
 from mainspring.model.run import Run, Settlement, Verdict
 from mainspring.model.schedule import (
     Advance,
@@ -91,7 +91,7 @@ class Desk:
 
     def take(self, worker: int = 1, **fields: Any) -> Claim:
         """Join if need be, and claim exactly one job."""
-        if worker not in [member.id for member in self.members()]:
+        if worker not in [member.id for member in self.processes()]:
             self.join(worker)
         [claim] = self.claim(worker, limit=1, **fields)
         return claim
@@ -158,7 +158,7 @@ class Desk:
     # Limits and queues.
 
     def admit(self) -> int:
-        """One pass at the gates; answer how many passed."""
+        """One pass at the limit keys; answer how many passed."""
         return int(self.run(self.store.limits.admit(at=self.clock.stamp())).admitted)
 
     def admit_all(self) -> int:
@@ -168,7 +168,7 @@ class Desk:
             count += passed
         return count
 
-    def gates(self, **which: Any) -> list[GateInfo]:
+    def limit_keys(self, **which: Any) -> list[LimitKeyInfo]:
         return list(self.run(self.store.limits.keys(**{"limit": 100, "holders": 10, **which})))
 
     def pause_queue(self, queue: str = "default", *, author: str = "ann", note: str | None = None) -> bool:
@@ -184,7 +184,7 @@ class Desk:
         self, worker: int = 1, *, lease: timedelta = LEASE, role: Role = Role.WORKER, **fields: Any
     ) -> None:
         fields.setdefault("name", f"{role}-{worker}")
-        member = Member(id=worker, role=role, **fields)
+        member = NewProcess(id=worker, role=role, **fields)
         self.run(self.store.processes.join(member, lease=lease, at=self.clock.stamp()))
 
     def beat(self, worker: int = 1, *claims: Claim, lease: timedelta = LEASE) -> Beat:
@@ -254,7 +254,7 @@ class Desk:
         stamp = self.clock.stamp()
         return list(self.run(self.store.schedules.resume(names or ("s",), author=author, at=stamp)))
 
-    def hand_back(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
+    def revert(self, *names: str, author: str = "ann", note: str | None = None) -> list[str]:
         stamp = self.clock.stamp()
         wanted = names or ("s",)
         return list(self.run(self.store.schedules.revert(wanted, author=author, note=note, at=stamp)))
@@ -299,7 +299,7 @@ class Desk:
         return Opening(spec_id=spec.id, **{**given, **fields})
 
     def open_all(self, *openings: Opening) -> int:
-        return int(self.run(self.store.slots.open_fires(openings, at=self.clock.stamp())))
+        return int(self.run(self.store.slots.open_firings(openings, at=self.clock.stamp())))
 
     def fire(self, limit: int = 100, breaker: int = BREAKER) -> Chunk | None:
         return self.run(self.store.slots.fire(limit=limit, breaker=breaker, at=self.clock.stamp()))
@@ -382,7 +382,7 @@ class Desk:
     def slots(self, schedule: str = "s", limit: int = 100) -> list[Slot]:
         return list(self.run(self.store.slots.of(schedule, limit=limit)))
 
-    def members(self) -> list[MemberInfo]:
+    def processes(self) -> list[ProcessInfo]:
         return list(self.run(self.store.processes.all(at=self.clock.stamp())))
 
     def depth(self) -> list[Any]:

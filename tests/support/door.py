@@ -14,7 +14,7 @@ from mainspring import Mainspring
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteKind, Rule, Severity, Trouble
 from mainspring.model.job import Failure
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Reason, Settlement, Verdict
 from mainspring.model.workflow import NewWorkflow
 from mainspring.web.app import WebApp, create_app
@@ -106,7 +106,7 @@ async def seed(app: Mainspring) -> None:
     tasks = app._registry.tasks
     await app._write_schedules()
     await store.queue.insert([tasks["greet"].job("Ada"), tasks["fail"].job("hunter2")], at=stamp)
-    worker = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=tuple(tasks))
+    worker = NewProcess(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
     claims = await store.queue.claim(7, queues=["default"], tasks=list(tasks), limit=10, at=stamp)
     done = {

@@ -54,7 +54,7 @@ class Story:
     ) -> None:
         self.desk, self.drawn, self.graph = desk, drawn, Graph(drawn)
         self.claims: dict[int, Claim] = {}
-        if WORKER not in [member.id for member in desk.members()]:
+        if WORKER not in [member.id for member in desk.processes()]:
             desk.join(WORKER, lease=timedelta(days=365))
         self.id = desk.put(task="root", **job)
         self.begin(params)
@@ -118,7 +118,7 @@ class Story:
         assert found is not None
         return found  # type: ignore[no-any-return]
 
-    def act(self, verb: str, *args: Any, **fields: Any) -> Any:
+    def action(self, verb: str, *args: Any, **fields: Any) -> Any:
         """What an operator does, by ann."""
         call = getattr(self.desk.store.workflows, verb)
         done = self.desk.run(
@@ -128,4 +128,4 @@ class Story:
         return done
 
     def stop(self, stopping: Stopping = Stopping.CANCELLED) -> bool:
-        return bool(self.act("stop", stopping))
+        return bool(self.action("stop", stopping))

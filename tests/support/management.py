@@ -64,8 +64,8 @@ def orders() -> dict[tuple[str, str], str]:
     """Every order of every noun, and the act that it is on record as."""
     nouns = vars(admin_of(None, SystemClock()))  # type: ignore[arg-type]
     return {
-        (noun, name): act
+        (noun, name): action
         for noun, names in awaited().items()
         for name in names
-        if (act := getattr(getattr(nouns[noun], name), "act", None)) is not None
+        if (action := getattr(getattr(nouns[noun], name), "action", None)) is not None
     }

@@ -28,7 +28,7 @@ def guarded(web: WebApp) -> dict[str, dict[str, str | None]]:
             assert guard is not None
             role = PUBLIC if guard.role is None else guard.role.value
             for method in route.methods:
-                found[f"{method} {route.path}"] = {"role": role, "noun": guard.noun, "act": guard.act}
+                found[f"{method} {route.path}"] = {"role": role, "noun": guard.noun, "action": guard.action}
     return dict(sorted(found.items(), key=lambda each: each[0].split()[::-1]))
 
 

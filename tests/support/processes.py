@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mainspring.model.job import Job, JobState, NewJob
-from mainspring.model.process import MemberInfo
+from mainspring.model.process import ProcessInfo
 from mainspring.model.run import Run, Verdict
 from mainspring.store.store import Store
 
@@ -158,7 +158,7 @@ class Process:
     def joined(self, *, times: int = 1) -> bool:
         """Whether it has a lease, for the so-manieth time."""
         assert self.lives, f"{self.name} ended with {self._popen.returncode}"
-        return self.says(" started (member ", times=times)
+        return self.says(" started (process ", times=times)
 
     def end(self) -> None:
         """Whatever state it is in. Its session may hold children, which go with it."""
@@ -282,7 +282,7 @@ class Site:
             each.ready + each.delayed + each.running for each in self._run(self.store.queues.depth(at=None))
         )
 
-    def member(self, process: Process) -> MemberInfo:
+    def member(self, process: Process) -> ProcessInfo:
         """Its latest place in the fleet."""
         found = [each for each in self._run(self.store.processes.all(at=None)) if each.name == process.name]
         assert found, f"{process.name} is not in the fleet"
@@ -292,11 +292,11 @@ class Site:
         """One call of the store."""
         return self._run(call)
 
-    def after_a_beat(self, process: Process) -> MemberInfo:
+    def after_a_beat(self, process: Process) -> ProcessInfo:
         """Wait for its next heartbeat: the moment when its lease lasts longest."""
         first = self.member(process).lease_until
 
-        def renewed() -> MemberInfo | None:
+        def renewed() -> ProcessInfo | None:
             member = self.member(process)
             return member if member.lease_until > first else None
 

@@ -13,7 +13,7 @@ import asyncpg
 from mainspring.clock import SystemClock
 from mainspring.errors import AnswerLost, StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, WorkflowRecord
 from mainspring.store.opener import open_store
@@ -56,7 +56,9 @@ async def insist(call: Callable[[], Awaitable[Any]]) -> Any:
 
 async def join(store: Store, worker: int) -> None:
     """A worker with a long lease."""
-    await store.processes.join(Member(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=LEASE, at=None)
+    await store.processes.join(
+        NewProcess(id=worker, role=Role.WORKER, name=f"w{worker}"), lease=LEASE, at=None
+    )
 
 
 async def begin(store: Store, worker: int, drawn: Definition, count: int = 1) -> list[int]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mainspring.model.job import Claim, Failure
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.process import Role
 from mainspring.model.run import ProgressNote, Reason, Verdict
 from mainspring.model.stats import BUCKETS, PLACES, Counted, Tally
@@ -240,11 +240,11 @@ class Showcase:
             self.shown.delayed = self._put("reports.render", delay=hours * HOUR)
 
     def _limits(self) -> None:
-        gate = Gate(name=self._spice("crm-api"), key=self._spice("acme"), concurrency=2)
-        rate = Gate(name=self._spice("mail"), rate=100, period=MINUTE, burst=10)
+        limit_key = LimitKey(name=self._spice("crm-api"), key=self._spice("acme"), concurrency=2)
+        rate = LimitKey(name=self._spice("mail"), rate=100, period=MINUTE, burst=10)
         for _ in range(5):
-            self.shown.limited = self._put("crm.sync", gates=(gate,))
-        self._put("mail.digest", gates=(rate,))
+            self.shown.limited = self._put("crm.sync", limit_keys=(limit_key,))
+        self._put("mail.digest", limit_keys=(rate,))
         self.desk.admit_all()
 
     def _odds_and_ends(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mainspring.errors import UsageError
 from mainspring.model.job import Claim, JobFilter, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Verdict
 from mainspring.model.workflow import Definition, NewWorkflow, Stopping
 from mainspring.testing.clock import ManualClock
@@ -158,7 +158,7 @@ class Stage:
         self.worker += 1
         for side in self.sides:
             await side.store.processes.join(
-                Member(id=self.worker, role=Role.WORKER, name=f"w{self.worker}"),
+                NewProcess(id=self.worker, role=Role.WORKER, name=f"w{self.worker}"),
                 lease=LEASE,
                 at=self.clock.stamp(),
             )
@@ -178,60 +178,60 @@ class Stage:
         at once: their order, which is the store's own, would show otherwise."""
         acts = ["crash", "late", "cancel a step", "pause", "resume", "retry", "retry", "retry some"]
         grave = ["stop", "stop", "kill", "cancel", "expire", "fork"]
-        act = self.dice.choice(grave if self.dice.random() < 0.15 else acts)
-        self.told[act] += 1
-        if act.startswith("retry"):
+        action = self.dice.choice(grave if self.dice.random() < 0.15 else acts)
+        self.told[action] += 1
+        if action.startswith("retry"):
             # Whether a step is undone depends on what had failed when its turn came: an ending dealt with
             # beside the retried steps may come before them or after them, which is the store's own.
             await self.resolve(limited=False)
-        if act == "crash":
+        if action == "crash":
             await self._crash()
-        elif act == "late":
+        elif action == "late":
             await self._settle_late()
-        elif act == "cancel a step":
+        elif action == "cancel a step":
             if jobs := sorted(self.oracle.work, key=str):
                 job = self.dice.choice(jobs)
                 self.oracle.end(job, "cancelled")
                 for side in self.sides:
                     await side.store.jobs.cancel([side.jobs[job]], at=self.clock.stamp())
-        elif flows := self._flows_for(act):
-            await self.control(act, self.dice.choice(flows))
-        return act in ("stop", "kill", "cancel", "expire", "cancel a step")
+        elif flows := self._flows_for(action):
+            await self.control(action, self.dice.choice(flows))
+        return action in ("stop", "kill", "cancel", "expire", "cancel a step")
 
-    def _flows_for(self, act: str) -> list[Key]:
+    def _flows_for(self, action: str) -> list[Key]:
         flows = self.oracle.flows.items()
-        if act in ("cancel", "expire"):
+        if action in ("cancel", "expire"):
             return [key for key, flow in flows if flow.has_job and flow.parent is None]
-        if act == "fork":
+        if action == "fork":
             return [key for key, flow in flows if flow.parent is None and len(flows) < 5]
-        if act.startswith("retry") and self.dice.random() < 0.9:
+        if action.startswith("retry") and self.dice.random() < 0.9:
             return [key for key, flow in flows if flow.failed() or flow.cut_off()]
         return [key for key, _ in flows]
 
-    async def control(self, act: str, key: Key) -> None:
+    async def control(self, action: str, key: Key) -> None:
         flow = self.oracle.flows[key]
-        if act == "cancel":
+        if action == "cancel":
             self.oracle.lose_own(key, "cancelled")
             for side in self.sides:
                 await side.store.jobs.cancel([side.flows[key]], at=self.clock.stamp())
-        elif act == "expire":
+        elif action == "expire":
             await self._expire()
-        elif act == "fork":
+        elif action == "fork":
             await self._fork(key, self.dice.choice(flow.drawn.nodes).name)
-        elif act.startswith("retry"):
+        elif action.startswith("retry"):
             names = [
                 flow.drawn.nodes[place].name for place in sorted(flow.failed()) if self.dice.random() < 0.5
             ]
-            await self._retry(key, names if act == "retry some" else None)
-        elif act in ("stop", "kill"):
-            stopping = Stopping.KILLED if act == "kill" else Stopping.CANCELLED
+            await self._retry(key, names if action == "retry some" else None)
+        elif action in ("stop", "kill"):
+            stopping = Stopping.KILLED if action == "kill" else Stopping.CANCELLED
             self.oracle.stop(key, stopping.value)
-            await self._act("stop", key, stopping)
+            await self._action("stop", key, stopping)
         else:
-            self.oracle.pause(key) if act == "pause" else self.oracle.resume(key)
-            await self._act(act, key)
+            self.oracle.pause(key) if action == "pause" else self.oracle.resume(key)
+            await self._action(action, key)
 
-    async def _act(self, name: str, key: Key, *args: Any, **given: Any) -> None:
+    async def _action(self, name: str, key: Key, *args: Any, **given: Any) -> None:
         for side in self.sides:
             how = {"author": "ann", "note": None, "at": self.clock.stamp(), **given}
             await insist(
@@ -250,7 +250,7 @@ class Stage:
                     continue
                 raise AssertionError("a retry that makes no sense was not refused") from None
         else:
-            await self._act("retry", key, steps=names)
+            await self._action("retry", key, steps=names)
 
     async def _fork(self, key: Key, name: str) -> None:
         new = self.oracle.fork(key, name)
@@ -356,5 +356,5 @@ class Stage:
             told[f"{key}"] = [
                 (run.verdict, run.result, run.fence) for run in await side.store.runs.of(side.flows[key])
             ]
-            told[f"{key} acts"] = {each.act for each in await side.store.workflows.orders(side.flows[key])}
+            told[f"{key} acts"] = {each.action for each in await side.store.workflows.orders(side.flows[key])}
         return told

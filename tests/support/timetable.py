@@ -96,15 +96,15 @@ class Timetable:
         async def orders() -> None:
             note = {"note": self._spice("moves"), "password": "sk-very-secret"}
             async with acts.recorded(
-                grace, "schedules.pause", target=target, details=note, address="10.0.0.7"
+                grace, "schedules.pause", object=target, details=note, address="10.0.0.7"
             ):
                 pass
-            await acts.refused(token, "dead.purge", target=self._spice("41"))
+            await acts.refused(token, "dead.purge", object=self._spice("41"))
             with suppress(NotFound):
-                async with acts.recorded(grace, "jobs.cancel", target=self._spice("8812")):
+                async with acts.recorded(grace, "jobs.cancel", object=self._spice("8812")):
                     raise NotFound("job", 8812)
             with suppress(AnswerLost):
-                async with acts.recorded(grace, "dead.replay", target=self._spice("billing")):
+                async with acts.recorded(grace, "dead.replay", object=self._spice("billing")):
                     raise AnswerLost("the server went away")
 
         self.desk.run(orders())

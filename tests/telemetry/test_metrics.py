@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mainspring.config import MetricsConfig, Settings
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Failure, NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import Reason, Verdict
 from mainspring.model.schedule import Skipped
 from mainspring.model.workflow import WorkflowState
@@ -33,7 +33,7 @@ from mainspring.telemetry.events import (
     LoopBlocked,
     LoopFailed,
     LoopStalled,
-    MembersReaped,
+    ProcessesReaped,
     RenewalFailed,
     RunEnded,
     RunStarted,
@@ -87,7 +87,10 @@ def said(clock: ManualClock) -> dict[type[Event], tuple[Event, dict[str, float]]
         (LeaseRenewed(role="worker"), {'lease_renewals_total{role="worker"}': 1}),
         (RenewalFailed(role="worker", reason="x"), {'lease_renewals_failed_total{role="worker"}': 1}),
         (LeaseEnded(name="w", running=0, expired=True), {'leases_ended_total{how="expired"}': 1}),
-        (MembersReaped(members=("a",), jobs=4), {"members_reaped_total": 1, "jobs_given_back_total": 4}),
+        (
+            ProcessesReaped(processes=("a",), jobs=4),
+            {"processes_reaped_total": 1, "jobs_given_back_total": 4},
+        ),
         (JobsQuarantined(job_ids=(1,)), {'jobs_died_total{reason="crashed"}': 1}),
         (JobsExpired(job_ids=(1, 2)), {'jobs_died_total{reason="expired"}': 2}),
         (
@@ -180,7 +183,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     progress.mark("claimer")
 
     async def story() -> Iterator[dict[str, float]]:
-        member = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
+        member = NewProcess(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
         await store.processes.join(member, lease=3600 * SECOND, at=clock.stamp())
         jobs = [NewJob(task="mail", payload=b"{}", queue="lonely"), NewJob(task="mail", payload=b"{}")]
         await store.queue.insert(jobs, at=clock.stamp())
@@ -199,7 +202,7 @@ def test_the_store_tells_its_queues_its_fleet_and_what_is_wrong(
     assert first['queue_jobs{queue="lonely",state="ready"}'] == 1
     assert first['queue_oldest_ready_seconds{queue="lonely"}'] == 1200
     assert first['queue_workers{queue="lonely"}'] == 0 and first['queue_workers{queue="default"}'] == 1
-    assert first['members{role="worker"}'] == 1 and first['members{role="scheduler"}'] == 0
+    assert first['processes{role="worker"}'] == 1 and first['processes{role="scheduler"}'] == 0
     assert first['troubles{rule="no_worker"}'] == 1 and first['troubles{rule="missed"}'] == 0
     assert first["store_up"] == 1 and first['store_call_seconds_count{call="health.watch"}'] == 1
     assert second["store_up"] == 0 and second['store_call_errors_total{call="health.watch"}'] == 1

@@ -83,7 +83,7 @@ def test_the_watchdog_hears_no_word_while_a_handler_holds_everything_up(
         assert get(port, "/healthz") == 200
         until(lambda: get(port, "/readyz") == 200, "the store to have been asked")
         subprocess.run(
-            [*command, "enqueue", "app.py", "block"], cwd=tmp_path, check=True, capture_output=True
+            [*command, "enqueue", "-A", "app.py", "block"], cwd=tmp_path, check=True, capture_output=True
         )
         until((tmp_path / "blocked").exists, "the handler")
         until(lambda: get(port, "/healthz") == 503, "the probe to say so")

@@ -16,7 +16,7 @@ from mainspring.config import MetricsConfig, Settings
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidConfig, StoreUnavailable
 from mainspring.model.job import NewJob
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.monitor.monitor import LARGEST_HEAD, ProbePage, ProbeServer, alive, listen, ready
 from mainspring.monitor.store_poll import StorePoll
 from mainspring.process.loop import Cycle
@@ -121,7 +121,7 @@ def test_status_and_alerts_judge_alike(store: Any, run: Any, clock: ManualClock)
         clock.advance(SECOND)
         [found] = troubles(await look(store, clock, settings.alerts), settings.alerts)
         assert (found.rule, found.subject) == ("no_worker", "default")
-        member = Member(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
+        member = NewProcess(id=7, role=Role.WORKER, name="w", queues=("default",), tasks=("mail",))
         await store.processes.join(member, lease=7200 * SECOND, at=clock.stamp())
         assert not troubles(await look(store, clock, settings.alerts), settings.alerts)
         clock.advance(3600 * SECOND)

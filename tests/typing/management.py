@@ -7,7 +7,7 @@ from typing import Any, assert_type
 
 from mainspring.admin.access import Shown
 from mainspring.admin.admin import Admin
-from mainspring.admin.audit_log import Act
+from mainspring.admin.audit_log import RecordedOrder
 from mainspring.admin.backfills import BackfillPlan
 from mainspring.admin.dead_letters import Replayed, changed
 from mainspring.admin.jobs import Done, EnqueueRequest, JobHistory
@@ -39,7 +39,7 @@ def blocking(app: Mainspring, plan: BackfillPlan) -> None:
     assert_type(app.queues.drain("mail", within=timedelta(minutes=1)), int)
     assert_type(app.queues.drain("mail", within="1m"), int)
     assert_type(app.admin("ada").tokens.create("ci", role="viewer"), Shown)
-    assert_type(app.admin("ada").audit_log.find(), list[Act])
+    assert_type(app.admin("ada").audit_log.find(), list[RecordedOrder])
 
     app.jobs.cancel("42")  # type: ignore[arg-type]
     app.jobs.cancel()  # type: ignore[call-arg]

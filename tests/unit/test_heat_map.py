@@ -23,8 +23,8 @@ def _new(name: str, trigger: Trigger | str, **fields: Any) -> NewSchedule:
 
 
 def test_every_job_is_in_the_cell_of_its_hour() -> None:
-    herd = [_new(f"t{n}", Cron("0 3 * * *", "Asia/Tokyo")) for n in range(20)]
-    found = heat_map([_new("hourly", Every(HOUR)), *herd], NOW, 3)
+    burst = [_new(f"t{n}", Cron("0 3 * * *", "Asia/Tokyo")) for n in range(20)]
+    found = heat_map([_new("hourly", Every(HOUR)), *burst], NOW, 3)
 
     assert found.total == 3 * (24 + 20)
     assert [day.jobs for day in found.days] == [44, 44, 44]
@@ -43,10 +43,10 @@ def test_what_is_over_is_marked() -> None:
 
 
 def test_the_busiest_minute_names_who_makes_it_and_what_a_window_would_do() -> None:
-    herd = [_new(f"t{n:03}", Cron("0 3 * * *", "UTC")) for n in range(300)]
-    found = heat_map(herd, NOW, 1)
+    burst = [_new(f"t{n:03}", Cron("0 3 * * *", "UTC")) for n in range(300)]
+    found = heat_map(burst, NOW, 1)
 
-    [first] = found.herds
+    [first] = found.bursts
     assert (first.minute, first.jobs, first.share) == (NOW.replace(hour=3, minute=0), 300, 100)
     assert [part.name for part in first.first] == ["t000", "t001", "t002", "t003"]
     assert first.more == 296
@@ -63,7 +63,7 @@ def test_a_trigger_that_cannot_be_read_is_counted_and_left_out() -> None:
 def test_nothing_at_all() -> None:
     found = heat_map([], NOW, 14)
 
-    assert (found.total, found.steps, found.herds, found.peak, found.spread_peak) == (0, (), (), 0, 0)
+    assert (found.total, found.steps, found.bursts, found.peak, found.spread_peak) == (0, (), (), 0, 0)
     assert {cell.level for day in found.days for cell in day.cells} == {0}
 
 

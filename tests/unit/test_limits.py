@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mainspring import Context, Limit, Mainspring
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import InvalidArgument
-from mainspring.model.limit import Gate
-from mainspring.rules.admission import GateState, WaitingLine, admit
+from mainspring.model.limit import LimitKey
+from mainspring.rules.admission import LimitKeyState, WaitingLine, admit
 from mainspring.worker.claimer import QueueOrder
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -29,24 +29,24 @@ def test_a_job_names_the_gates_of_its_task_and_its_queue(app):
 
     app.queue("money", rate=100, per="1m", burst=10, fair_by="tenant")
 
-    gates = charge.using(queue="money").job("acme").gates
-    assert [(gate.name, gate.key) for gate in gates] == [
+    limit_keys = charge.using(queue="money").job("acme").limit_keys
+    assert [(limit_key.name, limit_key.key) for limit_key in limit_keys] == [
         ("stripe", ""),
         ("tenant", "acme"),
         ("queue:money", ""),
         ("fair:money", "acme"),
     ]
-    assert (gates[0].concurrency, gates[1].concurrency) == (5, 2)
-    assert (gates[2].rate, gates[2].period, gates[2].burst) == (100, timedelta(minutes=1), 10)
-    assert gates[3].window is not None
-    assert [gate.name for gate in charge.job(tenant="acme").gates] == ["stripe", "tenant"]
+    assert (limit_keys[0].concurrency, limit_keys[1].concurrency) == (5, 2)
+    assert (limit_keys[2].rate, limit_keys[2].period, limit_keys[2].burst) == (100, timedelta(minutes=1), 10)
+    assert limit_keys[3].window is not None
+    assert [limit_key.name for limit_key in charge.job(tenant="acme").limit_keys] == ["stripe", "tenant"]
 
 
 def test_without_limits_there_are_no_gates(app):
     @app.task
     def plain() -> None: ...
 
-    assert plain.job().gates == ()
+    assert plain.job().limit_keys == ()
     assert not app._registry.has_limits
 
 
@@ -55,14 +55,14 @@ def test_a_key_is_the_value_of_the_parameter(app, value, key):
     @app.task(limits=[Limit("tenant", by="tenant", concurrency=2)])
     def charge(tenant: object) -> None: ...
 
-    assert charge.job(value).gates[0].key == key
+    assert charge.job(value).limit_keys[0].key == key
 
 
 def test_a_long_key_is_kept_short_and_apart(app):
     @app.task(limits=[Limit("tenant", by="tenant", concurrency=2)])
     def charge(tenant: str) -> None: ...
 
-    one, two = charge.job("x" * 1000).gates[0].key, charge.job("x" * 1001).gates[0].key
+    one, two = charge.job("x" * 1000).limit_keys[0].key, charge.job("x" * 1001).limit_keys[0].key
     assert len(one) == len(two) == 64
     assert one != two
 
@@ -112,24 +112,24 @@ def test_a_queue_without_rules_or_with_two_sets_of_them_is_refused(app):
 )
 def test_no_gate_lets_more_through_than_it_may_and_none_is_held_up_for_nothing(limits, used, lines, most):
     states = [
-        GateState(gate=Gate(name=str(n), concurrency=limit), used=used[n], unclaimed=0)
+        LimitKeyState(limit_key=LimitKey(name=str(n), concurrency=limit), used=used[n], unclaimed=0)
         for n, limit in enumerate(limits)
     ]
     ids = iter(range(1000))
     waiting = [
         WaitingLine(
             id=number,
-            gates=tuple(states[n] for n in gates if n < len(states)),
+            limit_keys=tuple(states[n] for n in limit_keys if n < len(states)),
             jobs=[next(ids) for _ in range(count)],
         )
-        for number, (gates, count) in enumerate(lines)
+        for number, (limit_keys, count) in enumerate(lines)
     ]
-    waiting = [line for line in waiting if line.gates]
+    waiting = [line for line in waiting if line.limit_keys]
 
     passed = admit(waiting, most)
 
     for n, state in enumerate(states):
-        through = sum(state in gates for _, gates in passed)
+        through = sum(state in limit_keys for _, limit_keys in passed)
         assert state.used == used[n] + through
         assert through == 0 or state.used <= limits[n]
     assert len(passed) <= most
@@ -142,7 +142,9 @@ def test_no_gate_lets_more_through_than_it_may_and_none_is_held_up_for_nothing(l
 
 
 def test_a_bucket_fills_as_time_goes_and_never_above_its_burst():
-    state = GateState(gate=Gate(name="r", rate=60, period=timedelta(minutes=1), burst=2), used=0, unclaimed=0)
+    state = LimitKeyState(
+        limit_key=LimitKey(name="r", rate=60, period=timedelta(minutes=1), burst=2), used=0, unclaimed=0
+    )
     state.refill(NOW)
     assert state.room == 2
     state.take()
@@ -158,8 +160,8 @@ def test_a_bucket_fills_as_time_goes_and_never_above_its_burst():
 
 
 def test_a_bucket_has_no_more_than_those_who_have_not_begun_leave_of_its_burst():
-    gate = Gate(name="r", rate=60, period=timedelta(minutes=1), burst=3)
-    state = GateState(gate=gate, used=2, unclaimed=2, tokens=0.5, refilled_at=NOW)
+    limit_key = LimitKey(name="r", rate=60, period=timedelta(minutes=1), burst=3)
+    state = LimitKeyState(limit_key=limit_key, used=2, unclaimed=2, tokens=0.5, refilled_at=NOW)
     state.refill(NOW + timedelta(hours=1))
     assert (state.tokens, state.room) == (1, 1)
     state.unclaimed = 5  # given back by a worker

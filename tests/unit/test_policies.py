@@ -105,7 +105,7 @@ def test_the_app_carries_them_to_the_store() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "members"),
+    ("words", "processes"),
     [
         (MisfireOption, Misfire),
         (OverlapOption, Overlap),
@@ -117,5 +117,5 @@ def test_the_app_carries_them_to_the_store() -> None:
         (RollOption, Roll),
     ],
 )
-def test_type_checkers_know_the_same_words_as_we_do(words: object, members: type[StrEnum]) -> None:
-    assert get_args(words) == tuple(members)
+def test_type_checkers_know_the_same_words_as_we_do(words: object, processes: type[StrEnum]) -> None:
+    assert get_args(words) == tuple(processes)

@@ -45,7 +45,7 @@ def test_a_cron_schedule_carries_its_first_two_slots(task: Task[..., object]) ->
         queue="slow",
         priority=5,
         max_attempts=4,
-        gates=(),
+        limit_keys=(),
         misfire=Misfire.LATEST,
         catch_up=None,
         next_at=datetime(2026, 11, 16, 1, tzinfo=UTC),

@@ -24,7 +24,7 @@ from mainspring.model.alert import (
     Trouble,
     Waiting,
 )
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.queue import QueuePause
 from mainspring.rules.troubles import OTHERS, hindrance, troubles, watched
 
@@ -34,7 +34,7 @@ CONFIG = AlertsConfig()
 PAUSE = QueuePause(queue="mail", paused_at=NOW - HOUR, paused_by="ann", note="the move")
 
 
-def member(role: Role = Role.WORKER, **fields: Any) -> MemberInfo:
+def member(role: Role = Role.WORKER, **fields: Any) -> ProcessInfo:
     given = {
         "id": 1,
         "name": "host:1",
@@ -44,7 +44,7 @@ def member(role: Role = Role.WORKER, **fields: Any) -> MemberInfo:
         "tzdata": "1",
     }
     given |= {"started_at": NOW - HOUR, "lease_until": NOW + MINUTE, "alive": True}
-    return MemberInfo(**given | {"role": role} | fields)
+    return ProcessInfo(**given | {"role": role} | fields)
 
 
 SCHEDULER, WORKER = member(Role.SCHEDULER), member()
@@ -91,21 +91,21 @@ FIRES = [
         "send",
     ),
     ("dead_growth", {"grown": 10, "died": (died(HOUR),)}, "dead letters"),
-    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE),), "members": (WORKER,)}, "mail"),
+    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE),), "processes": (WORKER,)}, "mail"),
     ("no_worker", {"waiting": (waiting(SECOND),)}, "mail"),
-    ("no_worker", {"waiting": (waiting(task="other"),), "members": (WORKER,)}, "mail"),
-    ("no_worker", {"waiting": (waiting(),), "members": (member(alive=False),)}, "mail"),
-    ("no_scheduler", {"scheduled": True, "members": (WORKER,)}, "schedulers"),
-    ("scheduler_lag", {"behind_since": NOW - 30 * SECOND, "members": (SCHEDULER,)}, "schedulers"),
+    ("no_worker", {"waiting": (waiting(task="other"),), "processes": (WORKER,)}, "mail"),
+    ("no_worker", {"waiting": (waiting(),), "processes": (member(alive=False),)}, "mail"),
+    ("no_scheduler", {"scheduled": True, "processes": (WORKER,)}, "schedulers"),
+    ("scheduler_lag", {"behind_since": NOW - 30 * SECOND, "processes": (SCHEDULER,)}, "schedulers"),
     (
-        "member_lost",
+        "process_lost",
         {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - MINUTE),)},
         "worker host:1",
     ),
-    ("clock_skew", {"members": (member(skew=-5 * SECOND),)}, "worker host:1"),
+    ("clock_skew", {"processes": (member(skew=-5 * SECOND),)}, "worker host:1"),
     (
         "outage",
-        {"scheduled": True, "members": (SCHEDULER,), "gaps": (Outage(began_at=NOW - HOUR, ended_at=NOW),)},
+        {"scheduled": True, "processes": (SCHEDULER,), "gaps": (Outage(began_at=NOW - HOUR, ended_at=NOW),)},
         "from 2026-03-01 11:00:00 UTC",
     ),
 ]
@@ -123,20 +123,20 @@ JUST_NOT = [
         {"retrying": (Retrying(task="t", failed=9, succeeded=0, since=NOW - 10 * MINUTE + SECOND),)},
     ),
     ("retrying", {"retrying": (Retrying(task="t", failed=1, succeeded=0, since=NOW - HOUR),)}),
-    ("clock_skew", {"members": (member(skew=5 * SECOND - SECOND / 10),)}),
-    ("clock_skew", {"members": (member(skew=HOUR, alive=False),)}),
+    ("clock_skew", {"processes": (member(skew=5 * SECOND - SECOND / 10),)}),
+    ("clock_skew", {"processes": (member(skew=HOUR, alive=False),)}),
     ("outage", {"gaps": (Outage(began_at=NOW - HOUR, ended_at=NOW),)}),
-    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE - SECOND),), "members": (WORKER,)}),
-    ("no_worker", {"waiting": (waiting(),), "members": (WORKER,)}),
+    ("oldest_waiting", {"waiting": (waiting(15 * MINUTE - SECOND),), "processes": (WORKER,)}),
+    ("no_worker", {"waiting": (waiting(),), "processes": (WORKER,)}),
     ("no_worker", {"waiting": (waiting(),), "pauses": (PAUSE,)}),
     ("no_scheduler", {"scheduled": False}),
-    ("no_scheduler", {"scheduled": True, "members": (SCHEDULER,)}),
-    ("scheduler_lag", {"behind_since": NOW - 29 * SECOND, "members": (SCHEDULER,)}),
-    ("scheduler_lag", {"behind_since": NOW - HOUR, "members": (WORKER,)}),
-    ("member_lost", {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - 10 * MINUTE),)}),
+    ("no_scheduler", {"scheduled": True, "processes": (SCHEDULER,)}),
+    ("scheduler_lag", {"behind_since": NOW - 29 * SECOND, "processes": (SCHEDULER,)}),
+    ("scheduler_lag", {"behind_since": NOW - HOUR, "processes": (WORKER,)}),
+    ("process_lost", {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW - 10 * MINUTE),)}),
     (
-        "member_lost",
-        {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW),), "members": (WORKER,)},
+        "process_lost",
+        {"lost": (Lost(name="host:1", role=Role.WORKER, lost_at=NOW),), "processes": (WORKER,)},
     ),
 ]
 
@@ -218,11 +218,11 @@ def test_a_list_that_was_cut_says_so() -> None:
     ("facts", "why"),
     [
         ({}, None),
-        ({"scheduled": True, "members": (SCHEDULER,)}, None),
-        ({"scheduled": True, "members": (WORKER,)}, "there are schedules, and no scheduler is alive"),
-        ({"behind_since": NOW - MINUTE, "members": ()}, None),
+        ({"scheduled": True, "processes": (SCHEDULER,)}, None),
+        ({"scheduled": True, "processes": (WORKER,)}, "there are schedules, and no scheduler is alive"),
+        ({"behind_since": NOW - MINUTE, "processes": ()}, None),
         (
-            {"scheduled": True, "behind_since": NOW - MINUTE, "members": (SCHEDULER,)},
+            {"scheduled": True, "behind_since": NOW - MINUTE, "processes": (SCHEDULER,)},
             "schedulers are more than 30s behind",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Definitions made from declared graphs: places, parents, what undoes what, and the gates of steps."""
+"""Definitions made from declared graphs: places, parents, what undoes what, and the limit keys of steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mainspring import Mainspring, Workflow
 from mainspring.errors import InvalidWorkflow
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.workflow import DEEPEST, Constant, Definition, Limiting, NodeKind, StepResult
 from mainspring.tasks.graph import BARRIER, LARGEST_DEFINITION, topological
 from mainspring.tasks.limits import Limit
@@ -146,9 +146,9 @@ def test_gates_by_a_parameter_name_it_and_its_place(app: Mainspring) -> None:
     flow.map(bill, "acme", over=["m"])
     flow.map(bill, over=["m"])
 
-    everybody = Limiting(gate=Gate(name="all", concurrency=9))
-    by_tenant = Gate(name="t", concurrency=2)
-    given = [(each.gate.name, each.by, each.place) for each in (one for one, _ in limits(flow))]
+    everybody = Limiting(limit_key=LimitKey(name="all", concurrency=9))
+    by_tenant = LimitKey(name="t", concurrency=2)
+    given = [(each.limit_key.name, each.by, each.place) for each in (one for one, _ in limits(flow))]
     assert [other for _, other in limits(flow)] == [everybody] * 5
     assert given == [
         ("t", "tenant", 1),
@@ -157,7 +157,7 @@ def test_gates_by_a_parameter_name_it_and_its_place(app: Mainspring) -> None:
         ("t", "tenant", 1),
         ("t", None, None),
     ]
-    assert limits(flow)[2][0] == Limiting(gate=msgspec.structs.replace(by_tenant, key="nobody"))
+    assert limits(flow)[2][0] == Limiting(limit_key=msgspec.structs.replace(by_tenant, key="nobody"))
 
 
 def test_a_map_s_item_is_the_first_argument(app: Mainspring) -> None:
@@ -195,10 +195,10 @@ def test_rules_of_a_queue_count_even_when_declared_last(app: Mainspring) -> None
     app.queue("shared", fair_by="tenant")
 
     fair, nobody, none = limits(flow)
-    assert [(each.gate.name, each.by, each.place) for each in fair] == [("fair:shared", "tenant", 0)]
+    assert [(each.limit_key.name, each.by, each.place) for each in fair] == [("fair:shared", "tenant", 0)]
     # As an enqueue has it: a task without the parameter has none to go by.
-    assert [(each.gate.key, each.by) for each in nobody] == [("null", None)]
-    assert other.using(queue="shared").job().gates == (nobody[0].gate,)
+    assert [(each.limit_key.key, each.by) for each in nobody] == [("null", None)]
+    assert other.using(queue="shared").job().limit_keys == (nobody[0].limit_key,)
     assert none == ()
 
 

@@ -607,7 +607,7 @@ def test_a_job_of_a_workflow(app: Mainspring, fetch: Any) -> None:
     assert decode(job.payload) == ([], {"day": "2026-11-15"})
     assert (job.expires, job.delay) == (timedelta(hours=2), timedelta(minutes=1))
     assert job.unique is not None
-    assert [gate.name for gate in job.gates] == ["l"]
+    assert [limit_key.name for limit_key in job.limit_keys] == ["l"]
     assert flow.job(day="x", cfg=None).payload
 
 
@@ -669,7 +669,7 @@ def test_uniqueness_and_limits_may_go_by_parameters(app: Mainspring, fetch: Any)
 
     assert one.unique == other.unique
     assert one.unique is not None
-    assert one.gates[0].key == "a"
+    assert one.limit_keys[0].key == "a"
     wrong = app.workflow("wrong", unique=Unique(by=["dey"]))
     wrong.step(fetch, "a")
     assert "wrong.unique.by" in refusal(wrong.job)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.workflow import (
     LARGEST_INPUT,
     Constant,
@@ -109,9 +109,9 @@ def test_an_input_has_a_bound_and_so_has_what_a_workflow_answers() -> None:
     ],
 )
 def test_a_limit_is_counted_by_the_value_of_its_parameter(node: dict[str, Any], key: str) -> None:
-    limit = Limiting(gate=Gate(name="api", concurrency=1), by="tenant", place=1)
-    [gate] = new_job(Node(name="n", task="t", limits=(limit,), **node), GIVEN).gates
-    assert gate.key == key
+    limit = Limiting(limit_key=LimitKey(name="api", concurrency=1), by="tenant", place=1)
+    [limit_key] = new_job(Node(name="n", task="t", limits=(limit,), **node), GIVEN).limit_keys
+    assert limit_key.key == key
 
 
 def test_nothing_is_null() -> None:

@@ -30,7 +30,7 @@ def _view(*nodes: NodeView, timeline: tuple[Bar, ...] = (), lasted: timedelta | 
         id=1, name="w", version=1, state=WorkflowState.RUNNING, paused_at=None, stopping=None, started_at=AT,
         ended_at=None if lasted is None else AT + lasted, parent_id=None, forked_from=None, left=1, failed=0,
         as_of=AT + 100 * SECOND, params={}, counts={}, nodes=nodes, edges=edges,
-        timeline=timeline, acts=(),
+        timeline=timeline, orders=(),
     )  # fmt: skip
 
 

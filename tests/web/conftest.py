@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.audit_log import Act
+from mainspring.admin.audit_log import RecordedOrder
 from mainspring.app import Mainspring
 from mainspring.entropy import SeededEntropy
 from mainspring.errors import MainspringError, NotFound
@@ -88,7 +88,7 @@ class Site:
         made = await self.admin().tokens.acreate(name, role=role, **more)
         return made.secret
 
-    async def acts(self) -> list[Act]:
+    async def orders(self) -> list[RecordedOrder]:
         """Orders that came in through the doors, oldest first."""
         found = await self.admin().audit_log.afind(AuditFilter(limit=100))
         return [each for each in reversed(found) if each.entry.via != "python"]

@@ -202,7 +202,7 @@ def test_a_browser_signs_in_and_out(site, run):
             assert (left.status_code, left.headers["location"]) == (303, "/login")
             again = await client.get("/things/1", headers={"Cookie": f"{PLAIN}={kept}"})
             assert again.status_code == 401
-        told = [(each.entry.act, each.outcome, each.entry.actor) for each in await site.acts()]
+        told = [(each.entry.action, each.outcome, each.entry.actor) for each in await site.orders()]
         assert told == [("access.sign_in", "done", "ada"), ("access.sign_out", "done", "ada")]
 
     run(work())
@@ -319,7 +319,7 @@ def test_ten_wrong_attempts_in_a_row_are_enough(site, run):
             site.clock.advance("60s")
             assert (await tried(good)).status_code == 303
             assert (await tried("ms_wrong")).status_code == 401
-        refused = [each for each in await site.acts() if each.outcome == "refused"]
+        refused = [each for each in await site.orders() if each.outcome == "refused"]
         assert len(refused) == 11
         assert {each.entry.address for each in refused} == {"10.1.2.3"}
 
@@ -377,7 +377,7 @@ def test_an_order_with_a_cookie_must_come_from_our_own_pages(site, run, headers,
         async with site.client() as client:
             await signed_in(site, client)
             answer = await client.post("/things/1/poke", json={}, headers=headers)
-            return answer, [each.outcome for each in await site.acts() if each.entry.act == "jobs.poke"]
+            return answer, [each.outcome for each in await site.orders() if each.entry.action == "jobs.poke"]
 
     answer, told = run(work())
     assert answer.status_code == status, answer.text
@@ -439,7 +439,7 @@ def test_a_host_app_says_who_comes(site, run):
             assert (await client.post("/things/1/poke", json={}, headers=SAME)).status_code == 200
         async with site.client(of_host(role=AccessRole.VIEWER)) as client:
             assert (await client.post("/things/1/poke", json={}, headers=SAME)).status_code == 403
-        told = [(each.entry.actor, each.entry.via, each.outcome) for each in await site.acts()]
+        told = [(each.entry.actor, each.entry.via, each.outcome) for each in await site.orders()]
         assert told == [("grace", "host", "refused"), ("grace", "host", "done"), ("host", "host", "refused")]
 
     run(work())
@@ -459,15 +459,15 @@ def test_an_order_is_on_record_with_who_what_and_how_it_ended(site, run):
             done = await client.post("/things/7/poke", json=asked, headers=bearer(secret))
             assert done.json() == {"body": asked}
             await client.get("/things/7", headers=bearer(secret))
-        found = await site.acts()
-        assert [(each.entry.target, each.outcome) for each in found] == [
+        found = await site.orders()
+        assert [(each.entry.object, each.outcome) for each in found] == [
             ("7", "done"),
             ("busy", "failed"),
             ("missing", "failed"),
             ("7", "done"),
         ]
         first = found[0].entry
-        assert (first.act, first.actor, first.role, first.via) == ("jobs.poke", "ada", "operator", "token")
+        assert (first.action, first.actor, first.role, first.via) == ("jobs.poke", "ada", "operator", "token")
         assert first.address == "10.1.2.3"
         for each in found:
             assert b"hunter2" not in each.entry.details
@@ -483,7 +483,7 @@ def test_what_cannot_be_put_on_record_is_not_done(site, run):
         store = await site.app._store()
         await store._database.write(
             lambda session: session.script(
-                "CREATE TRIGGER no BEFORE INSERT ON acts BEGIN SELECT RAISE(ABORT, 'full'); END;"
+                "CREATE TRIGGER no BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'full'); END;"
             )
         )
         async with site.client() as client:
@@ -497,12 +497,12 @@ def test_what_cannot_be_put_on_record_is_not_done(site, run):
 
 def test_what_was_cut_short_stays_in_doubt(site, run):
     async def work() -> None:
-        acts = Recorder((await site.app._store()).audit_log, site.clock)
+        audit_log = Recorder((await site.app._store()).audit_log, site.clock)
         actor = Actor(name="ada", role=AccessRole.ADMIN, via="cli")
         with pytest.raises(KeyboardInterrupt):
-            async with acts.recorded(actor, "jobs.purge", target="1"):
+            async with audit_log.recorded(actor, "jobs.purge", object="1"):
                 raise KeyboardInterrupt
-        [told] = await site.acts()
+        [told] = await site.orders()
         assert (told.outcome, told.end) == ("in doubt", None)
 
     run(work())

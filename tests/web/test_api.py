@@ -10,7 +10,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.admin.schedules.draft import OPTIONS
 from mainspring.errors import StoreUnavailable
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.web.api.schedules import Changes
 from tests.support.door import LEASE, House
 
@@ -62,7 +62,7 @@ def test_what_is_no_json_is_refused(sqlite_house: House, text: str) -> None:
 
 def test_a_task_that_only_workers_know_is_taken_as_it_comes(house: House) -> None:
     async def join(app: Mainspring) -> None:
-        other = Member(id=9, role=Role.WORKER, name="other", queues=("default",), tasks=("elsewhere",))
+        other = NewProcess(id=9, role=Role.WORKER, name="other", queues=("default",), tasks=("elsewhere",))
         await (await app._store()).processes.join(other, lease=LEASE, at=None)
 
     before = house.post("/jobs", {"task": "elsewhere"}).status_code
@@ -167,7 +167,9 @@ def test_pages_follow_each_other_and_a_cursor_is_good_for_its_question_only(hous
 
 def test_secrets_are_not_shown(house: House) -> None:
     job = house.post("/jobs", {"task": "greet", "kwargs": {"name": "password=hunter3"}}).json()["id"]
-    texts = [house.get(path).text for path in (f"/jobs/{job}", "/jobs", "/dead/2", "/dead/groups", "/acts")]
+    texts = [
+        house.get(path).text for path in (f"/jobs/{job}", "/jobs", "/dead/2", "/dead/groups", "/audit-log")
+    ]
 
     assert not [text for text in texts if "hunter3" in text or "password=hunter2" in text]
 
@@ -314,8 +316,8 @@ def test_a_body_that_is_refused_is_no_order_and_what_is_forbidden_is_on_record(
 
     assert [each.status_code for each in (bad, forbidden, failed, done)] == [422, 403, 404, 200]
     acts = [
-        (each["act"], each["actor"], each["outcome"], each["details"], each["result"])
-        for each in house.get("/acts").json()["items"]
+        (each["action"], each["actor"], each["outcome"], each["details"], each["result"])
+        for each in house.get("/audit-log").json()["items"]
     ]
     assert acts[0] == ("queues.pause", "test-operator", "done", {"asked": {"note": "x"}}, {"changed": True})
     assert acts[1][:4] == ("jobs.cancel", "test-admin", "failed", {"asked": {"ids": [4242]}})

@@ -40,7 +40,9 @@ def test_the_table_is_what_the_routes_say(sqlite_house: House) -> None:
     # After a look: python -m tests.support.matrix --write
     assert table == kept()
     assert {each["noun"] for each in table.values()} <= set(NOUNS)
-    assert not [place for place, each in table.items() if each["act"] is None and not place.startswith("GET")]
+    assert not [
+        place for place, each in table.items() if each["action"] is None and not place.startswith("GET")
+    ]
 
 
 def test_each_role_may_do_what_the_table_says_and_no_more(sqlite_house: House) -> None:
@@ -69,11 +71,11 @@ def test_each_role_may_do_what_the_table_says_and_no_more(sqlite_house: House) -
 OF_PAGES_ALONE = {
     "access.sign_in": "programs send their token with each request",
     "access.sign_out": "programs send their token with each request",
-    "acts.verify": "the API answers it at once: GET /acts/verify, for the same role and noun",
+    "audit_log.verify": "the API answers it at once: GET /audit-log/verify, for the same role and noun",
     "dead.cancel_replay": "a replay of the API goes on with each request, and stops when none comes",
     "health.check": "a look at the whole file, in the background; `mainspring doctor` does it elsewhere",
     "ledger.cancel": "of the one below",
-    "ledger.prove": "in the background, on the admins' page; the API answers it at once: GET /ledger/audit",
+    "ledger.prove": "in the background, on the admins' page; the API answers it at once: GET /ledger/verify",
 }
 
 
@@ -85,17 +87,21 @@ def test_an_act_wants_the_same_by_every_door() -> None:
     """Whatever a page does, it asks for the role and the noun that the API asks for."""
     by_door: dict[bool, dict[str, set[tuple[str, str]]]] = {True: {}, False: {}}
     for place, guard in kept().items():
-        if guard["act"] is not None:
-            acts = by_door["/api/" in place].setdefault(str(guard["act"]), set())
+        if guard["action"] is not None:
+            acts = by_door["/api/" in place].setdefault(str(guard["action"]), set())
             acts.add((str(guard["role"]), str(guard["noun"])))
     api, pages = by_door[True], by_door[False]
 
     assert set(pages) - set(api) == set(OF_PAGES_ALONE)
-    assert {act: (pages[act], api[act]) for act in set(pages) & set(api) if pages[act] != api[act]} == {}
-    assert {act: found for act, found in {**pages, **api}.items() if len(found) > 1} == {}
+    assert {
+        action: (pages[action], api[action])
+        for action in set(pages) & set(api)
+        if pages[action] != api[action]
+    } == {}
+    assert {action: found for action, found in {**pages, **api}.items() if len(found) > 1} == {}
     # An act is called by what it is about.
-    named = {act: (act.partition(".")[0], noun) for act, [(_, noun)] in {**pages, **api}.items()}
-    assert [act for act, (about, noun) in named.items() if PARTS.get(about, about) != noun] == []
+    named = {action: (action.partition(".")[0], noun) for action, [(_, noun)] in {**pages, **api}.items()}
+    assert [action for action, (about, noun) in named.items() if PARTS.get(about, about) != noun] == []
 
 
 def test_a_token_of_other_nouns_gets_nowhere(sqlite_house: House) -> None:

@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 import mainspring.store
-from mainspring.admin.slot_verification.auditing import Auditor
+from mainspring.admin.slot_verification.verifier import SlotVerifier
 from mainspring.admin.why.asking import Why
 from mainspring.errors import NotFound
 from mainspring.model.job import JobFilter
@@ -27,7 +27,7 @@ SCHEMA = Path(mainspring.store.__file__).parent / "postgres" / "schema.sql"
 HISTORY = {"runs": "job_id = 777", "run_logs": "job_id = 777", "slots": "blocker = 777"}
 """Tables in partitions, which have no constraints, and which of their rows are planted here."""
 WORDS: dict[str, Any] = {
-    "members.role": "worker", "acts.phase": "ordered", "role": "viewer", "misfire": "latest",
+    "processes.role": "worker", "audit_log.phase": "ordered", "role": "viewer", "misfire": "latest",
     "overlap": "skip", "runs.job_id": 777, "run_logs.job_id": 777, "verdict": 0, "schedule_id": 1,
 }  # fmt: skip
 
@@ -77,10 +77,10 @@ def test_a_list_of_moments_holds_no_other(house: House, database_url: str, bad: 
     listed: Any = [bad] if soil.postgres else f"[{far.get(bad, 'x')}]"
     at = "2030-01-01 00:00:00+00" if soil.postgres else 1_893_456_000_000_000
     fire = {"spec_id": 1, "last_id": 0, "until_id": 7} if soil.postgres else {"spec_id": 1, "last_id": 0}
-    soil.plant("fires", None, fire, slot_at=at, combined=listed)
+    soil.plant("firings", None, fire, slot_at=at, combined=listed)
 
     house.run(set_aside, house)
-    assert soil.rows("SELECT kind FROM unreadable_rows") == [("fires",)]
+    assert soil.rows("SELECT kind FROM unreadable_rows") == [("firings",)]
 
 
 async def set_aside(house: House) -> None:
@@ -91,8 +91,8 @@ async def everything_read(house: House) -> None:
     """What commands read beside pages, and as they read it: nothing catches what is raised."""
     store, clock = await house.app._store(), house.app._clock
     late, keep = timedelta(minutes=1), timedelta(days=9)
-    report = await Auditor(store, clock, keep=keep).audit(start=None, end=None, name=None, late=late)
-    assert report.audits
+    report = await SlotVerifier(store, clock, keep=keep).verify(start=None, end=None, name=None, late=late)
+    assert report.verifications
     for name in await store.schedules.names():
         await Why(store, clock).schedule(name)
         await store.schedules.versions(name)

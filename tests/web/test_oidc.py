@@ -72,8 +72,8 @@ def test_who_the_provider_knows_comes_in_with_their_role(org, provider, run):
             assert (answer.status_code, answer.headers["location"]) == (303, "/things/1"), answer.text
             assert (await client.get("/things/1")).json()["by"] == "ada@corp.example"
             assert (await client.delete("/things/1", headers={"Origin": HERE})).status_code == 403
-        [entered, *_] = await org.acts()
-        assert (entered.entry.act, entered.entry.via, entered.entry.role) == (
+        [entered, *_] = await org.orders()
+        assert (entered.entry.action, entered.entry.via, entered.entry.role) == (
             "access.sign_in",
             "oidc",
             "operator",
@@ -118,8 +118,8 @@ def test_a_token_that_is_not_what_it_should_be_lets_nobody_in(org, provider, run
             assert answer.status_code == 401, answer.text
             assert PLAIN not in client.cookies
             assert (await client.get("/things/1")).status_code == 401
-        [refused] = await org.acts()
-        assert (refused.entry.act, refused.outcome) == ("access.sign_in", "refused")
+        [refused] = await org.orders()
+        assert (refused.entry.action, refused.outcome) == ("access.sign_in", "refused")
 
     run(work())
 

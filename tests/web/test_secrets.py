@@ -24,7 +24,7 @@ from mainspring.model.access import AccessRole, Actor
 from mainspring.model.alert import AlertChange, AlertMove, NewNote, NoteEnd, NoteKind, Rule, Severity, Trouble
 from mainspring.model.checkpoint import Event
 from mainspring.model.job import Failure
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.run import ProgressNote, Reason, Settlement, Verdict
 from mainspring.model.schedule import NewBackfill
 from mainspring.model.workflow import NewWorkflow
@@ -108,7 +108,7 @@ async def begin(house: House, canaries: Canaries) -> int:
     """A worker, the schedules that are declared, and a workflow whose first step waits; answers its id."""
     store, stamp, tasks = await house.app._store(), None, house.app._registry.tasks
     await house.app._write_schedules()
-    worker = Member(id=7, role=Role.WORKER, name="w", queues=("default", "mine"), tasks=tuple(tasks))
+    worker = NewProcess(id=7, role=Role.WORKER, name="w", queues=("default", "mine"), tasks=tuple(tasks))
     await store.processes.join(worker, lease=LEASE, at=stamp)
     await store.queue.insert([tasks[PAIR].job()], at=stamp)
     [claim] = await store.queue.claim(7, queues=["default"], tasks=[PAIR], limit=1, at=stamp)
@@ -151,7 +151,7 @@ async def plant_in_store(house: House, canaries: Canaries) -> None:
     actor = Actor(name=text("actor")[:100], role=AccessRole.VIEWER, via="oidc")
     gate = Credentials(store, house.app._clock, house.app._entropy, house.app.settings.access)
     await gate.sign_in(actor)
-    member = Member(
+    member = NewProcess(
         id=8, role=Role.WORKER, name=text("member"), queues=("q",), tasks=("t",), version=text("version")
     )
     await store.processes.join(member, lease=LEASE, at=stamp)

@@ -195,7 +195,7 @@ def test_nobody_is_who_a_header_says_they_are(running: Running) -> None:
     head, _ = running.say(
         b"POST /api/v1/jobs HTTP/1.1\r\n" + HOST + authorized(running) + forged + length + call
     )
-    _, acts = running.say(b"GET /api/v1/acts HTTP/1.1\r\n" + HOST + authorized(running) + b"\r\n")
+    _, acts = running.say(b"GET /api/v1/audit-log HTTP/1.1\r\n" + HOST + authorized(running) + b"\r\n")
 
     assert head.startswith(b"HTTP/1.1 201")
     assert b"strict-transport-security" not in head.lower()

@@ -17,8 +17,8 @@ LISTS = [
     *("/api/v1/jobs", "/api/v1/jobs?state=ready", "/api/v1/jobs?state=running", "/api/v1/jobs?state=dead"),
     *("/api/v1/jobs?state=delayed", "/api/v1/jobs?state=succeeded", "/api/v1/dead", "/api/v1/dead/groups"),
     *("/api/v1/schedules", "/api/v1/schedules/nightly", "/api/v1/schedules/nightly/slots"),
-    *("/api/v1/schedules/nightly/versions", "/api/v1/queues", "/api/v1/limits", "/api/v1/members"),
-    *("/api/v1/leases", "/api/v1/doctor", "/api/v1/ledger/audit", "/api/v1/alerts", "/api/v1/backfills"),
+    *("/api/v1/schedules/nightly/versions", "/api/v1/queues", "/api/v1/limits", "/api/v1/processes"),
+    *("/api/v1/leases", "/api/v1/doctor", "/api/v1/ledger/verify", "/api/v1/alerts", "/api/v1/backfills"),
     *("/api/v1/status", "/api/v1/stats", "/api/v1/workflows", "/api/v1/jobs/1/runs", "/api/v1/jobs/5"),
 ]
 PAGES = [
@@ -70,7 +70,7 @@ def moments(soil: Soil) -> list[Plant]:
                 ("run_at", "enqueued_at", "claimed_at", "slot_at", "expires_at", "previous_at"),
             ),
             ("dead_jobs", "id", {}, ("died_at", "enqueued_at", "slot_at", "expires_at")),
-            ("members", "id", {}, ("started_at", "lease_until")),
+            ("processes", "id", {}, ("started_at", "lease_until")),
             ("runs", "job_id", {}, ("finished_at", "enqueued_at", "started_at", "run_at", "slot_at")),
             ("schedule_versions", "version", {}, ("changed_at",)),
             ("slots", None, slot, ("slot_at", "decided_at", "since")),
@@ -103,14 +103,14 @@ def words(soil: Soil) -> list[Plant]:
     wrong: list[Plant] = []
     slot = {**SLOT, "decided_at": now(soil)}
     alert = {**ALERT, "since": now(soil), "seen_at": now(soil), "opened_at": now(soil)}
-    gate = {"name": "bad", "burst": 1, "tokens": 0, "concurrency": 1}
+    limit_key = {"name": "bad", "burst": 1, "tokens": 0, "concurrency": 1}
     for place, bad in enumerate(MOMENTS["postgres" if soil.postgres else "sqlite"]):
-        wrong.append(("gates", "id", gate, {"key": f"{place}", "refilled_at": bad}))
+        wrong.append(("limit_keys", "id", limit_key, {"key": f"{place}", "refilled_at": bad}))
     wrong += [
-        ("gates", "id", gate, {"key": "nan", "tokens": "NaN" if soil.postgres else 1e300}),
+        ("limit_keys", "id", limit_key, {"key": "nan", "tokens": "NaN" if soil.postgres else 1e300}),
         ("workflow_steps", "id", {}, {"state": 77}),
         ("workflow_steps", "id", {}, {"error": broken(soil, [1])}),
-        ("members", "id", {}, {"role": "queen"}),
+        ("processes", "id", {}, {"role": "queen"}),
         ("alerts", "id", alert, {"rule": "weather", "subject": "y"}),
         ("alerts", "id", alert, {"severity": "meh", "subject": "z"}),
         ("schedules", "id", {}, {"name": "bad-word", "misfire": "never"}),
@@ -130,9 +130,9 @@ def words(soil: Soil) -> list[Plant]:
             ("jobs", "id", {}, {"errors": "{"}),
             ("jobs", "id", {}, {"queue": b"\xff\xfe"}),
             ("jobs", "id", {}, {"task": b"\xff\xfe"}),
-            ("members", "id", {}, {"queues": "{"}),
-            ("members", "id", {}, {"name": b"\xff\xfe"}),
-            ("members", "id", {}, {"holding": "nonsense"}),
+            ("processes", "id", {}, {"queues": "{"}),
+            ("processes", "id", {}, {"name": b"\xff\xfe"}),
+            ("processes", "id", {}, {"holding": "nonsense"}),
             ("schedules", "id", {}, {"name": b"\xff\xfe"}),
             ("jobs", "id", {}, {"failures": 2**63 - 1}),
         ]
@@ -161,7 +161,7 @@ def test_pages_and_lists_answer_without_rows_that_cannot_be_read(
                     failures.append((bad[start : start + TOGETHER], each, answer.status_code))
     assert failures == []
     aside = {table for (table,) in soil.rows("SELECT kind FROM unreadable_rows")}
-    assert {"jobs", "dead_jobs", "members", "runs", "specs", "schedules", "workflows", "alerts"} <= aside
+    assert {"jobs", "dead_jobs", "processes", "runs", "specs", "schedules", "workflows", "alerts"} <= aside
     assert " of jobs cannot be read" in caplog.text
     assert {job["id"] for job in house.get("/jobs?limit=100").json()["items"]} >= {3, 4, 5}
     [check] = [each for each in house.get("/doctor").json()["items"] if each["name"] == "rows"]
@@ -184,7 +184,7 @@ def test_constraints_refuse_such_rows(house: House, database_url: str) -> None:
         ("jobs", "id", {"enqueued_at": early}),
         ("jobs", "id", {"fence": 2**31 - 1}),
         ("jobs", "id", {"max_attempts": 0}),
-        ("members", "id", {"lease_until": early}),
+        ("processes", "id", {"lease_until": early}),
         ("specs", "id", {"trigger": "x", "next_at": early}),
         ("schedules", "id", {"name": "x", "active_from": early}),
         ("schedules", "id", {"name": "y", "misfire": "never"}),

@@ -19,7 +19,7 @@ LARGEST_PAGE = 1000
 EVERYTHING = AuditFilter()
 
 
-class Act(Value, frozen=True, kw_only=True):
+class RecordedOrder(Value, frozen=True, kw_only=True):
     """One order. `end` is the entry that says how it ended: of an order that was one transaction the same as
     `entry`, of any other order an entry of its own, once the end is known."""
 
@@ -69,7 +69,7 @@ class Verified(Value, frozen=True, kw_only=True):
 class AuditLog(Noun):
     """What actors ordered, and whether the record of it is whole."""
 
-    async def afind(self, which: AuditFilter = EVERYTHING) -> list[Act]:
+    async def afind(self, which: AuditFilter = EVERYTHING) -> list[RecordedOrder]:
         """Orders, newest first, each with its end."""
         if not 1 <= which.limit <= LARGEST_PAGE:
             raise InvalidArgument("limit", which.limit, f"a whole number from 1 to {LARGEST_PAGE}")
@@ -77,7 +77,10 @@ class AuditLog(Noun):
         entries = await log.find(which)
         orders = [each.id for each in entries if each.phase is AuditPhase.ORDERED]
         ends = await log.ends(orders) if orders else {}
-        return [Act(entry=each, end=each if each.phase in _ENDED else ends.get(each.id)) for each in entries]
+        return [
+            RecordedOrder(entry=each, end=each if each.phase in _ENDED else ends.get(each.id))
+            for each in entries
+        ]
 
     async def averify(self, *, known: tuple[int, bytes] | None = None, page: int = LARGEST_PAGE) -> Verified:
         """Read the whole chain, a page at a time. `known` is the id and the digest of an entry, from an
@@ -119,11 +122,11 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
 
     id: int
     at: datetime
-    act: str
+    action: str
     actor: str
     role: str
     via: str
-    target: str
+    object: str
     address: str
     outcome: str
     details: Any
@@ -131,22 +134,22 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
     result: Any
 
     @classmethod
-    def of(cls, act: Act) -> Self:
+    def of(cls, action: RecordedOrder) -> Self:
         """Of an order, with its end where that is known."""
-        entry, end = act.entry, act.end
+        entry, end = action.entry, action.end
         return cls(
             id=entry.id,
             at=entry.at,
-            act=entry.act,
+            action=entry.action,
             actor=entry.actor,
             role=entry.role,
             via=entry.via,
-            target=entry.target,
+            object=entry.object,
             address=entry.address,
-            outcome=act.outcome,
-            details=act.asked,
+            outcome=action.outcome,
+            details=action.asked,
             ended_at=None if end is None else end.at,
-            result=act.result,
+            result=action.result,
         )
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.admin.schedules.triggers import calendars_of
-from mainspring.admin.slot_verification.auditing import ledger
+from mainspring.admin.slot_verification.verifier import ledger
 from mainspring.admin.words import moment
 from mainspring.errors import InvalidArgument, NotFound
 from mainspring.model.job import LIVE_STATES, JobState

@@ -187,8 +187,8 @@ class Jobs(Noun):
         waits = {job_id: f"waits for event {name}" for job_id, name in awaited.items()}
         if not any(each.state is JobState.READY for each in jobs):
             return waits
-        members = await store.processes.all(at=self._stamp)
-        found = {each.id: hint(each, members) for each in jobs}
+        processes = await store.processes.all(at=self._stamp)
+        found = {each.id: hint(each, processes) for each in jobs}
         return waits | {job_id: said for job_id, said in found.items() if said is not None}
 
     async def awhy(self, job_id: int, *, known: JobHistory | None = None) -> Answer:
@@ -365,7 +365,7 @@ def _edit_of(
         priority=None if given["priority"] is None else task.priority,
         queue=None if given["queue"] is None else task.queue,
         max_attempts=attempts,
-        gates=task.gates(given["queue"] or job.queue, args, kwargs)
+        limit_keys=task.limit_keys(given["queue"] or job.queue, args, kwargs)
         if declared is not None and (calls or given["queue"] is not None)
         else None,
         expires=None if expires is None or never else task.expires,
@@ -458,8 +458,8 @@ class _Tasks:
         if name in self._declared:
             return self._declared[name]
         if self._offered is None:
-            members = await self._store.processes.all(at=self._clock.stamp())
-            workers = [each for each in members if each.alive and each.role is Role.WORKER]
+            processes = await self._store.processes.all(at=self._clock.stamp())
+            workers = [each for each in processes if each.alive and each.role is Role.WORKER]
             self._offered = frozenset(task for each in workers for task in each.tasks)
         if name not in self._offered:
             raise UnknownTask(name, (*self._declared, *self._offered))

@@ -136,13 +136,13 @@ class Recorder:
 
     @asynccontextmanager
     async def recorded(
-        self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
+        self, actor: Actor, action: str, *, object: object = "", details: object = None, address: str = ""
     ) -> AsyncIterator[Ending]:
         """For an order that is more than one transaction, or that does something outside the store. The body
         carries out the order once the order is on disk; where it cannot be written, the body does not run. An
         error of the body is on record as the failure. Where the body is cancelled, or an answer of the store
         was lost, the outcome is not known and no end is written: the order stays in doubt."""
-        order = self._entry(AuditPhase.ORDERED, actor, act, target, details, address)
+        order = self._entry(AuditPhase.ORDERED, actor, action, object, details, address)
         [entry] = await self._append(order)
         ending = Ending()
         try:
@@ -156,15 +156,15 @@ class Recorder:
 
     @asynccontextmanager
     async def recorded_at_once(
-        self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
+        self, actor: Actor, action: str, *, object: object = "", details: object = None, address: str = ""
     ) -> AsyncIterator[OneTransaction]:
         """For an order that is one transaction of the store. The body passes the call of the store to
         `carried_out`: the transaction commits the order's entry, or neither. An order that changes nothing,
         and an error of the body, are on record afterwards. Where the body is cancelled, or the answer of the
         store was lost, the log has the entry if the order was carried out, and no entry if it was not."""
-        asked = self._entry(AuditPhase.ORDERED, actor, act, target, details, address)
+        asked = self._entry(AuditPhase.ORDERED, actor, action, object, details, address)
 
-        def entry(phase: AuditPhase, result: object) -> NewAuditEntry:
+        def entry(phase: AuditPhase, result: Any) -> NewAuditEntry:
             about = asked.details.removesuffix(b"}") + (b"" if asked.details == b"{}" else b",")
             details = b'%s"%s":%s}' % (about, RESULT.encode(), self._redaction.details(result))
             return msgspec.structs.replace(asked, phase=phase, details=details)
@@ -185,13 +185,13 @@ class Recorder:
             await self._append_last(entry(AuditPhase.DONE, order.details))
 
     async def refused(
-        self, actor: Actor, act: str, *, target: object = "", details: object = None, address: str = ""
+        self, actor: Actor, action: str, *, object: object = "", details: object = None, address: str = ""
     ) -> None:
         """An actor asked for what it may not do."""
-        await self._append(self._entry(AuditPhase.REFUSED, actor, act, target, details, address))
+        await self._append(self._entry(AuditPhase.REFUSED, actor, action, object, details, address))
 
     def _entry(
-        self, phase: AuditPhase, actor: Actor, act: str, target: object, details: object, address: str
+        self, phase: AuditPhase, actor: Actor, action: str, of: object, details: object, address: str
     ) -> NewAuditEntry:
         about: dict[str, object] = {} if details is None else {"asked": details}
         if actor.token_id is not None:
@@ -200,11 +200,11 @@ class Recorder:
             about["session_id"] = actor.session_id
         return NewAuditEntry(
             phase=phase,
-            act=act,
+            action=action,
             actor=_clean(actor.name),
             role=actor.role.value,
             via=actor.via,
-            target=_clean(self._redaction.text(str(target))),
+            object=_clean(self._redaction.text(str(of))),
             details=self._redaction.details(about),
             address=_clean(address),
         )
@@ -215,11 +215,11 @@ class Recorder:
     async def _end(self, order: AuditEntry, phase: AuditPhase, details: object) -> None:
         end = NewAuditEntry(
             phase=phase,
-            act=order.act,
+            action=order.action,
             actor=order.actor,
             role=order.role,
             via=order.via,
-            target=order.target,
+            object=order.object,
             details=self._redaction.details(details),
             order=order.id,
             address=order.address,
@@ -232,7 +232,7 @@ class Recorder:
         except StoreError as error:
             # The order is done, or has failed, whatever the log says: the caller gets that answer or error.
             number = "" if end.order is None else f" {end.order}"
-            _log.error("order%s (%s): its end is not on record: %s", number, end.act, error)
+            _log.error("order%s (%s): its end is not on record: %s", number, end.action, error)
 
 
 class AdminContext:
@@ -270,23 +270,23 @@ class AdminContext:
 
     @asynccontextmanager
     async def recorded(
-        self, act: str, *, object: object = "", details: object = None
+        self, action: str, *, object: object = "", details: object = None
     ) -> AsyncIterator[Ending]:
         """The body carries out an order of the actor, once the order is on record."""
         recorder = await self.recorder()
         async with recorder.recorded(
-            self.actor, act, target=object, details=details, address=self.address
+            self.actor, action, object=object, details=details, address=self.address
         ) as ending:
             yield ending
 
     @asynccontextmanager
     async def recorded_at_once(
-        self, act: str, *, object: object = "", details: object = None
+        self, action: str, *, object: object = "", details: object = None
     ) -> AsyncIterator[OneTransaction]:
         """The body carries out an order of the actor that is one transaction of the store."""
         recorder = await self.recorder()
         async with recorder.recorded_at_once(
-            self.actor, act, target=object, details=details, address=self.address
+            self.actor, action, object=object, details=details, address=self.address
         ) as ending:
             yield ending
 
@@ -314,7 +314,7 @@ class Noun:
 
 
 def order(
-    act: str,
+    action: str,
     *,
     about: Callable[..., object] | None = None,
     result: Callable[[Any], object] | None = None,
@@ -343,11 +343,11 @@ def order(
             is_several = several(**given) if callable(several) else several
             said, details = _asked(given, about)
             if is_several:
-                async with self._context.recorded(act, object=said, details=details) as ending:
+                async with self._context.recorded(action, object=said, details=details) as ending:
                     answer = await method(self, *args, **kwargs)
                     ending.details = on_record(answer)
                 return answer
-            async with self._context.recorded_at_once(act, object=said, details=details) as at_once:
+            async with self._context.recorded_at_once(action, object=said, details=details) as at_once:
                 at_once.result = on_record
                 answer = await method(self, *args, **kwargs)
                 at_once.details = on_record(answer)
@@ -356,17 +356,17 @@ def order(
         def on_record(answer: R) -> object:
             return {} if result is None else plain(result(answer))
 
-        ordered.act = act  # type: ignore[attr-defined]
+        ordered.action = action  # type: ignore[attr-defined]
         ordered.several = several  # type: ignore[attr-defined]
         return ordered
 
     return decorate
 
 
-def act_of(method: object) -> str:
+def action_of(method: object) -> str:
     """The act that an order is on record as."""
-    act: str = method.act  # type: ignore[attr-defined]
-    return act
+    action: str = method.action  # type: ignore[attr-defined]
+    return action
 
 
 def blocking(method: Method[N, P, R]) -> Callable[Concatenate[N, P], R]:

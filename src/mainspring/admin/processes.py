@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mainspring.admin.order import Noun, blocking
-from mainspring.model.process import LeaseInfo, MemberInfo
+from mainspring.model.process import LeaseInfo, ProcessInfo
 
 
 class Processes(Noun):
     """Workers, schedulers and servers on record."""
 
-    async def aall(self) -> list[MemberInfo]:
+    async def aall(self) -> list[ProcessInfo]:
         """Every process on record, alive or not."""
         return await (await self._store()).processes.all(at=self._stamp)
 

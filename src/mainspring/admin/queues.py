@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from mainspring.admin.order import Noun, blocking, carried_out, order
 from mainspring.duration import Duration, duration, format_duration
-from mainspring.model.limit import Gate, GateInfo
+from mainspring.model.limit import LimitKey, LimitKeyInfo
 from mainspring.model.process import Role
 from mainspring.model.queue import QueueDepth, QueuePause
 from mainspring.model.value import Value
@@ -91,7 +91,7 @@ class Limits(Noun):
 
     async def afind(
         self, *, name: str | None = None, key: str | None = None, limit: int = 100, holders: int = HOLDERS
-    ) -> list[GateInfo]:
+    ) -> list[LimitKeyInfo]:
         """By name and key, each with the first jobs that hold its places."""
         return await (await self._store()).limits.keys(name=name, key=key, limit=limit, holders=holders)
 
@@ -103,8 +103,8 @@ async def every_queue(store: Store, *, about: bool, at: Stamp) -> list[QueueInfo
     depths: dict[str, list[QueueDepth]] = defaultdict(list)
     for depth in await store.queues.depth(at=at, about=about):
         depths[depth.queue].append(depth)
-    members = await store.processes.all(at=at)
-    workers = [each for each in members if each.alive and each.role is Role.WORKER]
+    processes = await store.processes.all(at=at)
+    workers = [each for each in processes if each.alive and each.role is Role.WORKER]
     pauses = {each.queue: each for each in await store.queues.pauses()}
     names = {*depths, *pauses, *(queue for worker in workers for queue in worker.queues)}
     return [
@@ -156,21 +156,21 @@ class QueueView(Value, frozen=True, kw_only=True):
         )
 
 
-def gate_in_words(gate: Gate) -> str:
+def limit_key_in_words(limit_key: LimitKey) -> str:
     """What the limit is."""
     parts = []
-    if gate.concurrency is not None:
-        parts.append(f"{gate.concurrency} at once")
-    if gate.rate is not None and gate.period is not None:
-        parts.append(f"{gate.rate} in {format_duration(gate.period)}, {gate.burst} together")
-    if gate.window is not None:
+    if limit_key.concurrency is not None:
+        parts.append(f"{limit_key.concurrency} at once")
+    if limit_key.rate is not None and limit_key.period is not None:
+        parts.append(f"{limit_key.rate} in {format_duration(limit_key.period)}, {limit_key.burst} together")
+    if limit_key.window is not None:
         parts.append("in turn")
     return ", ".join(parts)
 
 
-def gate_name(gate: Gate) -> str:
+def limit_key_name(limit_key: LimitKey) -> str:
     """The limit, and whose it is."""
-    return f"{gate.name}={gate.key}" if gate.key else gate.name
+    return f"{limit_key.name}={limit_key.key}" if limit_key.key else limit_key.name
 
 
 class LimitView(Value, frozen=True, kw_only=True):
@@ -188,34 +188,37 @@ class LimitView(Value, frozen=True, kw_only=True):
     holders: tuple[int, ...]
 
     @classmethod
-    def of(cls, info: GateInfo) -> Self:
+    def of(cls, info: LimitKeyInfo) -> Self:
         """Of a limit; `per` is in seconds."""
-        gate = info.gate
+        limit_key = info.limit_key
         return cls(
-            name=gate.name,
-            key=gate.key or None,
-            concurrency=gate.concurrency,
-            rate=gate.rate,
-            per=None if gate.period is None else gate.period.total_seconds(),
-            burst=gate.burst if gate.rate is not None else None,
-            fair=gate.window is not None,
+            name=limit_key.name,
+            key=limit_key.key or None,
+            concurrency=limit_key.concurrency,
+            rate=limit_key.rate,
+            per=None if limit_key.period is None else limit_key.period.total_seconds(),
+            burst=limit_key.burst if limit_key.rate is not None else None,
+            fair=limit_key.window is not None,
             used=info.used,
             waiting=info.waiting,
             holders=info.holders,
         )
 
 
-def in_the_way(infos: list[GateInfo]) -> str:
+def in_the_way(infos: list[LimitKeyInfo]) -> str:
     """Which limits hold a job up, and who holds their places."""
     full = [each for each in infos if _is_full(each)] or infos
-    return "; ".join(f"{gate_name(each.gate)} ({gate_in_words(each.gate)}{_held(each)})" for each in full)
+    return "; ".join(
+        f"{limit_key_name(each.limit_key)} ({limit_key_in_words(each.limit_key)}{_held(each)})"
+        for each in full
+    )
 
 
-def _is_full(info: GateInfo) -> bool:
-    return info.gate.concurrency is not None and info.used >= info.gate.concurrency
+def _is_full(info: LimitKeyInfo) -> bool:
+    return info.limit_key.concurrency is not None and info.used >= info.limit_key.concurrency
 
 
-def _held(info: GateInfo) -> str:
+def _held(info: LimitKeyInfo) -> str:
     if not info.holders:
         return ""
     listed = ", ".join(map(str, info.holders))

@@ -17,7 +17,7 @@ from mainspring.duration import format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.dead_letter import DeadJob
 from mainspring.model.job import Failure, Job, JobState, tried_since
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.run import RESULT_GONE, Progress, Run, Verdict
 from mainspring.model.schedule import Misfire, Overlap, Schedule, Slot
 from mainspring.model.value import Value
@@ -132,7 +132,7 @@ class JobView(Value, frozen=True, kw_only=True):
             failures=job.failures,
             crashes=job.crashes,
             fence=job.fence,
-            worker_id=member_id(job.worker_id),
+            worker_id=process_id(job.worker_id),
             schedule_id=job.schedule_id,
             slot_at=job.slot_at,
             **_result(job.result),
@@ -199,7 +199,7 @@ class RunView(Value, frozen=True, kw_only=True):
             queue=run.queue,
             attempt=run.attempt,
             verdict=run.verdict,
-            worker_id=member_id(run.worker_id),
+            worker_id=process_id(run.worker_id),
             fence=run.fence,
             started_at=run.started_at,
             finished_at=run.finished_at,
@@ -336,21 +336,21 @@ class MemberView(Value, frozen=True, kw_only=True):
     holding: int
 
     @classmethod
-    def of(cls, member: MemberInfo) -> Self:
+    def of(cls, process: ProcessInfo) -> Self:
         """Of a process."""
         return cls(
-            id=f"{member.id:x}",
-            role=member.role,
-            name=member.name,
-            queues=member.queues,
-            tasks=member.tasks,
-            version=member.version,
-            tzdata=member.tzdata,
-            started_at=member.started_at,
-            lease_until=member.lease_until,
-            alive=member.alive,
-            skew_seconds=None if member.skew is None else member.skew.total_seconds(),
-            holding=member.holding,
+            id=f"{process.id:x}",
+            role=process.role,
+            name=process.name,
+            queues=process.queues,
+            tasks=process.tasks,
+            version=process.version,
+            tzdata=process.tzdata,
+            started_at=process.started_at,
+            lease_until=process.lease_until,
+            alive=process.alive,
+            skew_seconds=None if process.skew is None else process.skew.total_seconds(),
+            holding=process.holding,
         )
 
 
@@ -377,7 +377,7 @@ def iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(UTC).isoformat()
 
 
-def member_id(value: int | None) -> str | None:
+def process_id(value: int | None) -> str | None:
     """In hexadecimal, as the log writes it: the number is too long for JSON readers with doubles."""
     return None if value is None else f"{value:x}"
 

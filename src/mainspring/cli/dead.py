@@ -15,7 +15,7 @@ from mainspring.admin.admin import Admin
 from mainspring.admin.dead_letters import Arguments, Replayed, ReplayedPage
 from mainspring.admin.views import DeadView, iso
 from mainspring.admin.why.job import retry_words
-from mainspring.cli.acts import LARGEST_PAGE
+from mainspring.cli.audit_log import LARGEST_PAGE
 from mainspring.cli.jobs import report, show_job
 from mainspring.cli.options import (
     JOB_ID,

@@ -18,7 +18,7 @@ from mainspring.admin.jobs import (
     RunLogView,
     job_of,
 )
-from mainspring.admin.views import HandleView, JobView, ListedJob, iso, member_id, to_json
+from mainspring.admin.views import HandleView, JobView, ListedJob, iso, process_id, to_json
 from mainspring.admin.words import combined
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import (
@@ -48,7 +48,7 @@ LARGEST_PAGE = 1000
 
 @click.group()
 def jobs() -> None:
-    """List, show, cancel, retry, reschedule and edit jobs, and read their logs."""
+    """See, cancel, retry and change jobs, and read their logs."""
 
 
 @jobs.command("list")
@@ -305,7 +305,7 @@ def _run_row(run: Run) -> Sequence[object]:
         run.verdict,
         when(run.started_at),
         when(run.finished_at),
-        member_id(run.worker_id),
+        process_id(run.worker_id),
         failure,
     )
 

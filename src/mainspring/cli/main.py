@@ -11,9 +11,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from mainspring.cli.access import sessions, tokens
-from mainspring.cli.acts import acts
 from mainspring.cli.alerts import alerts
-from mainspring.cli.audit import audit
+from mainspring.cli.audit_log import audit_log
 from mainspring.cli.backfills import backfill, backfills
 from mainspring.cli.config import config
 from mainspring.cli.db import db
@@ -22,13 +21,14 @@ from mainspring.cli.errors import ExitingGroup
 from mainspring.cli.events import events
 from mainspring.cli.health import check, doctor, status
 from mainspring.cli.jobs import enqueue, jobs
-from mainspring.cli.members import members
+from mainspring.cli.processes import processes
 from mainspring.cli.queues import limits, queues
 from mainspring.cli.run import dev, scheduler, worker
 from mainspring.cli.schedules import next_fires, schedules
 from mainspring.cli.server import server
 from mainspring.cli.simulate import simulate_
 from mainspring.cli.top import top
+from mainspring.cli.verify import verify
 from mainspring.cli.watchdog import finish
 from mainspring.cli.why import why
 from mainspring.cli.workflows import workflows
@@ -79,7 +79,7 @@ for command in (
     workflows,
     queues,
     limits,
-    members,
+    processes,
     top,
     schedules,
     backfill,
@@ -87,8 +87,8 @@ for command in (
     why,
     next_fires,
     simulate_,
-    audit,
-    acts,
+    verify,
+    audit_log,
     tokens,
     sessions,
     alerts,

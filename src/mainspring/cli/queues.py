@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from mainspring.admin.queues import LimitView, QueueView, gate_in_words
+from mainspring.admin.queues import LimitView, QueueView, limit_key_in_words
 from mainspring.cli.options import Whole, author_option, length, one_line, store_options
 from mainspring.cli.options import name as a_name
 from mainspring.cli.output import document, printable, say, table, when
@@ -115,9 +115,9 @@ def list_limits(name: str | None, key: str | None, limit: int, access: Access, a
         return
     rows = [
         (
-            each.gate.name,
-            each.gate.key or None,
-            gate_in_words(each.gate),
+            each.limit_key.name,
+            each.limit_key.key or None,
+            limit_key_in_words(each.limit_key),
             each.used,
             each.waiting,
             ", ".join(map(str, each.holders)) or None,

@@ -163,7 +163,7 @@ def edit(
 ) -> None:
     """Change options of a schedule; others stay.
 
-    From then on the declaration in the code is ignored, until `hand-back`. A trigger of another kind keeps
+    From then on the declaration in the code is ignored, until `revert`. A trigger of another kind keeps
     the bounds, the calendar and, where it has one, the zone.
     """
     options = said(typed, cleared)
@@ -178,12 +178,12 @@ def edit(
         _tell_unchecked(access)
 
 
-@click.command("hand-back")
+@click.command("revert")
 @names_argument
 @click.option("--note", type=one_line, metavar="TEXT", help="The reason, for the audit log.")
 @author_option
 @store_options
-def hand_back(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
+def revert(names: tuple[str, ...], note: str | None, author: str, access: Access, as_json: bool) -> None:
     """Let the code decide again about edited schedules.
 
     Nothing changes before an app writes its schedules. A schedule that no app declares can be deleted with
@@ -397,7 +397,7 @@ def _show_plan(planned: list[Planned], *, as_json: bool) -> None:
 def _changes(planned: Planned) -> str:
     changes = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in planned.differences)
     if planned.action is Action.KEEP:
-        advice = f"`schedules hand-back {planned.name}` lets code have it"
+        advice = f"`schedules revert {planned.name}` lets code have it"
         return printable(f"edited at run time, so it stays ({advice}); code says: {changes}")
     return printable(changes) or "-"
 

@@ -20,10 +20,10 @@ from mainspring.cli.schedule_orders import (
     create,
     delete,
     edit,
-    hand_back,
     pause,
     plan_command,
     resume,
+    revert,
     skip,
     trigger,
 )
@@ -52,7 +52,7 @@ def schedules() -> None:
 for command in (
     create,
     edit,
-    hand_back,
+    revert,
     plan_command,
     apply_command,
     pause,

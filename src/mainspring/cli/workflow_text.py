@@ -27,9 +27,9 @@ def show_workflow(view: WorkflowView) -> None:
     if view.timeline:
         click.echo()
         _timeline(view)
-    if view.acts:
+    if view.orders:
         click.echo()
-        rows = [(when(each.at), each.act, each.author, each.note) for each in view.acts]
+        rows = [(when(each.at), each.action, each.author, each.note) for each in view.orders]
         table(["AT", "ACT", "BY", "NOTE"], rows, none="")
 
 

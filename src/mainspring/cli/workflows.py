@@ -12,7 +12,7 @@ from mainspring.admin.workflows.graph import GraphView, dot, drawn, mermaid
 from mainspring.admin.workflows.orders import WorkflowDone, WorkflowEffect, Workflows
 from mainspring.admin.workflows.queries import ITEMS, PAGE
 from mainspring.admin.workflows.views import StepView, WorkflowRow, WorkflowView
-from mainspring.cli.acts import LARGEST_PAGE
+from mainspring.cli.audit_log import LARGEST_PAGE
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import LARGEST_ID, WORKFLOW_ID, Whole, author_option, one_line, store_options
 from mainspring.cli.options import name as a_name

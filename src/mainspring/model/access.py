@@ -22,7 +22,7 @@ NOUNS = (
     "alerts",
     "health",
     "metrics",
-    "acts",
+    "audit_log",
     "access",
 )
 """The subjects of routes. A token may be restricted to some of them."""

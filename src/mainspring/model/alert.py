@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.value import Value
 
@@ -40,7 +40,7 @@ class Rule(StrEnum):
     """There are schedules, and no scheduler is alive."""
     SCHEDULER_LAG = "scheduler_lag"
     """Schedulers are alive and behind."""
-    MEMBER_LOST = "member_lost"
+    PROCESS_LOST = "process_lost"
     """A process did not renew its lease."""
     CLOCK_SKEW = "clock_skew"
     """The clock of a process is far from the database's."""
@@ -194,7 +194,7 @@ class Facts(Value, frozen=True, kw_only=True):
     once or twice: many of one do not hide another. What was longer is said in `cut`."""
 
     now: datetime
-    members: tuple[MemberInfo, ...] = ()
+    processes: tuple[ProcessInfo, ...] = ()
     lost: tuple[Lost, ...] = ()
     scheduled: bool = False
     """Whether any schedule has a slot to come."""

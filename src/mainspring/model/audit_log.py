@@ -23,12 +23,12 @@ class NewAuditEntry(Value, frozen=True, kw_only=True):
     """An entry to be appended."""
 
     phase: AuditPhase
-    act: str
+    action: str
     """Noun and verb: jobs.cancel."""
     actor: str
     role: str
     via: str
-    target: str = ""
+    object: str = ""
     """The object of the command: an id or a name."""
     details: bytes = b"{}"
     """JSON: what was asked for, what came of it, or both; secrets are redacted."""
@@ -44,11 +44,11 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     id: int
     at: datetime
     phase: AuditPhase
-    act: str
+    action: str
     actor: str
     role: str
     via: str
-    target: str
+    object: str
     details: bytes
     order: int | None
     address: str
@@ -58,8 +58,8 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 class AuditFilter(Value, frozen=True, kw_only=True):
     """Which entries, newest first; `before` is the last id of the page above."""
 
-    act: str | None = None
+    action: str | None = None
     actor: str | None = None
-    target: str | None = None
+    object: str | None = None
     before: int | None = None
     limit: int = 50

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.value import Value
 
 DEFAULT_QUEUE = "default"
@@ -44,7 +44,7 @@ class NewJob(Value, frozen=True, kw_only=True):
     delay: timedelta = timedelta()
     max_attempts: int = 1
     unique: Key | None = None
-    gates: tuple[Gate, ...] = ()
+    limit_keys: tuple[LimitKey, ...] = ()
     """Limits it must pass before it can be claimed."""
     expires: timedelta | None = None
     """How long after it is first due it must have succeeded; or, as an instant, `expires_at`."""
@@ -74,7 +74,7 @@ class Job(Value, frozen=True, kw_only=True):
     workflow_id: int | None = None
     """The workflow whose step it is, while it is live or dead."""
     waits_for_limit: bool = False
-    """It is before its gates; `run_at` is when it came there, or is to come."""
+    """It is before its limit keys; `run_at` is when it came there, or is to come."""
     finished_at: datetime | None = None
     expires_at: datetime | None = None
     result: bytes | None = None
@@ -90,7 +90,7 @@ class JobEdit(Value, frozen=True, kw_only=True):
     priority: int | None = None
     queue: str | None = None
     max_attempts: int | None = None
-    gates: tuple[Gate, ...] | None = None
+    limit_keys: tuple[LimitKey, ...] | None = None
     """The limits that it must pass then."""
     expires: timedelta | None = None
     """How long after it is due it must have succeeded; or, as an instant, `expires_at`."""
@@ -118,10 +118,10 @@ class Claim(Value, frozen=True, kw_only=True, gc=False):
     schedule_id: int | None = None
     slot_at: datetime | None = None
     limited: bool = False
-    """Whether it passed gates, whose next in line may pass once it has ended."""
+    """Whether it passed limit keys, whose next in line may pass once it has ended."""
     crashes: int = 0
     """How many processes died during a run of it."""
-    suspect: bool = False
+    orphan: bool = False
     """Whether it was running when a process died, and may be the cause: it runs in a child process, and its
     start is recorded."""
     workflow_id: int | None = None
@@ -165,7 +165,7 @@ def tried_since(errors: Sequence[Failure]) -> datetime | None:
 
 ScopeOption = Literal["queued", "finished", "period"]
 OnDuplicateOption = Literal["return", "replace", "error"]
-"""The same words as the members of the two classes below, as type checkers need them."""
+"""The same words as the processes of the two classes below, as type checkers need them."""
 
 
 class Scope(StrEnum):
@@ -294,7 +294,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     """The name of its key, for as long as that is kept."""
     schedule: str | None = None
     worker: int | None = None
-    """The jobs that this member ran at its last heartbeat."""
+    """The jobs that this process ran at its last heartbeat."""
     since: datetime | None = None
     """Live ones by when they were put into the queue, others by when they ended."""
     until: datetime | None = None

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from mainspring.model.value import Value
 
 
-class Gate(Value, frozen=True, kw_only=True):
-    """What a job must pass before a worker may claim it. Jobs that name the same gate share it."""
+class LimitKey(Value, frozen=True, kw_only=True):
+    """What a job must pass before a worker may claim it. Jobs that name the same limit key share it."""
 
     name: str
     key: str = ""
-    """The value that has a gate of its own, such as a tenant. Empty for a gate that all jobs share."""
+    """The value that has a limit key of its own, such as a tenant. Empty for a limit key that all jobs
+    share."""
     concurrency: int | None = None
     """How many jobs behind it may be live at once, running or about to be."""
     rate: int | None = None
@@ -24,11 +25,11 @@ class Gate(Value, frozen=True, kw_only=True):
     """How many jobs may have passed and not yet be claimed: keeps one key from filling the queue."""
 
 
-class GateInfo(Value, frozen=True, kw_only=True):
-    """A gate as it stands."""
+class LimitKeyInfo(Value, frozen=True, kw_only=True):
+    """A limit key as it stands."""
 
     id: int
-    gate: Gate
+    limit_key: LimitKey
     used: int
     """Jobs that are through and have not ended."""
     waiting: int
@@ -38,7 +39,7 @@ class GateInfo(Value, frozen=True, kw_only=True):
 
 
 class Admission(Value, frozen=True, kw_only=True):
-    """What one pass at the gates did."""
+    """What one pass at the limit keys did."""
 
     admitted: int = 0
     waiting: bool = False

@@ -20,7 +20,7 @@ class Role(StrEnum):
     SCHEDULER = "scheduler"
 
 
-class Member(Value, frozen=True, kw_only=True):
+class NewProcess(Value, frozen=True, kw_only=True):
     """One start of one process. The id is random, never a host name."""
 
     id: int
@@ -32,8 +32,8 @@ class Member(Value, frozen=True, kw_only=True):
     tzdata: str = ""
 
 
-class MemberInfo(Value, frozen=True, kw_only=True):
-    """A member as the store sees it."""
+class ProcessInfo(Value, frozen=True, kw_only=True):
+    """A process as the store sees it."""
 
     id: int
     role: Role
@@ -62,7 +62,7 @@ class Beat(Value, frozen=True, kw_only=True):
 
 
 class Watch(Value, frozen=True, kw_only=True):
-    """Since when some process has reached the store without a gap. A member that could not renew while no
+    """Since when some process has reached the store without a gap. A process that could not renew while no
     process could reach the store is not dead: its lease counts only for the time in which the store was
     reached."""
 
@@ -86,8 +86,8 @@ class Reaped(Value, frozen=True, kw_only=True):
     at: datetime | None = None
     """When it was, by the store's clock."""
     late: bool = False
-    """Whether there are members whose lease has ended and who still have time to renew it."""
-    members: tuple[str, ...] = ()
+    """Whether there are processes whose lease has ended and who still have time to renew it."""
+    processes: tuple[str, ...] = ()
     """Names of the processes whose lease had ended."""
     jobs: int = 0
     """Claims of theirs that were taken back."""

@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Literal
 
 from mainspring.model.job import DEFAULT_QUEUE
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.value import Value
 
 MisfireOption = Literal["latest", "all", "skip"]
 OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
-"""The same words as the members of the two classes below, as type checkers need them."""
+"""The same words as the processes of the two classes below, as type checkers need them."""
 
 
 class Misfire(StrEnum):
@@ -135,7 +135,7 @@ class NewSchedule(Value, frozen=True, kw_only=True):
     """A random delay below this is added for each slot."""
     max_fires: int | None = None
     """How many slots may fire in all; None for no limit."""
-    gates: tuple[Gate, ...] | None = None
+    limit_keys: tuple[LimitKey, ...] | None = None
     """Limits that its jobs must pass; None leaves those that are on record."""
     expires: timedelta | None = None
     """How long after its slot a job must have succeeded."""
@@ -178,7 +178,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     paused_by: str | None
     pause_note: str | None
     next_at: datetime | None
-    line_id: int | None = None
+    limit_set_id: int | None = None
     """Where its jobs wait for their limits."""
     expires: timedelta | None = None
     expect_start_within: timedelta | None = None
@@ -194,7 +194,7 @@ class Change(StrEnum):
     RESUMED = "resumed"
     SKIPPING = "skipping"
     """Slots to come are to be left out."""
-    HANDED_BACK = "handed_back"
+    REVERTED = "reverted"
     """What code declares counts again."""
     DELETED = "deleted"
 

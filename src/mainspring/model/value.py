@@ -25,7 +25,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 def choice(
     options: type[_Choice], given: str, field: str, error: type[InvalidArgument] = InvalidArgument
 ) -> _Choice:
-    """The member of a closed option that a caller named, or an error with all that are allowed."""
+    """The process of a closed option that a caller named, or an error with all that are allowed."""
     try:
         return options(given)
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from mainspring.model.job import DEFAULT_QUEUE, Failure
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.value import Value
 
 MOST_STEPS = 1000
@@ -21,7 +21,7 @@ LARGEST_INPUT = 1024 * 1024
 
 
 WhenOption = Literal["success", "failure", "always"]
-"""The same words as the members of the class below, as type checkers need them."""
+"""The same words as the processes of the class below, as type checkers need them."""
 
 
 class When(StrEnum):
@@ -93,9 +93,9 @@ class Condition(Value, frozen=True, kw_only=True):
 
 
 class Limiting(Value, frozen=True, kw_only=True):
-    """A gate of the step's jobs, whose key may be the value of a parameter."""
+    """A limit key of the step's jobs, whose key may be the value of a parameter."""
 
-    gate: Gate
+    limit_key: LimitKey
     by: str | None = None
     place: int | None = None
     """Where the parameter is among the positional arguments."""
@@ -247,12 +247,12 @@ class WorkflowCommand(StrEnum):
     FORKED = "forked"
 
 
-class WorkflowAct(Value, frozen=True, kw_only=True):
+class WorkflowOrder(Value, frozen=True, kw_only=True):
     """A command to a workflow, as it was recorded."""
 
     workflow_id: int
     at: datetime
-    act: WorkflowCommand
+    action: WorkflowCommand
     author: str
     note: str | None = None
 

@@ -44,7 +44,7 @@ CLAIMS_LOST = _counter("claims_lost", "Claims that were cancelled or taken away 
 RENEWALS = _counter("lease_renewals", "Heartbeats that the store took.", "role")
 RENEWALS_FAILED = _counter("lease_renewals_failed", "Heartbeats without an answer.", "role")
 LEASES_ENDED = _counter("leases_ended", "Leases lost, or given up before their end.", "how")
-REAPED = _counter("members_reaped", "Dead processes that this one found.")
+REAPED = _counter("processes_reaped", "Dead processes that this one found.")
 GIVEN_BACK = _counter("jobs_given_back", "Jobs of dead processes that this one gave back.")
 SLOTS_FIRED = _counter("slots_fired", "Slots that became jobs.")
 SLOTS_SKIPPED = _counter("slots_skipped", "Slots that became no job: missed, overlapping, paused or ended.")
@@ -78,7 +78,7 @@ OLDEST = _gauge(
 )
 QUEUE_WORKERS = _gauge("queue_workers", "Live workers that serve the queue.", "queue", source="store")
 QUEUE_PAUSED = _gauge("queue_paused", "1 while the queue is paused.", "queue", source="store")
-MEMBERS = _gauge("members", "Live processes.", "role", source="store")
+PROCESSES = _gauge("processes", "Live processes.", "role", source="store")
 BEHIND = _gauge(
     "schedules_behind_seconds", "How late the earliest slot is that nobody has decided about.", source="store"
 )

@@ -32,7 +32,7 @@ from mainspring.telemetry.events import (
     LoopBlocked,
     LoopFailed,
     LoopStalled,
-    MembersReaped,
+    ProcessesReaped,
     RenewalFailed,
     RunEnded,
     RunStarted,
@@ -82,7 +82,7 @@ class Metrics:
             SettlementRefused: self._refused,
             SlotsFired: self._slots_fired,
             LagMeasured: self._lag_measured,
-            MembersReaped: self._reaped,
+            ProcessesReaped: self._reaped,
             **{kind: self._counting(*how) for kind, how in _COUNTED.items()},
         }
         """What is done with each kind of event."""
@@ -163,8 +163,8 @@ class Metrics:
         self._counts.put(c.LAG, event.lag.total_seconds())
         self._counts.put(c.DUE, event.due)
 
-    def _reaped(self, event: MembersReaped) -> None:
-        self._counts.add(c.REAPED, many=len(event.members))
+    def _reaped(self, event: ProcessesReaped) -> None:
+        self._counts.add(c.REAPED, many=len(event.processes))
         self._counts.add(c.GIVEN_BACK, many=event.jobs)
 
     def _counting(
@@ -401,7 +401,7 @@ class PrometheusFamilies:
             (c.QUEUE_PAUSED, paused),
         ):
             yield self.numbers(metric, values.items())
-        yield self.numbers(c.MEMBERS, (((role.value,), status.alive(role)) for role in Role))
+        yield self.numbers(c.PROCESSES, (((role.value,), status.alive(role)) for role in Role))
         yield self.numbers(c.BEHIND, [((), status.lag.total_seconds())])
         yield self.numbers(c.OVERDUE, [((), len(status.facts.overdue))])
         yield self.numbers(c.DEAD_LETTERS, [((), status.dead)])

@@ -16,7 +16,7 @@ import msgspec
 from mainspring.clock import Clock
 from mainspring.entropy import Entropy
 from mainspring.errors import StoreError
-from mainspring.model.process import Beat, Member
+from mainspring.model.process import Beat, NewProcess
 from mainspring.process.loop import Cycle
 from mainspring.store.store import Store
 from mainspring.telemetry.events import (
@@ -51,14 +51,14 @@ class LeaseListener(Protocol):
 
 
 class Heartbeat:
-    """One member's lease."""
+    """One process's lease."""
 
     name = "heartbeat"
 
     def __init__(
         self,
         store: Callable[[], Store],
-        member: Member,
+        process: NewProcess,
         membership: Membership,
         listener: LeaseListener,
         *,
@@ -69,7 +69,7 @@ class Heartbeat:
         telemetry: Telemetry,
     ) -> None:
         self._store = store
-        self._member = member
+        self._process = process
         self._membership = membership
         self._listener = listener
         self._lease = lease
@@ -113,18 +113,18 @@ class Heartbeat:
                 await self._join_now()
 
     async def _join_now(self) -> None:
-        member = msgspec.structs.replace(self._member, id=self._entropy.worker_id())
+        process = msgspec.structs.replace(self._process, id=self._entropy.worker_id())
         sent_at = self._clock.monotonic()
-        join = self._store().processes.join(member, lease=self._lease, at=self._clock.stamp())
+        join = self._store().processes.join(process, lease=self._lease, at=self._clock.stamp())
         await answer(join, within=self._lease, to="a join")
-        self._membership.renewed(member.id, sent_at)
-        self._telemetry.emit(ProcessStarted(role=member.role, name=member.name, member_id=member.id))
+        self._membership.renewed(process.id, sent_at)
+        self._telemetry.emit(ProcessStarted(role=process.role, name=process.name, process_id=process.id))
         self._listener.joined()
 
-    async def _beat(self, member_id: int) -> None:
+    async def _beat(self, process_id: int) -> None:
         claims = self._listener.holding()
         try:
-            sent_at, beat = await self._renew(member_id, claims)
+            sent_at, beat = await self._renew(process_id, claims)
         except Exception as error:
             answers = await self._answers_others()
             if not answers or self._membership.left() <= 0 or not self._ends_soon:
@@ -132,7 +132,7 @@ class Heartbeat:
                 raise
             # The store takes calls, and before the next regular try the handlers would have to be stopped.
             try:
-                sent_at, beat = await self._renew(member_id, claims)
+                sent_at, beat = await self._renew(process_id, claims)
             except Exception as again:
                 self._missed(again)
                 raise
@@ -143,20 +143,20 @@ class Heartbeat:
             self._listener.ended(expired=True)
             await self._join()
             return
-        self._telemetry.emit(LeaseRenewed(role=self._member.role))
+        self._telemetry.emit(LeaseRenewed(role=self._process.role))
         resumed = self._membership.suspended
-        self._membership.renewed(member_id, sent_at)
+        self._membership.renewed(process_id, sent_at)
         if beat.lost:
             lost = set(beat.lost)
             self._listener.lost(tuple(claim for claim in claims if claim[0] in lost))
         if resumed:
             self._listener.joined()
 
-    async def _renew(self, member_id: int, claims: Sequence[tuple[int, int]]) -> tuple[float, Beat]:
+    async def _renew(self, process_id: int, claims: Sequence[tuple[int, int]]) -> tuple[float, Beat]:
         """Ask the store to renew the lease; answer when it was asked and what it said."""
         sent_at, left = self._clock.monotonic(), self._membership.left()
         asked = self._store().processes.beat(
-            member_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
+            process_id, lease=self._lease, claims=claims, told=self._clock.now(), at=self._clock.stamp()
         )
         every = self._every.total_seconds()
         # Time must be left to learn whether the store itself is down: a whole heartbeat, or half of one where
@@ -166,7 +166,7 @@ class Heartbeat:
 
     async def _answers_others(self) -> bool:
         """Whether the store is known to take calls, although it did not take ours. While it takes no calls at
-        all, no process can take over what we hold; and once it does again, every member has the time of a
+        all, no process can take over what we hold; and once it does again, every process has the time of a
         lease to renew before a reaper judges it: then the lease counts from now."""
         asked_at = self._clock.monotonic()
         lease, left = self._lease.total_seconds(), self._membership.left()
@@ -180,7 +180,7 @@ class Heartbeat:
         except Exception:  # noqa: BLE001 - no answer is no knowledge; what went wrong with the beat is reported
             return False
         if is_down and self._membership.outlasts(asked_at):
-            self._telemetry.emit(LeaseOutlasted(role=self._member.role, name=self._member.name))
+            self._telemetry.emit(LeaseOutlasted(role=self._process.role, name=self._process.name))
         return not is_down
 
     @property
@@ -192,14 +192,14 @@ class Heartbeat:
         if not self._membership.suspended and self._ends_soon:
             self._membership.suspended = True
             self._listener.ended(expired=False)
-        self._telemetry.emit(RenewalFailed(role=self._member.role, reason=str(error)))
+        self._telemetry.emit(RenewalFailed(role=self._process.role, reason=str(error)))
 
 
 STOP_WITHIN = timedelta(seconds=10)
 
 
 class HeartbeatThread:
-    """Beats for one or more members until it is stopped, then ends their leases."""
+    """Beats for one or more processes until it is stopped, then ends their leases."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from mainspring.alerts.notification_sender import into_log
 from mainspring.app import Mainspring
 from mainspring.config import service_manager
 from mainspring.errors import StoreError, StoreUnavailable, UsageError
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.process.heartbeat import Heartbeat, HeartbeatThread, LeaseListener
 from mainspring.process.loop import Loop
 from mainspring.process.process import Process
@@ -158,7 +158,7 @@ def _assemble(
     signals = Signals()
     settings, clock, entropy = app.settings, app._clock, app._entropy
     telemetry = app._telemetry.joined(tallier.hear)
-    members: list[tuple[Member, Membership, LeaseListener]] = []
+    processes: list[tuple[NewProcess, Membership, LeaseListener]] = []
     loops: list[Loop] = [
         Pruner(
             store,
@@ -189,7 +189,7 @@ def _assemble(
             signals=signals,
         )
         bridge = Bridge(new_worker, asyncio.get_running_loop())
-        members.append((_member(app, Role.WORKER), new_worker.membership, bridge))
+        processes.append((_process(app, Role.WORKER), new_worker.membership, bridge))
         limit_admission = LimitAdmission(
             store.limits, clock, entropy, poll=settings.worker.poll, declared=app._registry.has_limits
         )
@@ -200,9 +200,9 @@ def _assemble(
             Scheduler(store, clock, telemetry, poll=config.poll, chunk=config.chunk, breaker=config.breaker)
         )
         place = Membership(clock, settings.worker.lease)
-        members.append((_member(app, Role.SCHEDULER), place, NoClaims()))
+        processes.append((_process(app, Role.SCHEDULER), place, NoClaims()))
     process = Process(
-        _heartbeats(app, members, monitor),
+        _heartbeats(app, processes, monitor),
         worker=new_worker,
         limit_admission=limit_admission,
         resolver=resolver,
@@ -280,7 +280,9 @@ def _launch(app: Mainspring) -> Launch:
 
 
 def _heartbeats(
-    app: Mainspring, members: Sequence[tuple[Member, Membership, LeaseListener]], monitor: Monitor | None
+    app: Mainspring,
+    processes: Sequence[tuple[NewProcess, Membership, LeaseListener]],
+    monitor: Monitor | None,
 ) -> HeartbeatThread:
     config, shared = app.settings.worker, app._in_memory
 
@@ -293,7 +295,7 @@ def _heartbeats(
         return [
             Heartbeat(
                 store,
-                member,
+                process,
                 membership,
                 listener,
                 lease=config.lease,
@@ -302,7 +304,7 @@ def _heartbeats(
                 entropy=app._entropy,
                 telemetry=app._telemetry,
             )
-            for member, membership, listener in members
+            for process, membership, listener in processes
         ]
 
     return HeartbeatThread(
@@ -315,9 +317,9 @@ def _heartbeats(
     )
 
 
-def _member(app: Mainspring, role: Role) -> Member:
+def _process(app: Mainspring, role: Role) -> NewProcess:
     works = role is Role.WORKER
-    return Member(
+    return NewProcess(
         id=0,  # given anew with every lease
         role=role,
         name=_name(app),

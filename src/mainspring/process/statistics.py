@@ -15,7 +15,7 @@ from mainspring.telemetry.events import (
     Event,
     JobsExpired,
     JobsQuarantined,
-    MembersReaped,
+    ProcessesReaped,
     RunEnded,
     RunStarted,
     SlotsFired,
@@ -65,7 +65,7 @@ class StatisticsCollector:
         elif isinstance(event, JobsExpired | JobsQuarantined):
             # There may be an event of the last run of such a job, too; its death is counted here.
             self._sheet(FLEET).counts[Counted.DIED] += len(event.job_ids)
-        elif isinstance(event, MembersReaped):
+        elif isinstance(event, ProcessesReaped):
             self._sheet(FLEET).counts[Counted.CRASHED] += event.jobs
 
     def hear_all(self, events: Sequence[Event]) -> None:

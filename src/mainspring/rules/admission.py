@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 
 LONGEST_KEY = 200
 _UNLIMITED = 1_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def gate_key(value: object) -> str:
+def key_of_value(value: object) -> str:
     """The limit key for one value of a parameter."""
     text = value if isinstance(value, str) else _encode(value).decode()
     if len(text) <= LONGEST_KEY and text.isprintable():
@@ -27,10 +27,10 @@ def gate_key(value: object) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class GateState:
+class LimitKeyState:
     """A limit key during one pass."""
 
-    gate: Gate
+    limit_key: LimitKey
     used: int
     """Jobs that have passed and have not ended."""
     unclaimed: int
@@ -42,26 +42,26 @@ class GateState:
     def refill(self, now: datetime) -> None:
         """Add the tokens of the time since the last refill. Jobs that have passed and not begun still count:
         with them there is never more than one burst, however long they wait for a worker."""
-        gate = self.gate
-        if gate.rate is None or gate.period is None:
+        limit_key = self.limit_key
+        if limit_key.rate is None or limit_key.period is None:
             return
         if self.refilled_at is None:
-            self.tokens = float(gate.burst)
+            self.tokens = float(limit_key.burst)
         else:
             since = max(now - self.refilled_at, timedelta())
-            self.tokens += since / gate.period * gate.rate
-        self.tokens = min(self.tokens, float(max(gate.burst - self.unclaimed, 0)))
+            self.tokens += since / limit_key.period * limit_key.rate
+        self.tokens = min(self.tokens, float(max(limit_key.burst - self.unclaimed, 0)))
         self.refilled_at = now
 
     @property
     def room(self) -> int:
         """How many more jobs may pass now."""
-        gate, room = self.gate, _UNLIMITED
-        if gate.concurrency is not None:
-            room = min(room, gate.concurrency - self.used)
-        if gate.window is not None:
-            room = min(room, gate.window - self.unclaimed)
-        if gate.rate is not None:
+        limit_key, room = self.limit_key, _UNLIMITED
+        if limit_key.concurrency is not None:
+            room = min(room, limit_key.concurrency - self.used)
+        if limit_key.window is not None:
+            room = min(room, limit_key.window - self.unclaimed)
+        if limit_key.rate is not None:
             room = min(room, math.floor(self.tokens + 1e-9))
         return max(room, 0)
 
@@ -69,23 +69,23 @@ class GateState:
         """Count one more job that passes."""
         self.used += 1
         self.unclaimed += 1
-        if self.gate.rate is not None:
+        if self.limit_key.rate is not None:
             self.tokens -= 1
 
     def next_token(self, now: datetime) -> datetime | None:
         """When the rate lets the next job pass; None if the rate is not the obstacle."""
-        gate = self.gate
-        if gate.rate is None or gate.period is None or self.tokens >= 1:
+        limit_key = self.limit_key
+        if limit_key.rate is None or limit_key.period is None or self.tokens >= 1:
             return None
-        return now + gate.period / gate.rate * (1 - self.tokens)
+        return now + limit_key.period / limit_key.rate * (1 - self.tokens)
 
 
 @dataclass(slots=True, kw_only=True)
 class WaitingLine:
-    """Jobs that wait for the same gates, best first; only as many as could pass were looked at."""
+    """Jobs that wait for the same limit keys, best first; only as many as could pass were looked at."""
 
     id: int
-    gates: tuple[GateState, ...]
+    limit_keys: tuple[LimitKeyState, ...]
     jobs: Sequence[int] = ()
     priority: int = 0
     """Of the first of them."""
@@ -93,22 +93,22 @@ class WaitingLine:
     @property
     def room(self) -> int:
         """How many jobs may pass now, if no other line takes a place."""
-        return min((gate.room for gate in self.gates), default=_UNLIMITED)
+        return min((limit_key.room for limit_key in self.limit_keys), default=_UNLIMITED)
 
 
-def admit(lines: Sequence[WaitingLine], most: int) -> list[tuple[int, tuple[GateState, ...]]]:
-    """The jobs that pass, each with its gates. Lines with a better first job come first; lines alike
+def admit(lines: Sequence[WaitingLine], most: int) -> list[tuple[int, tuple[LimitKeyState, ...]]]:
+    """The jobs that pass, each with its limit keys. Lines with a better first job come first; lines alike
     take turns, so that a long one does not starve a short one."""
-    passed: list[tuple[int, tuple[GateState, ...]]] = []
+    passed: list[tuple[int, tuple[LimitKeyState, ...]]] = []
     turns = [(line, iter(line.jobs)) for line in sorted(lines, key=lambda line: -line.priority)]
     while turns and len(passed) < most:
         staying = []
         for line, jobs in turns:
             if len(passed) == most or line.room == 0 or (job := next(jobs, None)) is None:
                 continue
-            for gate in line.gates:
-                gate.take()
-            passed.append((job, line.gates))
+            for limit_key in line.limit_keys:
+                limit_key.take()
+            passed.append((job, line.limit_keys))
             staying.append((line, jobs))
         turns = staying
     return passed

@@ -14,7 +14,7 @@ import msgspec
 
 from mainspring.errors import shown
 from mainspring.model.job import Failure, NewJob
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.run import Verdict
 from mainspring.model.value import Value
 from mainspring.model.workflow import (
@@ -36,7 +36,7 @@ from mainspring.model.workflow import (
     WorkflowRecord,
     WorkflowState,
 )
-from mainspring.rules.admission import gate_key
+from mainspring.rules.admission import key_of_value
 from mainspring.rules.condition import evaluate
 from mainspring.rules.graph import FAILED_STATES, Graph, ends_with_the_workflow
 
@@ -447,7 +447,7 @@ def new_job(node: Node, given: StepInputs, *first: object) -> NewJob:
         delay=node.delay,
         max_attempts=node.max_attempts,
         expires=node.expires,
-        gates=tuple(_gate(each, args, kwargs) for each in node.limits),
+        limit_keys=tuple(_limit_key(each, args, kwargs) for each in node.limits),
     )
 
 
@@ -474,12 +474,12 @@ def _inside(value: object, path: Sequence[str | int], what: str) -> object:
     return value
 
 
-def _gate(limiting: Limiting, args: Sequence[object], kwargs: Mapping[str, object]) -> Gate:
+def _limit_key(limiting: Limiting, args: Sequence[object], kwargs: Mapping[str, object]) -> LimitKey:
     if limiting.by is None:
-        return limiting.gate
+        return limiting.limit_key
     value = kwargs.get(limiting.by)
     if limiting.by not in kwargs and limiting.place is not None and limiting.place < len(args):
         value = args[limiting.place]
     if isinstance(value, msgspec.Raw):
         value = _decode(value)
-    return msgspec.structs.replace(limiting.gate, key=gate_key(value))
+    return msgspec.structs.replace(limiting.limit_key, key=key_of_value(value))

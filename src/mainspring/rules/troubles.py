@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from mainspring.config import AlertsConfig
 from mainspring.duration import format_duration
 from mainspring.model.alert import COUNTED, Facts, LateJob, Rule, Severity, Trouble, Waiting, Watched
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.queue import QueuePause
 
 MISSED_HOLD = timedelta(seconds=10)
@@ -233,7 +233,7 @@ def _oldest_waiting(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
 
 def _no_worker(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
     paused = {pause.queue for pause in facts.pauses}
-    workers = [each for each in facts.members if each.alive and each.role is Role.WORKER]
+    workers = [each for each in facts.processes if each.alive and each.role is Role.WORKER]
     for each in facts.waiting:
         if each.queue in paused:
             continue
@@ -250,7 +250,7 @@ def _no_worker(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
             )
 
 
-def _nobody(waiting: Waiting, serving: list[MemberInfo]) -> str:
+def _nobody(waiting: Waiting, serving: list[ProcessInfo]) -> str:
     if serving:
         return (
             f"queue {waiting.queue}: no live worker knows task {waiting.task}, for which job "
@@ -294,13 +294,13 @@ def _scheduler_lag(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
         )
 
 
-def _member_lost(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
-    alive = {(each.role, each.name) for each in facts.members if each.alive}
+def _process_lost(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
+    alive = {(each.role, each.name) for each in facts.processes if each.alive}
     for each in facts.lost:
         back = (each.role, each.name) in alive
         if facts.now - each.lost_at < config.lost_window and not back:
             yield Trouble(
-                rule=Rule.MEMBER_LOST,
+                rule=Rule.PROCESS_LOST,
                 subject=f"{each.role} {each.name}",
                 severity=Severity.WARNING,
                 since=each.lost_at,
@@ -310,7 +310,7 @@ def _member_lost(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
 
 
 def _clock_skew(facts: Facts, config: AlertsConfig) -> Iterator[Trouble]:
-    for each in facts.members:
+    for each in facts.processes:
         if each.alive and each.skew is not None and abs(each.skew) >= config.clock_skew:
             yield Trouble(
                 rule=Rule.CLOCK_SKEW,
@@ -351,7 +351,7 @@ _RULES: tuple[Callable[[Facts, AlertsConfig], Iterator[Trouble]], ...] = (
     _no_worker,
     _no_scheduler,
     _scheduler_lag,
-    _member_lost,
+    _process_lost,
     _clock_skew,
     _outage,
 )
@@ -364,8 +364,8 @@ def _oldest(facts: Facts) -> dict[str, Waiting]:
     return oldest
 
 
-def _schedulers(facts: Facts) -> list[MemberInfo]:
-    return [each for each in facts.members if each.alive and each.role is Role.SCHEDULER]
+def _schedulers(facts: Facts) -> list[ProcessInfo]:
+    return [each for each in facts.processes if each.alive and each.role is Role.SCHEDULER]
 
 
 def _paused(pause: QueuePause) -> str:
@@ -387,7 +387,7 @@ def hindrance(facts: Facts, config: AlertsConfig) -> str | None:
     this is not an alert."""
     if not facts.scheduled:
         return None
-    if not any(each.alive and each.role is Role.SCHEDULER for each in facts.members):
+    if not any(each.alive and each.role is Role.SCHEDULER for each in facts.processes):
         return "there are schedules, and no scheduler is alive"
     if facts.behind_since is not None and facts.now - facts.behind_since >= config.scheduler_lag:
         return f"schedulers are more than {format_duration(config.scheduler_lag)} behind"

@@ -19,7 +19,7 @@ from mainspring.telemetry.events import (
     HistoryPruned,
     JobsExpired,
     JobsQuarantined,
-    MembersReaped,
+    ProcessesReaped,
     ResultsDropped,
     Telemetry,
 )
@@ -31,7 +31,7 @@ PASSES_BETWEEN_ORPHANS = 600
 
 class Reaper:
     """Every process runs one; the first that looks does the work. It judges only what it has watched: after
-    an outage, or its own start, every member has the time of its lease to renew before it is taken for
+    an outage, or its own start, every process has the time of its lease to renew before it is taken for
     dead."""
 
     name = "reaper"
@@ -55,7 +55,7 @@ class Reaper:
 
     @property
     def expects(self) -> bool:
-        """Whether jobs may soon be given back: some member's lease has ended, or we have not looked."""
+        """Whether jobs may soon be given back: some process's lease has ended, or we have not looked."""
         return self._late is not False
 
     async def tick(self) -> timedelta:
@@ -69,8 +69,8 @@ class Reaper:
         expected, self._late = self.expects, reaped.late
         if expected and not reaped.late:
             self.signals.none_expected.send()
-        if reaped.members or reaped.jobs:
-            self._telemetry.emit(MembersReaped(members=reaped.members, jobs=reaped.jobs))
+        if reaped.processes or reaped.jobs:
+            self._telemetry.emit(ProcessesReaped(processes=reaped.processes, jobs=reaped.jobs))
         if reaped.buried:
             names = await dead_names(self._store, reaped.buried)
             self._telemetry.emit(JobsQuarantined(job_ids=reaped.buried, jobs=names))

@@ -1,4 +1,4 @@
-"""Lets jobs with limits through their gates."""
+"""Lets jobs with limits through their limit keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mainspring.model.limit import Admission
 from mainspring.store.limits import Limits
 
 BUSY = timedelta(milliseconds=5)
-"""Another process is at the gates: it may have looked before a place was free."""
+"""Another process is at the limit keys: it may have looked before a place was free."""
 WAITING = timedelta(milliseconds=200)
 """Jobs wait, and what frees a place may be the death of a worker, of which there is no signal."""
 ASLEEP = timedelta(seconds=5)

@@ -76,7 +76,7 @@ class Scheduler:
             )
         )
         if openings:
-            await self._store.slots.open_fires(openings, at=self._clock.stamp())
+            await self._store.slots.open_firings(openings, at=self._clock.stamp())
         await self._fire()
         released = await self._store.slots.release_held(at=self._clock.stamp())
         backfills = await self._store.backfills.advance(at=self._clock.stamp())

@@ -1,17 +1,17 @@
-"""What both dialects do at the gates besides SQL."""
+"""What both dialects do at the limit keys besides SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from mainspring.model.limit import Admission, Gate
+from mainspring.model.limit import Admission, LimitKey
 from mainspring.model.value import Value
-from mainspring.rules.admission import GateState, WaitingLine, admit
+from mainspring.rules.admission import LimitKeyState, WaitingLine, admit
 from mainspring.store.database import Row
 from mainspring.store.rows import maybe_moment, reader
 
-_gate = reader(Gate, window=lambda row: row["open_window"])
+_limit_key = reader(LimitKey, window=lambda row: row["open_window"])
 
 MOST_LINES = 1000
 """Lines looked at in one pass."""
@@ -23,29 +23,29 @@ class Passed(Value, frozen=True, kw_only=True):
     """What a pass decided, to be written."""
 
     job_ids: tuple[int, ...]
-    permits: tuple[tuple[int, int], ...]
-    """(gate, job) pairs."""
+    limit_holders: tuple[tuple[int, int], ...]
+    """(limit key, job) pairs."""
     spent: tuple[tuple[int, float, datetime], ...]
-    """Gates with a rate behind which somebody has not begun, what is left in each, and when. Written even
-    when nobody passes: what comes while they wait is lost, and the next pass must know."""
+    """Limit keys with a rate behind which somebody has not begun, what is left in each, and when. Written
+    even when nobody passes: what comes while they wait is lost, and the next pass must know."""
     again_at: datetime | None
 
 
-def written(gate_ids: Iterable[int]) -> str:
-    """The gates of a line as they are kept."""
-    return ",".join(map(str, sorted(set(gate_ids))))
+def written(limit_key_ids: Iterable[int]) -> str:
+    """The limit keys of a line as they are kept."""
+    return ",".join(map(str, sorted(set(limit_key_ids))))
 
 
-def read(gates: str) -> tuple[int, ...]:
-    """The gates of a line."""
-    return tuple(map(int, gates.split(",")))
+def read(limit_keys: str) -> tuple[int, ...]:
+    """The limit keys of a line."""
+    return tuple(map(int, limit_keys.split(",")))
 
 
-def states_of(rows: Iterable[Row]) -> dict[int, GateState]:
-    """Gates as they stand, by id."""
+def states_of(rows: Iterable[Row]) -> dict[int, LimitKeyState]:
+    """Limit keys as they stand, by id."""
     return {
-        row["id"]: GateState(
-            gate=_gate(row),
+        row["id"]: LimitKeyState(
+            limit_key=_limit_key(row),
             used=row["used"],
             unclaimed=row["unclaimed"],
             tokens=row["tokens"],
@@ -55,27 +55,30 @@ def states_of(rows: Iterable[Row]) -> dict[int, GateState]:
     }
 
 
-def lines_of(rows: Mapping[int, str], gates: Mapping[int, GateState], now: datetime) -> list[WaitingLine]:
-    """Lines with their gates, which several may share."""
-    for state in gates.values():
+def lines_of(
+    rows: Mapping[int, str], limit_keys: Mapping[int, LimitKeyState], now: datetime
+) -> list[WaitingLine]:
+    """Lines with their limit keys, which several may share."""
+    for state in limit_keys.values():
         state.refill(now)
     return [
-        WaitingLine(id=key, gates=tuple(gates[each] for each in read(text))) for key, text in rows.items()
+        WaitingLine(id=key, limit_keys=tuple(limit_keys[each] for each in read(text)))
+        for key, text in rows.items()
     ]
 
 
-def decide(lines: Sequence[WaitingLine], gates: Mapping[int, GateState], now: datetime) -> Passed:
+def decide(lines: Sequence[WaitingLine], limit_keys: Mapping[int, LimitKeyState], now: datetime) -> Passed:
     """Let through whom there is room for."""
-    ids = {id(state): gate_id for gate_id, state in gates.items()}
+    ids = {id(state): limit_key_id for limit_key_id, state in limit_keys.items()}
     passed = admit(lines, MOST_ADMITTED)
-    later = [moment for state in gates.values() if (moment := state.next_token(now)) is not None]
+    later = [moment for state in limit_keys.values() if (moment := state.next_token(now)) is not None]
     return Passed(
         job_ids=tuple(job_id for job_id, _ in passed),
-        permits=tuple((ids[id(state)], job_id) for job_id, states in passed for state in states),
+        limit_holders=tuple((ids[id(state)], job_id) for job_id, states in passed for state in states),
         spent=tuple(
-            (gate_id, state.tokens, now)
-            for gate_id, state in sorted(gates.items())
-            if state.gate.rate is not None and state.unclaimed
+            (limit_key_id, state.tokens, now)
+            for limit_key_id, state in sorted(limit_keys.items())
+            if state.limit_key.rate is not None and state.unclaimed
         ),
         again_at=min(later, default=None),
     )
@@ -92,7 +95,7 @@ def admission(lines: Sequence[WaitingLine], passed: Passed) -> Admission:
     )
 
 
-def distinct(gates: Iterable[tuple[Gate, ...]]) -> tuple[list[tuple[Gate, ...]], list[Gate]]:
-    """Every combination that is there, and every gate, each once."""
-    combinations = list(dict.fromkeys(each for each in gates if each))
+def distinct(limit_keys: Iterable[tuple[LimitKey, ...]]) -> tuple[list[tuple[LimitKey, ...]], list[LimitKey]]:
+    """Every combination that is there, and every limit key, each once."""
+    combinations = list(dict.fromkeys(each for each in limit_keys if each))
     return combinations, list({(g.name, g.key): g for each in combinations for g in each}.values())

@@ -76,13 +76,13 @@ class AuditLog:
     @reads
     async def ends(self, order_ids: Sequence[int]) -> dict[int, AuditEntry]:
         """The entries that say how these orders ended, by order. The end of a missing one is not known."""
-        found = await self._database.fetch("act_ends", ids=list(order_ids))
+        found = await self._database.fetch("audit_log_ends", ids=list(order_ids))
         return {row["order_id"]: _entry(row) for row in found}
 
     @reads
     async def after(self, entry_id: int, *, limit: int) -> list[AuditEntry]:
         """Every entry after this one in the order of the chain, to check it."""
-        found = await self._database.fetch("acts_after", after=entry_id, limit=limit)
+        found = await self._database.fetch("audit_log_after", after=entry_id, limit=limit)
         return [_entry(row) for row in found]
 
     @reads
@@ -116,7 +116,7 @@ class AuditLog:
         async def work(tx: Transaction) -> list[list[AuditEntry]]:
             return await _appended(tx, [(each.entries, each.at) for each in group])
 
-        written = await self._database.within("append_acts", work)
+        written = await self._database.within("append_audit_log", work)
         for each, chained in zip(group, written, strict=True):
             if not each.done.done():
                 each.done.set_result(chained)
@@ -216,7 +216,7 @@ async def _appended(
     for entries, at in groups:
         written.append(_chained(last, digest, entries, at or moment(head["now"])))
         last, digest = written[-1][-1].id, written[-1][-1].digest
-    await tx.each("append_acts", [_params(entry) for entries in written for entry in entries])
+    await tx.each("append_audit_log", [_params(entry) for entries in written for entry in entries])
     await tx.fetch("move_head", id=last, digest=digest)
     return written
 
@@ -229,11 +229,11 @@ def digest_of(previous: bytes, entry: AuditEntry) -> bytes:
             entry.id,
             (entry.at - _EPOCH) // _MICROSECOND,
             entry.phase.value,
-            entry.act,
+            entry.action,
             entry.actor,
             entry.role,
             entry.via,
-            entry.target,
+            entry.object,
             entry.details.hex(),
             entry.order,
             entry.address,
@@ -267,10 +267,15 @@ def _params(entry: AuditEntry) -> dict[str, object]:
 def _page(which: AuditFilter) -> tuple[str, dict[str, object]]:
     """The statement that answers a page by its narrowest index, and its parameters."""
     page: dict[str, object] = {"before": which.before or _LAST, "limit": which.limit}
-    if which.target is not None:
-        return "acts_of_target", {**page, "target": which.target, "actor": which.actor, "act": which.act}
+    if which.object is not None:
+        return "audit_log_of_object", {
+            **page,
+            "object": which.object,
+            "actor": which.actor,
+            "action": which.action,
+        }
     if which.actor is not None:
-        return "acts_of_actor", {**page, "actor": which.actor, "act": which.act}
-    if which.act is not None:
-        return "acts_of_kind", {**page, "act": which.act}
-    return "acts_page", page
+        return "audit_log_of_actor", {**page, "actor": which.actor, "action": which.action}
+    if which.action is not None:
+        return "audit_log_of_action", {**page, "action": which.action}
+    return "audit_log_page", page

@@ -154,7 +154,7 @@ async def _run(tx: Transaction, backfill: Row, slot: Row, at: Stamp) -> int:
             priority=then.priority,
             max_attempts=then.max_attempts,
             payload=then.payload,
-            line_id=then.line_id,
+            limit_set_id=then.limit_set_id,
             expires_after=then.expires,
             backfill_id=backfill["id"],
             at=at,

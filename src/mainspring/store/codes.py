@@ -68,7 +68,7 @@ UNBOUNDED = timedelta(days=365_000)
 and a process of an earlier version that reads it does the right thing with it."""
 AWAITING = datetime(9996, 1, 1, tzinfo=UTC)
 """When a job is due that waits for an event, for however long."""
-GATED = datetime(9998, 1, 1, tzinfo=UTC)
+LIMITED = datetime(9998, 1, 1, tzinfo=UTC)
 """When a job is due that waits for its limits."""
 PARKED = datetime(9997, 1, 1, tzinfo=UTC)
 """When the job of a workflow is due that has been started: it ends with the workflow."""

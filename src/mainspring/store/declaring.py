@@ -37,7 +37,7 @@ class Said(Value, frozen=True, kw_only=True):
     """A schedule as somebody says it is to be."""
 
     new: NewSchedule
-    line_id: int | None
+    limit_set_id: int | None
     """Where its jobs wait for the limits it names."""
 
     def differs(self, standing: Schedule | None, *, by_hand: bool) -> bool:
@@ -47,7 +47,7 @@ class Said(Value, frozen=True, kw_only=True):
             return True
         if standing.edited and not by_hand:
             return False
-        if self.new.gates is not None and standing.line_id != self.line_id:
+        if self.new.limit_keys is not None and standing.limit_set_id != self.limit_set_id:
             return True
         return any(getattr(self.new, field) != getattr(standing, field) for field in _SAID)
 
@@ -93,7 +93,7 @@ class Changing(Value, frozen=True, kw_only=True):
     """Why what is due makes no job, where the change is an order to stop."""
 
 
-class OpenFire(Value, frozen=True, kw_only=True):
+class OpenFiring(Value, frozen=True, kw_only=True):
     """A slot that has been opened, and the schedules that it has not reached yet."""
 
     opening: Opening
@@ -130,7 +130,7 @@ class Arrears(Value, frozen=True, kw_only=True):
 def arrears(
     schedules: Sequence[Changing],
     specs: Mapping[int, Spec],
-    fires: Sequence[OpenFire],
+    fires: Sequence[OpenFiring],
     calendars: Sequence[StoredCalendar],
     now: datetime,
 ) -> Arrears:

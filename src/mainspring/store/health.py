@@ -35,7 +35,7 @@ from mainspring.model.alert import (
     Watched,
 )
 from mainspring.model.health import StoreHealth, UnreadableRow
-from mainspring.model.process import MemberInfo
+from mainspring.model.process import ProcessInfo
 from mainspring.model.queue import QueuePause
 from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.migrations import Schema
@@ -45,7 +45,7 @@ LOOK_AGAIN = 10.0
 """Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
 
 _log = logging.getLogger("mainspring")
-_member = reader(MemberInfo)
+_process = reader(ProcessInfo)
 _lost = reader(Lost)
 _overdue = reader(Overdue)
 _dropped = reader(Dropped)
@@ -58,14 +58,14 @@ _retrying = reader(Retrying)
 _gap = reader(Outage)
 unreadable_row = reader(UnreadableRow)
 HERD = 50
-"""Schedules of one herd that are named as overdue."""
+"""Schedules of one burst that are named as overdue."""
 OF_LISTS: dict[str, tuple[Rule, ...]] = {
     "overdue": (Rule.MISSED,),
     "dropped": (Rule.SLOTS_DROPPED,),
     "expected": (Rule.LATE_START, Rule.LATE_FINISH),
     "stale": (Rule.LATE_START,),
     "waiting": (Rule.OLDEST_WAITING, Rule.NO_WORKER),
-    "lost": (Rule.MEMBER_LOST,),
+    "lost": (Rule.PROCESS_LOST,),
     "died": (Rule.FAILED,),
     "failing": (Rule.FAILING,),
     "retrying": (Rule.RETRYING,),
@@ -163,7 +163,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
     [clock] = await tx.fetch("now", at=at)
     [standing] = await tx.fetch("watch_scheduled", at=at)
     lists, scanned, lately = Lists(watched.most), watched.scanned, watched.failed_window
-    overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, herd=HERD)
+    overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, burst=HERD)
     dropped = await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
     expected = await look("watch_expecting")
     stale = await look("watch_stale", late_after=watched.late_after, scanned=scanned)
@@ -180,7 +180,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
     )
     return Facts(
         now=moment(clock["now"]),
-        members=tuple(map(_member, await tx.fetch("members", at=at))),
+        processes=tuple(map(_process, await tx.fetch("processes", at=at))),
         lost=tuple(map(_lost, lists.cut("lost", lost))),
         scheduled=bool(standing["scheduled"]),
         behind_since=maybe_moment(standing["behind_since"]),

@@ -26,7 +26,7 @@ from mainspring.model.job import (
 from mainspring.model.value import Value
 from mainspring.rules.settle import NEVER_BEGAN
 from mainspring.store.audit_log import carried_out, carried_out_alone
-from mainspring.store.codes import FINAL_CODE, FINAL_STATE, GATED
+from mainspring.store.codes import FINAL_CODE, FINAL_STATE, LIMITED
 from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.dead_letters import dead_job
 from mainspring.store.limits import Places
@@ -35,14 +35,14 @@ from mainspring.store.rows import maybe_moment, moment, reader, written
 SAME_NAME = 5
 """Schedules of one name, all but one of them deleted, whose jobs are listed."""
 LOOK_FOR_RUNNING = 2000
-"""How far from the head of each lane running jobs are looked for."""
+"""How far from the head of each priority level running jobs are looked for."""
 _failures = msgspec.json.Decoder(tuple[Failure, ...]).decode
 _live_job = reader(
     Job,
     given=["finished_at", "result"],
     run_at=lambda row: moment(row["due_at"] or row["run_at"]),
     worker_id=lambda row: row["worker_id"] or None,
-    waits_for_limit=lambda row: moment(row["run_at"]) == GATED,
+    waits_for_limit=lambda row: moment(row["run_at"]) == LIMITED,
     errors=lambda row: () if row["errors"] is None else _failures(row["errors"]),
 )
 _ended_job = reader(
@@ -133,7 +133,7 @@ class Jobs:
         """Change a job that waits; False, and nothing changes, where it is not as it was read any more: a
         worker has claimed it, it has ended, or its arguments were changed. A step of a workflow is left as it
         is. The job keeps its unique key."""
-        lines = [None] if edit.gates is None else await self._places.lines([edit.gates])
+        lines = [None] if edit.limit_keys is None else await self._places.lines([edit.limit_keys])
         if edit.queue is not None or edit.priority is not None:
             queue, priority = (
                 edit.queue or job.queue,
@@ -151,13 +151,13 @@ class Jobs:
                 priority=edit.priority,
                 queue=edit.queue,
                 max_attempts=edit.max_attempts,
-                keep_line=edit.gates is None,
-                line_id=lines[0],
+                keep_limit_set=edit.limit_keys is None,
+                limit_set_id=lines[0],
                 keep_deadline=not (edit.no_deadline or edit.expires or edit.expires_at),
                 expires=edit.expires,
                 expires_at=edit.expires_at,
             )
-            if edited and edit.gates is not None:
+            if edited and edit.limit_keys is not None:
                 # Those of limits that it has no more. One that goes back before its limits holds nothing.
                 await tx.fetch("drop_permits", id=job.id)
             if edited:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mainspring.model.process import LONGEST_LEASE, WATCH_GAP, Beat, Member, MemberInfo, Reaped, Watch
+from mainspring.model.process import LONGEST_LEASE, WATCH_GAP, Beat, NewProcess, ProcessInfo, Reaped, Watch
 from mainspring.rules.settle import CRASHES_ALLOWED, WORKER_LOST
 from mainspring.store.database import Database, Stamp, reads
 from mainspring.store.rows import moment, reader, written
 
-_info = reader(MemberInfo)
+_info = reader(ProcessInfo)
 _MOST_HOLDING = 1000
 """Jobs of one process that are put on record with its heartbeat."""
 
@@ -22,24 +22,24 @@ class Processes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def join(self, member: Member, *, lease: timedelta, at: Stamp) -> None:
+    async def join(self, process: NewProcess, *, lease: timedelta, at: Stamp) -> None:
         """Enter a process start, alive until now + lease."""
         await self._database.fetch(
             "join_fleet",
-            id=member.id,
-            role=member.role,
-            name=member.name,
-            queues=list(member.queues),
-            tasks=list(member.tasks),
-            version=member.version,
-            tzdata=member.tzdata,
+            id=process.id,
+            role=process.role,
+            name=process.name,
+            queues=list(process.queues),
+            tasks=list(process.tasks),
+            version=process.version,
+            tzdata=process.tzdata,
             lease=lease,
             at=at,
         )
 
     async def beat(
         self,
-        member_id: int,
+        process_id: int,
         *,
         lease: timedelta,
         claims: Sequence[tuple[int, int]],
@@ -52,15 +52,15 @@ class Processes:
         own clock, which says `told`, and the store's."""
         job_ids = [job_id for job_id, _ in claims]
         alive = await self._database.relaxed(
-            "beat", id=member_id, lease=lease, holding=job_ids[:_MOST_HOLDING], told=told, at=at
+            "beat", id=process_id, lease=lease, holding=job_ids[:_MOST_HOLDING], told=told, at=at
         )
-        held = await self._database.relaxed("held_claims", id=member_id, ids=job_ids) if claims else []
+        held = await self._database.relaxed("held_claims", id=process_id, ids=job_ids) if claims else []
         kept = {(row["id"], row["fence"]) for row in held}
         return Beat(alive=bool(alive), lost=tuple(claim[0] for claim in claims if tuple(claim) not in kept))
 
-    async def leave(self, member_id: int, *, clean: bool, at: Stamp) -> None:
+    async def leave(self, process_id: int, *, clean: bool, at: Stamp) -> None:
         """End the lease now. `clean` promises that no claim is left under it."""
-        await self._database.fetch("leave_clean" if clean else "leave_claims", id=member_id)
+        await self._database.fetch("leave_clean" if clean else "leave_claims", id=process_id)
 
     async def reap(self, *, limit: int, watch: Watch | None = None, at: Stamp) -> Reaped:
         """Give back the claims of processes whose lease has ended, at most `limit` jobs a pass. With a
@@ -69,17 +69,17 @@ class Processes:
 
         A claim given back is no failure of its job. It is a crash of a job whose run is on record as begun,
         and one that has crashed too often is a dead letter with reason `crashed`; any other becomes a
-        suspect, if it is not one. Finding the dead, giving back and forgetting are transactions of their
+        orphaned job, if it is not one. Finding the dead, giving back and forgetting are transactions of their
         own: any reaper goes on where one died."""
         dead = await self._database.relaxed(
-            "bury_members",
+            "end_processes",
             since=watch and watch.since,
             last=watch and watch.last,
             gap=WATCH_GAP,
             longest=LONGEST_LEASE,
             at=at,
         )
-        [ended] = await self._database.fetch("dead_members", at=at)
+        [ended] = await self._database.fetch("dead_processes", at=at)
         told = Reaped() if watch is None else Reaped(at=moment(ended["at"]), late=bool(ended["late"]))
         if not ended["dead"]:
             return told
@@ -89,11 +89,11 @@ class Processes:
         if jobs:
             self._database.hint()
         else:
-            await self._database.relaxed("forget_members")
+            await self._database.relaxed("forget_processes")
         return Reaped(
             at=told.at,
             late=told.late,
-            members=tuple(row["name"] for row in dead),
+            processes=tuple(row["name"] for row in dead),
             jobs=len(jobs),
             buried=tuple(sorted(row["id"] for row in jobs if row["buried"])),
         )
@@ -105,6 +105,6 @@ class Processes:
         return len(await self._database.relaxed("mark_orphans_dead", at=at))
 
     @reads
-    async def all(self, *, at: Stamp) -> list[MemberInfo]:
+    async def all(self, *, at: Stamp) -> list[ProcessInfo]:
         """Every process on record, alive or not, those that started first before the others."""
-        return [_info(row) for row in await self._database.fetch("members", at=at)]
+        return [_info(row) for row in await self._database.fetch("processes", at=at)]

@@ -38,7 +38,7 @@ class Queue(Protocol):
         limit: int,
         at: Stamp,
         everywhere: bool = False,
-        suspects: int | None = None,
+        orphans: int | None = None,
         last: bool = True,
     ) -> list[Claim]:
         """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
@@ -48,14 +48,14 @@ class Queue(Protocol):
         the job is then simply due again. Unless asked to look `everywhere`, it may miss for a while a job
         that came to be due late, before others that were claimed.
 
-        At most so many of them are `suspects`: jobs that were in hand when a process died. They come
+        At most so many of them are `orphaned jobs`: jobs that were in hand when a process died. They come
         first, and among themselves those that crashed least. One whose next crash would be its last is
-        handed out only where no other suspect is, with `last`, and then it is the only suspect.
+        handed out only where no other orphaned job is, with `last`, and then it is the only orphaned job.
         """
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
-        """Put on record that the run of this claim begins: from then on the death of its worker is a crash
-        of the job. For suspects: of other jobs nobody knows. False, and nothing changes, if the claim is no
+        """Put on record that the run of this claim begins: from then on the death of its worker is a crash of
+        the job. For orphaned jobs: of other jobs nobody knows. False, and nothing changes, if the claim is no
         longer the job's. Durable on return; it may be done again."""
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

@@ -22,7 +22,8 @@ LOOKS = 1000
 COUNTED_PAGES = 1000
 """A table of that size is counted; of a larger one, so many pages are sampled."""
 HEAD = 100
-"""Jobs at the head of each lane that are counted whatever its length: short queues come out exactly."""
+"""Jobs at the head of each priority level that are counted whatever its length: short queues come out
+exactly."""
 
 Key = tuple[str, str]
 """A queue and a task."""
@@ -39,9 +40,9 @@ class Queues:
         before can still take a job."""
 
         async def work(tx: Transaction) -> bool:
-            await tx.fetch("lock_lanes")
+            await tx.fetch("lock_priority_levels")
             paused = await tx.fetch("pause_queue", queue=queue, author=author, note=note, at=at)
-            await tx.fetch("mark_lanes", queue=queue, paused=True)
+            await tx.fetch("mark_priority_levels", queue=queue, paused=True)
             return bool(paused)
 
         paused = await carried_out(self._database, "pause_queue", work)
@@ -52,9 +53,9 @@ class Queues:
         """End the pause of a queue; False when it was not paused."""
 
         async def work(tx: Transaction) -> bool:
-            await tx.fetch("lock_lanes")
+            await tx.fetch("lock_priority_levels")
             resumed = await tx.fetch("resume_queue", queue=queue)
-            await tx.fetch("mark_lanes", queue=queue, paused=False)
+            await tx.fetch("mark_priority_levels", queue=queue, paused=False)
             tx.hint(earlier=True)
             return bool(resumed)
 
@@ -103,8 +104,8 @@ class Queues:
 def _together(
     *, due: Sequence[QueueDepth], later: Sequence[QueueDepth], sampled: Sequence[QueueDepth]
 ) -> list[QueueDepth]:
-    """The heads of the lanes, of jobs that are due and of others; and the sample where a queue goes on beyond
-    its heads."""
+    """The heads of the priority levels, of jobs that are due and of others; and the sample where a queue goes
+    on beyond its heads."""
     now, then, seen = ({_key(each): each for each in group} for group in (due, later, sampled))
     long_due = {each.queue for each in due if each.about}
     long_later = {each.queue for each in later if each.about}

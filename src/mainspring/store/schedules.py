@@ -27,7 +27,7 @@ from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.declaring import (
     Changing,
     Expected,
-    OpenFire,
+    OpenFiring,
     Said,
     arrears,
     batches,
@@ -132,7 +132,7 @@ class Schedules:
             await _lock(tx, names)
             now = await _now(tx, at)
             reverted = [row["name"] for row in await tx.fetch("revert_schedules", names=list(names))]
-            await _add_versions(tx, reverted, Change.HANDED_BACK, author, note, now)
+            await _add_versions(tx, reverted, Change.REVERTED, author, note, now)
             return reverted
 
         return await carried_out(self._database, "revert_schedules", work)
@@ -264,8 +264,10 @@ class Schedules:
         transaction; what somebody else made at that very moment is compared anew."""
         changed: list[str] = []
         by_hand = author is not None
-        lines = await self._places.lines(each.gates or () for each in batch)
-        left = [Said(new=new, line_id=line_id) for new, line_id in zip(batch, lines, strict=True)]
+        lines = await self._places.lines(each.limit_keys or () for each in batch)
+        left = [
+            Said(new=new, limit_set_id=limit_set_id) for new, limit_set_id in zip(batch, lines, strict=True)
+        ]
         while left:
             if not expected:
                 names = [each.new.name for each in left]
@@ -312,7 +314,8 @@ class Schedules:
         await tx.each(
             "change_schedules",
             [
-                _columns(each) | {"id": standing[each.new.name]["id"], "keep_line": each.new.gates is None}
+                _columns(each)
+                | {"id": standing[each.new.name]["id"], "keep_limit_set": each.new.limit_keys is None}
                 for each in known
             ],
             by_hand=by_hand,
@@ -362,7 +365,7 @@ class Schedules:
                 for row in found
             ],
             specs,
-            [_open_fire(row) for row in due if row["slot_at"] is not None],
+            [_open_firing(row) for row in due if row["slot_at"] is not None],
             [_calendar(row) for row in calendars],
             now,
         )
@@ -429,7 +432,7 @@ def _columns(said: Said) -> dict[str, object]:
         "spec_catch_up": spec_catch_up(new),
         "queue": new.queue,
         "task": new.task,
-        "line_id": said.line_id,
+        "limit_set_id": said.limit_set_id,
         "priority": new.priority,
         "max_attempts": new.max_attempts,
         "payload": new.payload,
@@ -478,9 +481,9 @@ async def _add_versions(
     return schedules
 
 
-def _open_fire(row: Row) -> OpenFire:
+def _open_firing(row: Row) -> OpenFiring:
     slot_at = moment(row["slot_at"])
-    return OpenFire(
+    return OpenFiring(
         opening=Opening(
             spec_id=row["id"],
             expected=slot_at,

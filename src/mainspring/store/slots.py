@@ -93,11 +93,11 @@ class Slots:
         ]
         await self._database.each("plan_specs", planned, durable=False)
 
-    async def open_fires(self, openings: Sequence[Opening], *, at: Stamp) -> int:
+    async def open_firings(self, openings: Sequence[Opening], *, at: Stamp) -> int:
         """Move specs on and open a fire for each slot, where the spec still stands at `expected`. Answers how
         many were ours."""
         opened = await self._database.each(
-            "open_fires",
+            "open_firings",
             [
                 {
                     "spec_id": opening.spec_id,

@@ -59,14 +59,14 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 _COUNTS = {"fence": (0, INT), "failures": (0, SMALL), "crashes": (0, SMALL), "max_attempts": (1, SMALL)}
 TABLES: Mapping[str, Table] = {
-    "members": Table(
+    "processes": Table(
         key=("id",),
         moments=("started_at", "lease_until"),
         lengths=("skew", "lease"),
         words={"role": tuple(Role)},
         lists={"queues": "names", "tasks": "names", "holding": "numbers"},
     ),
-    "lost_members": Table(key=("id",), moments=("lost_at",), words={"role": tuple(Role)}),
+    "lost_processes": Table(key=("id",), moments=("lost_at",), words={"role": tuple(Role)}),
     "jobs": Table(
         key=("id",),
         moments=("run_at", "enqueued_at", "claimed_at", "slot_at", "due_at", "expires_at", "previous_at"),
@@ -82,7 +82,7 @@ TABLES: Mapping[str, Table] = {
         failures="errors",
     ),
     "specs": Table(key=("id",), moments=("next_at", "following_at", "last_at"), lengths=("catch_up",)),
-    "fires": Table(
+    "firings": Table(
         key=("spec_id", "slot_at"),
         moments=("slot_at", "since", "previous_at"),
         documents={"combined": "moments"},
@@ -129,7 +129,7 @@ TABLES: Mapping[str, Table] = {
         failure="error",
     ),
     "run_logs": Table(key=("job_id", "fence"), moments=("finished_at",)),
-    "gates": Table(
+    "limit_keys": Table(
         key=("id",),
         moments=("refilled_at",),
         lengths=("period",),

@@ -44,7 +44,7 @@ def checked_batch(jobs: Iterable[NewJob]) -> list[NewJob]:
 def without_options(jobs: list[NewJob]) -> list[NewJob]:
     """Jobs that the transaction of a caller can insert: one row each, so without key, limits and deadline."""
     for job in jobs:
-        more = (("key", job.unique), ("limits", job.gates), ("expires", job.expires or job.expires_at))
+        more = (("key", job.unique), ("limits", job.limit_keys), ("expires", job.expires or job.expires_at))
         for name, value in more:
             if value:
                 raise InvalidArgument("tx", f"a job with {name}", "jobs without key, limits and expires")

@@ -364,17 +364,17 @@ def _limiting(limit: Limit, draft: StepDraft) -> Limiting:
     parameter = next((each for each in parameters if each.name == limit.by), None)
     if limit.by is None or parameter is None:
         # A queue may be shared by a parameter that this task does not have.
-        return Limiting(gate=limit.gate({}))
+        return Limiting(limit_key=limit.limit_key({}))
     if parameter.kind in _OPEN:
         raise InvalidWorkflow(draft.field, limit.by, f"a single parameter for limit {limit.name} to go by")
     placed = [each.name for each in parameters if each.kind in _BY_POSITION]
     place = placed.index(limit.by) if limit.by in placed else None
     count = len(draft.args) + (draft.kind is NodeKind.MAP)
     if limit.by in draft.kwargs or (place is not None and place < count):
-        return Limiting(gate=limit.gate({}), by=limit.by, place=place)
+        return Limiting(limit_key=limit.limit_key({}), by=limit.by, place=place)
     # The step does not give it, so its default is the key of every job.
     try:
-        return Limiting(gate=limit.gate({limit.by: parameter.default}))
+        return Limiting(limit_key=limit.limit_key({limit.by: parameter.default}))
     except TypeError:
         raise InvalidWorkflow(
             draft.field, limit.by, f"a default that is JSON, for limit {limit.name} goes by it"

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from mainspring.duration import Duration, duration
 from mainspring.errors import InvalidArgument
-from mainspring.model.limit import Gate
-from mainspring.rules.admission import gate_key
+from mainspring.model.limit import LimitKey
+from mainspring.rules.admission import key_of_value
 from mainspring.tasks.checks import valid_name
 from mainspring.tasks.signature import Signature
 
@@ -60,11 +60,11 @@ class Limit:
         set_field(self, "by", by)
         set_field(self, "window", None)
 
-    def gate(self, given: Mapping[str, object]) -> Gate:
-        """The gate of one call, whose arguments are given by name."""
-        return Gate(
+    def limit_key(self, given: Mapping[str, object]) -> LimitKey:
+        """The limit key of one call, whose arguments are given by name."""
+        return LimitKey(
             name=self.name,
-            key="" if self.by is None else gate_key(given.get(self.by)),
+            key="" if self.by is None else key_of_value(given.get(self.by)),
             concurrency=self.concurrency,
             rate=self.rate,
             period=self.per,
@@ -114,12 +114,12 @@ def valid_limits(limits: Sequence[Limit], signature: Signature) -> tuple[Limit, 
     return tuple(limits)
 
 
-def gates(
+def limit_keys(
     limits: Sequence[Limit], signature: Signature, args: Sequence[object], kwargs: Mapping[str, object]
-) -> tuple[Gate, ...]:
+) -> tuple[LimitKey, ...]:
     """The limit keys that a call must pass."""
     given = signature.bound(args, kwargs) if any(each.by is not None for each in limits) else {}
-    return tuple(each.gate(given) for each in limits)
+    return tuple(each.limit_key(given) for each in limits)
 
 
 def _fair(queue: str, by: str) -> Limit:

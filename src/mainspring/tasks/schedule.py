@@ -67,7 +67,7 @@ class ScheduleDeclaration:
             max_attempts=attempts_of_slots(
                 self.task.attempts, self.task.retry, self.trigger, self.policies.overlap
             ),
-            gates=self.task.gates(self.queue, *payload.decode(self.payload)),
+            limit_keys=self.task.limit_keys(self.queue, *payload.decode(self.payload)),
             expires=self.task.expires,
             **{each: getattr(self.policies, each) for each in _POLICIES}
             | {"catch_up": _sooner(self.policies.catch_up, self.task.expires)},

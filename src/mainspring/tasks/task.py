@@ -13,12 +13,12 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 from mainspring.duration import Duration, duration, format_duration
 from mainspring.errors import InvalidArgument
 from mainspring.model.job import DEFAULT_QUEUE, Key, NewJob, OnDuplicateOption, ScopeOption
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.tasks import payload
 from mainspring.tasks.checks import valid_attempts, valid_name, valid_priority
 from mainspring.tasks.context import Context
 from mainspring.tasks.enqueue import JobHandle, Sender
-from mainspring.tasks.limits import Limit, QueueRules, gates, valid_limits
+from mainspring.tasks.limits import Limit, QueueRules, limit_keys, valid_limits
 from mainspring.tasks.retry import Retry, valid_retry
 from mainspring.tasks.signature import Signature
 from mainspring.tasks.unique import (
@@ -176,15 +176,17 @@ class Task(Generic[P, R_co]):
             delay=self._delay if self.unique is None else self.unique.debounce or self._delay,
             max_attempts=self.attempts,
             unique=None if self.unique is None else self._unique_key(self.unique, args, kwargs),
-            gates=self.gates(self.queue, args, kwargs) if self.limits or self._queues else (),
+            limit_keys=self.limit_keys(self.queue, args, kwargs) if self.limits or self._queues else (),
             expires=self.expires,
             expires_at=self._expires_at,
         )
 
-    def gates(self, queue: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Gate, ...]:
+    def limit_keys(
+        self, queue: str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[LimitKey, ...]:
         """The limits of one call in a queue: the task's own, and the queue's."""
         limits = self.limits_in(queue)
-        return gates(limits, self.signature, args, kwargs) if limits else ()
+        return limit_keys(limits, self.signature, args, kwargs) if limits else ()
 
     def limits_in(self, queue: str) -> tuple[Limit, ...]:
         """The task's own limits, and the queue's."""

@@ -22,7 +22,7 @@ class ProcessStarted(Value, frozen=True, kw_only=True):
 
     role: str
     name: str
-    member_id: int
+    process_id: int
 
 
 class ProcessStopping(Value, frozen=True, kw_only=True):
@@ -196,10 +196,10 @@ class LeaseOutlasted(Value, frozen=True, kw_only=True):
     name: str
 
 
-class MembersReaped(Value, frozen=True, kw_only=True):
+class ProcessesReaped(Value, frozen=True, kw_only=True):
     """Other processes were found dead, and their jobs given back."""
 
-    members: tuple[str, ...]
+    processes: tuple[str, ...]
     jobs: int
 
 
@@ -389,7 +389,7 @@ Event = (
     | LeaseRenewed
     | RenewalFailed
     | LeaseOutlasted
-    | MembersReaped
+    | ProcessesReaped
     | JobsQuarantined
     | WorkflowEnded
     | JobsExpired

@@ -32,8 +32,8 @@ from mainspring.telemetry.events import (
     LoopBlocked,
     LoopFailed,
     LoopStalled,
-    MembersReaped,
     PingFailed,
+    ProcessesReaped,
     ProcessOverdue,
     ProcessStarted,
     ProcessStopped,
@@ -208,7 +208,7 @@ def _log_event(event: Event) -> None:
             | WorkerEnded()
         ):
             _process(event)
-        case SettlementRefused() | ClaimsLost() | LeaseEnded() | LeaseOutlasted() | MembersReaped():
+        case SettlementRefused() | ClaimsLost() | LeaseEnded() | LeaseOutlasted() | ProcessesReaped():
             _fleet(event)
         case JobsQuarantined() | JobsExpired() | DeadLettersCounted() | WorkflowEnded():
             _endings(event)
@@ -276,7 +276,7 @@ _OfAProcess = (
 def _process(event: _OfAProcess) -> None:
     match event:
         case ProcessStarted():
-            _log.info("%s %s started (member %x)", event.role, event.name, event.member_id)
+            _log.info("%s %s started (process %x)", event.role, event.name, event.process_id)
         case ProcessStopping():
             _stopping(event)
         case ProcessStopped():
@@ -369,7 +369,7 @@ def _stuck(event: ProcessWornOut | HandlerLeaked | LoopBlocked | ProcessOverdue 
             _log.error("stopping: handlers that would not end have taken every thread or execution slot")
 
 
-def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | LeaseOutlasted | MembersReaped) -> None:
+def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | LeaseOutlasted | ProcessesReaped) -> None:
     match event:
         case SettlementRefused():
             _log.warning(
@@ -395,8 +395,8 @@ def _fleet(event: SettlementRefused | ClaimsLost | LeaseEnded | LeaseOutlasted |
             _log.info(
                 "the database itself is down: nobody can take over what %s holds; it goes on", event.name
             )
-        case MembersReaped():
-            names = ", ".join(event.members) or "earlier ones"
+        case ProcessesReaped():
+            names = ", ".join(event.processes) or "earlier ones"
             _log.warning("dead processes found (%s): %d jobs given back", names, event.jobs)
 
 

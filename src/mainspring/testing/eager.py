@@ -70,7 +70,7 @@ def eager(
 
 
 async def _never(claim: Claim) -> bool:
-    """Nothing is a suspect here."""
+    """Nothing is a orphaned job here."""
     return True
 
 

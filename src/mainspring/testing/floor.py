@@ -11,7 +11,7 @@ from typing import Any, cast
 from mainspring.app import Mainspring
 from mainspring.config import WorkerConfig
 from mainspring.model.job import Failure
-from mainspring.model.process import Member, Role
+from mainspring.model.process import NewProcess, Role
 from mainspring.model.value import Value
 from mainspring.process.heartbeat import Heartbeat
 from mainspring.scheduler.scheduler import BATCH, Scheduler
@@ -55,7 +55,9 @@ class Floor:
         )
         self._heart = Heartbeat(
             lambda: store,
-            Member(id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app._registry.tasks)),
+            NewProcess(
+                id=0, role=Role.WORKER, name=NAME, queues=self.queues, tasks=tuple(app._registry.tasks)
+            ),
             self._worker.membership,
             self._worker,
             lease=config.lease,

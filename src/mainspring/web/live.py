@@ -195,8 +195,8 @@ def topic_of(text: str) -> Topic:
 
 async def _overview(services: Services) -> object:
     queues = await services.questions.queues.aall(about=True)
-    members = [each for each in await services.questions.processes.aall() if each.alive]
-    roles = [each.role.value for each in members]
+    processes = [each for each in await services.questions.processes.aall() if each.alive]
+    roles = [each.role.value for each in processes]
     return {
         "ready": sum(each.ready for each in queues),
         "delayed": sum(each.delayed for each in queues),

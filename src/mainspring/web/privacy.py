@@ -28,7 +28,7 @@ EXEMPT: Mapping[str, str] = {
 OURS = frozenset((
     *("items", "runs", "errors", "error", "failure", "failures", "progress", "before", "jobs", "letter"),
     *("slots", "schedule", "schedules", "last", "next", "at", "fires", "differences", "peaks", "window"),
-    *("nodes", "node", "edges", "timeline", "attempts", "acts", "lost", "counts", "backfill", "thresholds"),
+    *("nodes", "node", "edges", "timeline", "attempts", "orders", "lost", "counts", "backfill", "thresholds"),
     *("queues", "tasks", "parents", "leases", "troubles", "findings", "notes", "overdue"),
 ))  # fmt: skip
 """Fields that hold objects, or lists, of ours. Whatever else has an inside is a user's value: nothing in it

@@ -242,7 +242,7 @@ _SECTIONS = (
     ),
     Section("Workers", "/workers", "w", "fleet", "M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01"),
     Section("Queues", "/queues", "q", "queues", "M3 3.5h2v9H3zM7 3.5h2v9H7zM11 3.5h2v9h-2z"),
-    Section("Audit", "/audit", "a", "acts", "M4 2.5h5.5L12 5v8.5H4zM6 7.5h4M6 10h4", AccessRole.ADMIN),
+    Section("Audit", "/audit", "a", "audit_log", "M4 2.5h5.5L12 5v8.5H4zM6 7.5h4M6 10h4", AccessRole.ADMIN),
     Section("Health", "/health", "h", "health", "M2 8.5h3l1.5-4 3 7.5 1.5-3.5h3"),
 )
 

@@ -91,25 +91,25 @@ class ActiveRuns:
         """Execution slots that are not lost to handlers which ignored a stop."""
         return self._size - len(self._leaked)
 
-    def room_for_suspects(self) -> int:
+    def room_for_orphans(self) -> int:
         """How many jobs whose process died would begin at once. Where there is no room, the next child
         process is kept for one."""
-        suspects = [run for run in self._runs.values() if run.claim.suspect]
-        if any(run.claim.crashes >= LAST_CRASH for run in suspects):
+        orphans = [run for run in self._runs.values() if run.claim.orphan]
+        if any(run.claim.crashes >= LAST_CRASH for run in orphans):
             self._children.let_go()
             return 0  # it runs without any other
-        coming = sum(run.handle is None for run in suspects)  # they have not asked for their child yet
+        coming = sum(run.handle is None for run in orphans)  # they have not asked for their child yet
         room = min(self.free, self._children.free - coming)
         if room <= 0:
             self._children.keep_one()
         return max(room, 0)
 
     @property
-    def has_suspects(self) -> bool:
+    def has_orphans(self) -> bool:
         """Whether a job whose process died is active."""
-        return any(run.claim.suspect for run in self._runs.values())
+        return any(run.claim.orphan for run in self._runs.values())
 
-    def no_more_suspects(self) -> None:
+    def no_more_orphans(self) -> None:
         """There is none for the child that was kept."""
         self._children.let_go()
 
@@ -142,7 +142,7 @@ class ActiveRuns:
                     continue
                 task = get(claim.task)
                 executor = usual.get((claim.task, claim.queue))
-                if executor is None or claim.suspect or claim.expires_in is not None:
+                if executor is None or claim.orphan or claim.expires_in is not None:
                     executor = self._executor_for(task, claim)
                 run = self._runs[claim.job_id] = ActiveRun(claim, task, executor, self)
                 if executor is not latest:
@@ -158,9 +158,9 @@ class ActiveRuns:
                 break
         else:
             raise LookupError(f"no executor takes task {task.name}")
-        if not claim.suspect and claim.expires_in is None:
+        if not claim.orphan and claim.expires_in is None:
             self._usual[claim.task, claim.queue] = executor
-        elif claim.suspect and executor is not self._children:
+        elif claim.orphan and executor is not self._children:
             self._children.let_go()  # no child would find it, or it cannot take its worker with it
         return executor
 

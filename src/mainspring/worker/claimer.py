@@ -67,13 +67,13 @@ class Claimer:
         self._stopped = False
         self._look_at = 0.0
         """When to look for jobs whose process died again, by the steady clock."""
-        self._more_suspects = False
+        self._more_orphans = False
 
     @property
     def wants_more(self) -> bool:
         """Whether a freed slot is worth a look at the queue: the last claim was filled, and the claimer does
         not wait for more slots already."""
-        if self._more_suspects:
+        if self._more_orphans:
             return True
         return self._hungry and (
             not self._gathering or self._active_runs.free >= _worth(self._active_runs.size)
@@ -87,7 +87,7 @@ class Claimer:
     def stop(self) -> None:
         """Claim nothing more."""
         self._stopped = True
-        self._active_runs.no_more_suspects()
+        self._active_runs.no_more_orphans()
 
     async def tick(self) -> timedelta:
         worker_id = self._membership.id
@@ -101,18 +101,18 @@ class Claimer:
             if self._full:
                 # No job whose process died can be claimed, and active runs may wait for the child that is
                 # kept.
-                self._active_runs.no_more_suspects()
+                self._active_runs.no_more_orphans()
             self._hungry = self._full = True
             return self._poll
         self._full = False
         # What is not found then is taken for not being there.
         everywhere = quiet and self._signals.let_in.has_listeners
-        suspects = self._suspects(everywhere=everywhere)
-        if self._hungry and not self._gathering and asked < _worth(self._active_runs.size) and not suspects:
+        orphans = self._orphans(everywhere=everywhere)
+        if self._hungry and not self._gathering and asked < _worth(self._active_runs.size) and not orphans:
             self._gathering = True
             return GATHER
         self._gathering = False
-        claims = await self._claim(worker_id, asked, suspects, everywhere=everywhere)
+        claims = await self._claim(worker_id, asked, orphans, everywhere=everywhere)
         self._hungry = len(claims) == asked
         if any(claim.limited for claim in claims):
             self._signals.limit_freed.send()
@@ -123,9 +123,9 @@ class Claimer:
         if self._hungry:
             return timedelta()
         # A wait may be long where hints wake the claimer; no hint comes for jobs whose process died.
-        return self._poll if suspects and not self._active_runs.has_suspects else min(self._poll, LOOK_EVERY)
+        return self._poll if orphans and not self._active_runs.has_orphans else min(self._poll, LOOK_EVERY)
 
-    async def _claim(self, worker_id: int, limit: int, suspects: int, *, everywhere: bool) -> Sequence[Claim]:
+    async def _claim(self, worker_id: int, limit: int, orphans: int, *, everywhere: bool) -> Sequence[Claim]:
         try:
             claims = await self._queue.claim(
                 worker_id,
@@ -134,8 +134,8 @@ class Claimer:
                 limit=limit,
                 at=self._clock.stamp(),
                 everywhere=everywhere,
-                suspects=suspects,
-                last=suspects > 0 and not self._active_runs.has_suspects,
+                orphans=orphans,
+                last=orphans > 0 and not self._active_runs.has_orphans,
             )
             self._take(claims, worker_id)
         except BaseException:
@@ -143,25 +143,25 @@ class Claimer:
             # looks for one claim, and a later one may fail after an earlier one was committed.
             self._in_doubt = True
             raise
-        if suspects:
-            self._looked(suspects, sum(claim.suspect for claim in claims))
+        if orphans:
+            self._looked(orphans, sum(claim.orphan for claim in claims))
         return claims
 
-    def _suspects(self, *, everywhere: bool) -> int:
+    def _orphans(self, *, everywhere: bool) -> int:
         """How many jobs whose process died to ask for. Each begins at once: one that waited here for a child
         could be lost with this worker again and again, while another worker had a child for it."""
         if self._clock.monotonic() < self._look_at and not everywhere:
             return 0
-        room = self._active_runs.room_for_suspects()
-        self._more_suspects = self._more_suspects and room > 0
+        room = self._active_runs.room_for_orphans()
+        self._more_orphans = self._more_orphans and room > 0
         return room
 
     def _looked(self, asked: int, found: int) -> None:
         """What came of it: as many as were asked for may have left others behind."""
-        self._more_suspects = found == asked
+        self._more_orphans = found == asked
         self._look_at = self._clock.monotonic() + (0 if found == asked else LOOK_EVERY.total_seconds())
         if found < asked:
-            self._active_runs.no_more_suspects()
+            self._active_runs.no_more_orphans()
 
     async def _adopt(self, worker_id: int) -> None:
         """An answer was lost: what was claimed for us must not wait for our lease to end.

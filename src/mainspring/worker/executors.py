@@ -89,7 +89,7 @@ class ThreadExecutor:
         return not (
             task.signature.is_async
             or task.signature.wants_context
-            or claim.suspect
+            or claim.orphan
             or claim.expires_in is not None
             or not self._is_apt
         )
@@ -176,7 +176,7 @@ class ChildExecutor(_TaskExecutor):
     def takes(self, task: AnyTask, claim: Claim) -> bool:
         if task.isolation is not None:
             return True
-        if not claim.suspect or not task.runs_user_code:
+        if not claim.orphan or not task.runs_user_code:
             return False
         return self._make is not None and self.pool.reaches(task)
 

@@ -73,7 +73,7 @@ class Handlers:
     def call(self, run: HandlerRun) -> Coroutine[Any, Any, Outcome]:
         """Call the handler and answer how it ended: a coroutine on the event loop, a function in a thread."""
         # Not a coroutine itself: a handler that asks for nothing should not pay for what others may ask.
-        if run.claim.suspect:
+        if run.claim.orphan:
             return self._call_on_record(run)
         return self._call_with_context(run) if run.task.signature.wants_context else self._call(run, None)
 

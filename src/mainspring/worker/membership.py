@@ -29,12 +29,12 @@ class Membership:
         """Whether claims may be taken."""
         return self.id is not None and not self.suspended
 
-    def renewed(self, member_id: int, sent_at: float) -> None:
+    def renewed(self, process_id: int, sent_at: float) -> None:
         """A lease was granted by a call sent at this monotonic moment: it lasts at least from then."""
         self._renewed_at = self._sure_from = sent_at
         self._outlasted = False
         self.suspended = False
-        self.id = member_id
+        self.id = process_id
 
     def outlasts(self, at: float) -> bool:
         """No process could reach the store at this monotonic moment, so the reapers leave this one the whole

@@ -49,8 +49,9 @@ class Executor(Protocol):
     """Runs handlers in one way. What it is given has been claimed; what it begins it must end."""
 
     def takes(self, task: AnyTask, claim: Claim) -> bool:
-        """Whether this job is run here: the first executor of the worker that says so gets it. Asked once for
-        each task and queue; anew for a job with a deadline, and for one whose process died (`suspect`)."""
+        """Whether this job is run here: the first executor of the worker that says so gets it. Asked once
+        for each task and queue; anew for a job with a deadline, and for one whose process died (`orphaned
+        job`)."""
 
     def start(self, runs: Sequence[ActiveRun]) -> None:
         """Run these, in this order, as soon as there is a place for each. Does not wait."""

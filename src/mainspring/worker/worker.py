@@ -187,7 +187,7 @@ class Bridge:
 
 
 class NoClaims:
-    """For members that hold no claims: schedulers."""
+    """For processes that hold no claims: schedulers."""
 
     def holding(self) -> Sequence[tuple[int, int]]:
         return ()

@@ -12,7 +12,7 @@ from mainspring.clock import Clock
 from mainspring.errors import AnswerLost, SchemaMismatch, StoreUnavailable
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.health import Partitions, Snapshot, StoreHealth, TableHealth
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.queue import QueueDepth
 from mainspring.model.value import Value
 from mainspring.store.store import Store
@@ -52,16 +52,16 @@ async def examine(store: Store, clock: Clock) -> list[Check]:
     if schema.level is Level.FAIL:
         return checks
     now = await store.now(at=clock.stamp())
-    members = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
+    processes = [each for each in await store.processes.all(at=clock.stamp()) if each.alive]
     depth = await store.queues.depth(at=clock.stamp(), about=True)
     counts = await store.schedules.counts(late=LATE, at=clock.stamp())
     health = await store.health.look()
     return [
         *checks,
-        *_fleet(members),
-        *_skews(members),
-        *_unserved(members, depth),
-        _schedules(members, counts.total),
+        *_fleet(processes),
+        *_skews(processes),
+        *_unserved(processes, depth),
+        _schedules(processes, counts.total),
         await _lag(store, clock),
         _waiting(depth, now),
         await _dead_letters(store),
@@ -132,41 +132,41 @@ def _zones() -> Check:
     return warn("time zones", "the tz data does not say its version; install the tzdata package")
 
 
-def _fleet(members: Sequence[MemberInfo]) -> list[Check]:
-    workers = sum(each.role is Role.WORKER for each in members)
-    counted = f"live workers: {workers}, live schedulers: {len(members) - workers}"
-    checks = [ok("fleet", counted) if members else warn("fleet", "no live worker or scheduler")]
+def _fleet(processes: Sequence[ProcessInfo]) -> list[Check]:
+    workers = sum(each.role is Role.WORKER for each in processes)
+    counted = f"live workers: {workers}, live schedulers: {len(processes) - workers}"
+    checks = [ok("fleet", counted) if processes else warn("fleet", "no live worker or scheduler")]
     for what, values in (
-        ("mainspring", {each.version for each in members}),
-        ("tz data", {each.tzdata for each in members}),
+        ("mainspring", {each.version for each in processes}),
+        ("tz data", {each.tzdata for each in processes}),
     ):
         if len(values) > 1:
             checks.append(warn("fleet", f"live processes differ in {what}: {', '.join(sorted(values))}"))
     return checks
 
 
-def _skews(members: Sequence[MemberInfo]) -> list[Check]:
+def _skews(processes: Sequence[ProcessInfo]) -> list[Check]:
     return [
         warn("clock", f"{each.name}: its clock is {each.skew.total_seconds():+.1f} s from the database's")
-        for each in members
+        for each in processes
         if each.skew is not None and abs(each.skew) > SKEW
     ]
 
 
-def _unserved(members: Sequence[MemberInfo], depth: Sequence[QueueDepth]) -> list[Check]:
+def _unserved(processes: Sequence[ProcessInfo], depth: Sequence[QueueDepth]) -> list[Check]:
     checks = []
     for each in depth:
-        serving = [member for member in members if each.queue in member.queues]
+        serving = [process for process in processes if each.queue in process.queues]
         waiting = f"{each.task}: {'about ' if each.about else ''}{each.ready} ready in queue {each.queue}"
         if each.ready and not serving:
             checks.append(fail("queues", f"{waiting}, which no live worker serves"))
-        elif each.ready and not any(each.task in member.tasks for member in serving):
+        elif each.ready and not any(each.task in process.tasks for process in serving):
             checks.append(fail("queues", f"{waiting}, where no live worker knows the task"))
     return checks or [ok("queues", "every ready job has a live worker that serves it")]
 
 
-def _schedules(members: Sequence[MemberInfo], count: int) -> Check:
-    if count and not any(each.role is Role.SCHEDULER for each in members):
+def _schedules(processes: Sequence[ProcessInfo], count: int) -> Check:
+    if count and not any(each.role is Role.SCHEDULER for each in processes):
         return fail("schedules", f"schedules on record: {count}, and no live scheduler: nothing fires")
     return ok("schedules", f"schedules on record: {count}")
 

@@ -44,7 +44,7 @@ class Status(Value, frozen=True, kw_only=True):
 
     def alive(self, role: Role) -> int:
         """Live processes."""
-        return sum(each.alive and each.role is role for each in self.facts.members)
+        return sum(each.alive and each.role is role for each in self.facts.processes)
 
 
 async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:

@@ -70,7 +70,7 @@ async def look(
     """Read one frame, without secrets. It costs what is shown, not what the tables hold."""
     config = alerts or AlertsConfig()
     seen = await facts(store, config, clock)
-    alive = [each for each in seen.members if each.alive]
+    alive = [each for each in seen.processes if each.alive]
     schedulers = sum(each.role is Role.SCHEDULER for each in alive)
     frame = Frame(
         at=seen.now,
@@ -81,7 +81,7 @@ async def look(
         wrong=tuple(judged(seen, config)),
         queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
         running=tuple(await store.jobs.running(limit=rows)),
-        names={each.id: each.name for each in seen.members},
+        names={each.id: each.name for each in seen.processes},
         coming=tuple(await store.slots.coming(limit=rows)),
         failures=await _failures(store, clock, rows),
     )

@@ -27,7 +27,7 @@ from mainspring.admin.schedules.triggers import calendars_of, readable
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.asking import LastAndNext, Why
 from mainspring.errors import InvalidArgument, NotFound, Outdated, UsageError
-from mainspring.model.limit import Gate
+from mainspring.model.limit import LimitKey
 from mainspring.model.schedule import (
     DeletedSlots,
     Schedule,
@@ -71,7 +71,7 @@ class ScheduleEffect(StrEnum):
 
     PAUSED = "paused"
     RESUMED = "resumed"
-    HANDED_BACK = "handed_back"
+    REVERTED = "reverted"
     DELETED = "deleted"
     NONE = "none"
 
@@ -278,7 +278,7 @@ class Schedules(Noun):
             lambda resumed: _answers(found, resumed, ScheduleEffect.RESUMED, lambda _: "is not paused"),
         )
 
-    @order("schedules.hand_back", result=effects)
+    @order("schedules.revert", result=effects)
     async def arevert(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
         """Let code have schedules that were edited: the next declaration of them counts. A schedule that no
         app declares goes on as it is, but is code's to remove."""
@@ -287,7 +287,7 @@ class Schedules(Noun):
         return await carried_out(
             store.schedules.revert(list(found), author=self._author, note=note, at=self._stamp),
             lambda reverted: _answers(
-                found, reverted, ScheduleEffect.HANDED_BACK, lambda _: "is code's already"
+                found, reverted, ScheduleEffect.REVERTED, lambda _: "is code's already"
             ),
         )
 
@@ -393,7 +393,11 @@ class Schedules(Noun):
         store, draft = await self._store(), written.draft
         return await carried_out(
             store.schedules.put(
-                [msgspec.structs.replace(draft.new_schedule(now), gates=_gates(self._registry, draft))],
+                [
+                    msgspec.structs.replace(
+                        draft.new_schedule(now), limit_keys=_limit_keys(self._registry, draft)
+                    )
+                ],
                 author=self._author,
                 note=note,
                 expected={draft.name: expected},
@@ -481,11 +485,11 @@ async def _changed(store: Store, registry: Registry | None, before: Draft, wishe
     )
 
 
-def _gates(registry: Registry | None, draft: Draft) -> tuple[Gate, ...] | None:
+def _limit_keys(registry: Registry | None, draft: Draft) -> tuple[LimitKey, ...] | None:
     """The limits its jobs must pass, where the task is known; else those on record stay."""
     if registry is None or draft.task not in registry.tasks:
         return None
-    return registry.tasks[draft.task].gates(draft.queue, *payload.decode(draft.payload))
+    return registry.tasks[draft.task].limit_keys(draft.queue, *payload.decode(draft.payload))
 
 
 async def _with_calendar(store: Store, said: GivenOptions) -> GivenOptions:

@@ -1,3 +1,3 @@
-"""What will happen: slots, load and herds, without a clock."""
+"""What will happen: slots, load and bursts, without a clock."""
 
 from __future__ import annotations

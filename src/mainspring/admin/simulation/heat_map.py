@@ -62,21 +62,21 @@ class HeatDay(Value, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
 
 
-class HerdPart(Value, frozen=True, kw_only=True):
+class BurstPart(Value, frozen=True, kw_only=True):
     """What one schedule adds to a busy minute."""
 
     name: str
     jobs: int
 
 
-class HerdView(Value, frozen=True, kw_only=True):
+class BurstView(Value, frozen=True, kw_only=True):
     """A busy minute, and who makes it."""
 
     minute: datetime
     jobs: int
     share: int
     """Percent of the busiest minute."""
-    first: tuple[HerdPart, ...]
+    first: tuple[BurstPart, ...]
     more: int
 
 
@@ -90,7 +90,7 @@ class HeatMap(Value, frozen=True, kw_only=True):
     """Jobs of the busiest hour."""
     steps: tuple[int, ...]
     """The most jobs of an hour of each level."""
-    herds: tuple[HerdView, ...]
+    bursts: tuple[BurstView, ...]
     nights: tuple[Night, ...]
     schedules: int
     unread: int
@@ -130,7 +130,7 @@ def heat_map(
         total=busy.total,
         most=most,
         steps=shades,
-        herds=tuple(_herd(each, busy.peaks[0].jobs) for each in busy.peaks),
+        bursts=tuple(_burst(each, busy.peaks[0].jobs) for each in busy.peaks),
         nights=odd,
         schedules=len(shown),
         unread=len(schedules) - len(shown),
@@ -141,7 +141,7 @@ def heat_map(
 
 
 def steps(most: int) -> tuple[int, ...]:
-    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one herd does not make
+    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one burst does not make
     all else look pale; fewer where so few jobs are not told apart."""
     found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
     return tuple(sorted(found)) if most else ()
@@ -178,9 +178,9 @@ def _day(midnight: datetime, cells: dict[datetime, Cell], now: datetime) -> Heat
     return HeatDay(day=midnight.date(), jobs=sum(each.jobs for each in row), cells=tuple(row))
 
 
-def _herd(peak: Peak, most: int) -> HerdView:
-    first = tuple(HerdPart(name=name, jobs=jobs) for name, jobs in peak.schedules[:NAMED])
-    return HerdView(
+def _burst(peak: Peak, most: int) -> BurstView:
+    first = tuple(BurstPart(name=name, jobs=jobs) for name, jobs in peak.schedules[:NAMED])
+    return BurstView(
         minute=peak.minute,
         jobs=peak.jobs,
         share=round(100 * peak.jobs / most),

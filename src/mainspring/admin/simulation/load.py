@@ -14,7 +14,16 @@ from datetime import UTC, date, datetime, timedelta
 
 from msgspec.structs import replace
 
-from mainspring.admin.simulation.simulate import INSTANT, Fate, Herd, Horizon, Life, Planned, herds, openings
+from mainspring.admin.simulation.simulate import (
+    INSTANT,
+    Burst,
+    Fate,
+    Horizon,
+    Life,
+    Planned,
+    bursts,
+    openings,
+)
 from mainspring.model.value import Value
 from mainspring.tasks.schedule_options import PolicyOptions
 from mainspring.triggers.codec import Calendars, decode
@@ -88,9 +97,9 @@ def load(
     """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped. Who makes the
     peaks is looked up unless nobody wants their `name`."""
     counting = Counting(horizon, offset)
-    groups = [(herd, decode(herd.trigger, calendars)) for herd in herds(schedules)]
-    for herd, trigger in groups:
-        counting.add(herd, trigger)
+    groups = [(burst, decode(burst.trigger, calendars)) for burst in bursts(schedules)]
+    for burst, trigger in groups:
+        counting.add(burst, trigger)
     summed = counting.summed(peaks)
     if not name:
         return summed
@@ -109,29 +118,29 @@ class Counting:
         self._stretches: dict[str, list[Stretch]] = {}
         self._dates: dict[str, frozenset[date]] = {}
 
-    def add(self, herd: Herd, trigger: Trigger) -> None:
+    def add(self, burst: Burst, trigger: Trigger) -> None:
         """Count the jobs of schedules that share a trigger."""
-        lives = [(each, Life(each)) for each in herd.schedules]
+        lives = [(each, Life(each)) for each in burst.schedules]
         free = [each for each, life in lives if not life.paused and not life.counted]
         for each, life in lives:
             if life.counted and not life.paused:
-                self._walk(replace(herd, schedules=(each,)), trigger)
+                self._walk(replace(burst, schedules=(each,)), trigger)
         if free:
-            self._add_all(replace(herd, schedules=tuple(free)), trigger)
+            self._add_all(replace(burst, schedules=tuple(free)), trigger)
 
-    def _add_all(self, herd: Herd, trigger: Trigger) -> None:
+    def _add_all(self, burst: Burst, trigger: Trigger) -> None:
         tz = daily_zone(trigger)
         if tz is None:
-            self._walk(herd, trigger)
+            self._walk(burst, trigger)
             return
         if tz not in self._stretches:
             self._stretches[tz] = stretches(tz, self._horizon)
-        offsets = self._offsets(herd)
+        offsets = self._offsets(burst)
         known: dict[tuple[timedelta, int], _Parts] = {}
         firsts = Firsts(trigger, self._horizon, self._dates)
         for each in self._stretches[tz]:
             if not each.plain or not within_bounds(trigger, each):
-                self._walk(herd, trigger, each)
+                self._walk(burst, trigger, each)
                 continue
             first = firsts.of(each)
             if first is not None and not is_skipped(trigger, first):
@@ -152,18 +161,18 @@ class Counting:
         for days_on, number in known[key]:
             self._days[since + days_on] += number
 
-    def _walk(self, herd: Herd, trigger: Trigger, stretch: Stretch | None = None) -> None:
+    def _walk(self, burst: Burst, trigger: Trigger, stretch: Stretch | None = None) -> None:
         """Slot by slot, as schedulers would."""
         horizon = self._horizon
         if stretch is not None:
             horizon = Horizon(
                 start=stretch.start, end=stretch.end, outages=horizon.outages, breaker=horizon.breaker
             )
-        lives = [(each, Life(each)) for each in herd.schedules]
+        lives = [(each, Life(each)) for each in burst.schedules]
         if not horizon.outages and not any(life.counted or life.paused for _, life in lives):
-            self._walk_alike(herd, trigger, horizon)
+            self._walk_alike(burst, trigger, horizon)
             return
-        for opening, now in openings(herd, trigger, horizon):
+        for opening, now in openings(burst, trigger, horizon):
             for each, life in lives:
                 if life.decide(opening, now).fate is Fate.FIRED:
                     due = max(opening.slot_at + self._offset(each), now)
@@ -171,18 +180,18 @@ class Counting:
             if all(life.exhausted for _, life in lives):
                 return
 
-    def _walk_alike(self, herd: Herd, trigger: Trigger, horizon: Horizon) -> None:
+    def _walk_alike(self, burst: Burst, trigger: Trigger, horizon: Horizon) -> None:
         """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
-        offsets = self._offsets(herd)
-        for opening, _ in openings(herd, trigger, horizon):
+        offsets = self._offsets(burst)
+        for opening, _ in openings(burst, trigger, horizon):
             if opening.skip is None:
                 for offset, schedules in offsets.items():
                     self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules
 
-    def _offsets(self, herd: Herd) -> Counter[timedelta]:
+    def _offsets(self, burst: Burst) -> Counter[timedelta]:
         """How many of them have each place after a slot."""
         offsets: Counter[timedelta] = Counter()
-        for each in herd.schedules:
+        for each in burst.schedules:
             offsets[self._offset(each)] += 1
         return offsets
 
@@ -238,11 +247,11 @@ def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timed
     return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
 
 
-def _named(peak: Peak, groups: list[tuple[Herd, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
+def _named(peak: Peak, groups: list[tuple[Burst, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
     """The peak, and who makes it."""
     jobs: Counter[str] = Counter()
-    for herd, trigger in groups:
-        for offset_by, names in _by_offset(herd, offset).items():
+    for burst, trigger in groups:
+        for offset_by, names in _by_offset(burst, offset).items():
             start = max(peak.minute - offset_by, horizon.start)
             end = min(peak.minute + MINUTE - offset_by, horizon.end)
             first = trigger.next_after(start - INSTANT)
@@ -252,9 +261,9 @@ def _named(peak: Peak, groups: list[tuple[Herd, Trigger]], horizon: Horizon, off
     return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
 
 
-def _by_offset(herd: Herd, offset: Offset) -> dict[timedelta, list[str]]:
+def _by_offset(burst: Burst, offset: Offset) -> dict[timedelta, list[str]]:
     groups: dict[timedelta, list[str]] = defaultdict(list)
-    for each in herd.schedules:
+    for each in burst.schedules:
         if not Life(each).paused:
             groups[offset(each)].append(each.name)
     return groups

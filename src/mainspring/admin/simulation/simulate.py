@@ -79,7 +79,7 @@ class Outcome(Value, frozen=True, kw_only=True):
         return self.decided_at - self.slot_at
 
 
-class Herd(Value, frozen=True, kw_only=True):
+class Burst(Value, frozen=True, kw_only=True):
     """Schedules that fall due together, because they share a trigger and what is caught up of it."""
 
     trigger: str
@@ -99,26 +99,26 @@ def simulate(
     schedules: Iterable[Planned], horizon: Horizon, calendars: Calendars | None = None, *, limit: int = 1000
 ) -> Simulation:
     """Every slot and its fate, up to a limit. Pauses, and what is left of `max_fires`, stay as they are."""
-    streams = [outcomes(herd, decode(herd.trigger, calendars), horizon) for herd in herds(schedules)]
+    streams = [outcomes(burst, decode(burst.trigger, calendars), horizon) for burst in bursts(schedules)]
     merged = heapq.merge(*streams, key=lambda each: each.slot_at)
     found = tuple(islice(merged, limit + 1))
     return Simulation(outcomes=found[:limit], cut=len(found) > limit)
 
 
-def herds(schedules: Iterable[Planned]) -> list[Herd]:
+def bursts(schedules: Iterable[Planned]) -> list[Burst]:
     """Grouped as the store does it."""
     groups: dict[tuple[str, bool, timedelta | None], list[Planned]] = defaultdict(list)
     for each in schedules:
         one_by_one = each.misfire is Misfire.ALL
         groups[each.trigger, one_by_one, each.catch_up if one_by_one else None].append(each)
     return [
-        Herd(trigger=trigger, one_by_one=one_by_one, catch_up=catch_up, schedules=tuple(group))
+        Burst(trigger=trigger, one_by_one=one_by_one, catch_up=catch_up, schedules=tuple(group))
         for (trigger, one_by_one, catch_up), group in groups.items()
     ]
 
 
 def openings(
-    herd: Herd, trigger: Trigger, horizon: Horizon, lives: Sequence[Life] = ()
+    burst: Burst, trigger: Trigger, horizon: Horizon, lives: Sequence[Life] = ()
 ) -> Iterator[tuple[Opening, datetime]]:
     """What schedulers would open, one after the other, and when; where somebody follows these lives, as they
     stand between one and the next."""
@@ -132,24 +132,24 @@ def openings(
             next_at=slot,
             following_at=None,
             planned=False,
-            one_by_one=herd.one_by_one,
-            catch_up=herd.catch_up,
+            one_by_one=burst.one_by_one,
+            catch_up=burst.catch_up,
             tripped=bool(lives) and all(life.tripped for life in lives),
-            skips=max((each.skips for each in herd.schedules if isinstance(each, Schedule)), default=0),
+            skips=max((each.skips for each in burst.schedules if isinstance(each, Schedule)), default=0),
             last_at=last_at,
         )
         opening = open_spec(spec, trigger, now)
         last_at = last_at if opening.skip is Skipped.CALENDAR else opening.slot_at
         yield opening, now
-        if herd.one_by_one and now - slot > LATE:
+        if burst.one_by_one and now - slot > LATE:
             free_at = now + CATCH_UP_PAUSE
         slot = opening.next_at
 
 
-def outcomes(herd: Herd, trigger: Trigger, horizon: Horizon) -> Iterator[Outcome]:
-    """The fate of every slot of a herd, in order; computed as they are asked for."""
-    lives = [Life(each, horizon.duration, horizon.breaker) for each in herd.schedules]
-    for opening, now in openings(herd, trigger, horizon, lives):
+def outcomes(burst: Burst, trigger: Trigger, horizon: Horizon) -> Iterator[Outcome]:
+    """The fate of every slot of a burst, in order; computed as they are asked for."""
+    lives = [Life(each, horizon.duration, horizon.breaker) for each in burst.schedules]
+    for opening, now in openings(burst, trigger, horizon, lives):
         decided = [life.decide(opening, now) for life in lives]
         if opening.since is not None:
             yield from _shared(trigger, opening, decided, horizon.end)

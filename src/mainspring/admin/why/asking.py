@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.admin.schedules.triggers import calendars_of
-from mainspring.admin.slot_verification.auditing import ledger
+from mainspring.admin.slot_verification.verifier import ledger
 from mainspring.admin.views import to_json
 from mainspring.admin.why.answer import Answer
 from mainspring.admin.why.job import (
@@ -27,7 +27,7 @@ from mainspring.clock import Clock
 from mainspring.errors import NotFound
 from mainspring.model.dead_letter import DeadFilter
 from mainspring.model.job import Job, JobFilter, JobState
-from mainspring.model.limit import GateInfo
+from mainspring.model.limit import LimitKeyInfo
 from mainspring.model.process import Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.run import Run
@@ -93,13 +93,13 @@ class Why:
             JobFacts(
                 job=job,
                 now=await self._store.now(at=self._clock.stamp()),
-                members=tuple(await self._store.processes.all(at=self._clock.stamp())),
+                processes=tuple(await self._store.processes.all(at=self._clock.stamp())),
                 runs=tuple(runs),
                 reason=letters[0].reason if letters else None,
                 ahead=ahead,
                 counted_all=counted_all,
                 blocker=await self._blocker(job) if is_held(job) else None,
-                gates=await self._gates(job),
+                limit_keys=await self._limit_keys(job),
                 pause=await self._pause(job),
                 progress=await self._store.runs.progress(job_id) if job.state is JobState.RUNNING else None,
                 awaits=(await self._store.events.awaited([job_id])).get(job_id),
@@ -121,7 +121,7 @@ class Why:
     async def _workflow(self, workflow_id: int) -> WorkflowView:
         return await view_of(self._store, workflow_id, items=0, at=self._clock.stamp())
 
-    async def _gates(self, job: Job) -> tuple[GateInfo, ...]:
+    async def _limit_keys(self, job: Job) -> tuple[LimitKeyInfo, ...]:
         return tuple(await self._store.limits.keys_of(job.id, holders=HOLDERS)) if job.waits_for_limit else ()
 
     async def _pause(self, job: Job) -> QueuePause | None:
@@ -138,14 +138,14 @@ class Why:
         versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
             raise NotFound("schedule", name)
-        members = await self._store.processes.all(at=self._clock.stamp())
+        processes = await self._store.processes.all(at=self._clock.stamp())
         stored = [each.schedule for each in versions] + ([] if schedule is None else [schedule])
         return Records(
             name=name,
             schedule=schedule,
             versions=tuple(versions),
             rows=tuple(await self._rows(name, at) if rows is None else rows),
-            schedulers=sum(each.alive and each.role is Role.SCHEDULER for each in members),
+            schedulers=sum(each.alive and each.role is Role.SCHEDULER for each in processes),
             calendars=await calendars_of(self._store, {each.trigger for each in stored}),
             # Read last: a slot that was decided meanwhile must not seem to be still to come.
             now=await self._store.now(at=self._clock.stamp()),

@@ -9,14 +9,14 @@ from typing import assert_never
 import msgspec
 
 from mainspring.admin.queues import LimitView, in_the_way
-from mainspring.admin.views import iso, member_id, to_json
+from mainspring.admin.views import iso, process_id, to_json
 from mainspring.admin.why.answer import Answer, Because, answer
 from mainspring.admin.words import error, length, moment
 from mainspring.admin.workflows.views import NodeView, WorkflowView
 from mainspring.model.checkpoint import Checkpoint, CheckpointKind
 from mainspring.model.job import Job, JobState, tried_since
-from mainspring.model.limit import GateInfo
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.limit import LimitKeyInfo
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.model.queue import QueuePause
 from mainspring.model.run import Progress, Reason, Run, Verdict
 from mainspring.model.value import Value
@@ -40,7 +40,7 @@ class JobFacts(Value, frozen=True, kw_only=True):
 
     job: Job
     now: datetime
-    members: tuple[MemberInfo, ...] = ()
+    processes: tuple[ProcessInfo, ...] = ()
     runs: tuple[Run, ...] = ()
     reason: str | None = None
     """Why it died, when it did."""
@@ -49,7 +49,7 @@ class JobFacts(Value, frozen=True, kw_only=True):
     counted_all: bool = True
     blocker: int | None = None
     """The live job of the same schedule that must end first."""
-    gates: tuple[GateInfo, ...] = ()
+    limit_keys: tuple[LimitKeyInfo, ...] = ()
     """Limits that it has not passed."""
     pause: QueuePause | None = None
     """Its queue's."""
@@ -101,9 +101,12 @@ def _delayed(facts: JobFacts) -> Answer:
         sentence = f"Job {job.id} is held until its schedule's {until} ended."
         return _answer(Because.HELD, facts, sentence, blocker=facts.blocker)
     if job.waits_for_limit and job.run_at <= facts.now:
-        sentence = f"Job {job.id} waits for its limits: {in_the_way(list(facts.gates))}."
+        sentence = f"Job {job.id} waits for its limits: {in_the_way(list(facts.limit_keys))}."
         return _answer(
-            Because.LIMITED, facts, sentence, limits=to_json([LimitView.of(each) for each in facts.gates])
+            Because.LIMITED,
+            facts,
+            sentence,
+            limits=to_json([LimitView.of(each) for each in facts.limit_keys]),
         )
     wait = f"{moment(job.run_at)}, in {length(job.run_at - facts.now)}"
     due = {"run_at": iso(job.run_at), "seconds": (job.run_at - facts.now).total_seconds()}
@@ -143,7 +146,7 @@ def _ready(facts: JobFacts) -> Answer:
     job = facts.job
     if facts.pause is not None:
         return _paused(facts, facts.pause)
-    found = obstacle(job, facts.members)
+    found = obstacle(job, facts.processes)
     counts = {"live_workers": found.live, "serving_queue": found.serving, "knowing_task": found.able}
     rest = _history(facts) + _deadline(facts)
     if found.because is not None:
@@ -171,8 +174,8 @@ def _paused(facts: JobFacts, pause: QueuePause) -> Answer:
 
 def _running(facts: JobFacts) -> Answer:
     job = facts.job
-    worker = next((each for each in facts.members if each.id == job.worker_id), None)
-    name = member_id(job.worker_id) if worker is None else f"{worker.name} ({member_id(worker.id)})"
+    worker = next((each for each in facts.processes if each.id == job.worker_id), None)
+    name = process_id(job.worker_id) if worker is None else f"{worker.name} ({process_id(worker.id)})"
     alive = worker is not None and worker.alive
     said = f"Job {job.id} is running on worker {name}, attempt {job.failures + 1} of {job.max_attempts}"
     if worker is None:
@@ -186,7 +189,7 @@ def _running(facts: JobFacts) -> Answer:
         facts,
         f"{said}{_so_far(facts)}; {rest}{_deadline(facts)}",
         worker=None if worker is None else worker.name,
-        worker_id=member_id(job.worker_id),
+        worker_id=process_id(job.worker_id),
         lease_until=None if worker is None else iso(worker.lease_until),
         lease_alive=alive,
         progress=None if facts.progress is None else facts.progress.fraction,
@@ -343,9 +346,9 @@ class Obstacle(Value, frozen=True, kw_only=True):
     able: int
 
 
-def obstacle(job: Job, members: Sequence[MemberInfo]) -> Obstacle:
+def obstacle(job: Job, processes: Sequence[ProcessInfo]) -> Obstacle:
     """Look for live workers of its queue that know its task; `because` is None when there are some."""
-    workers = [each for each in members if each.alive and each.role is Role.WORKER]
+    workers = [each for each in processes if each.alive and each.role is Role.WORKER]
     serving = [each for each in workers if job.queue in each.queues]
     able = [each for each in serving if job.task in each.tasks]
     because, sentence = None, ""
@@ -358,11 +361,11 @@ def obstacle(job: Job, members: Sequence[MemberInfo]) -> Obstacle:
     )
 
 
-def hint(job: Job, members: Sequence[MemberInfo]) -> str | None:
+def hint(job: Job, processes: Sequence[ProcessInfo]) -> str | None:
     """For a list of jobs: what somebody should know about this one."""
     if job.state is not JobState.READY:
         return None
-    return obstacle(job, members).sentence or None
+    return obstacle(job, processes).sentence or None
 
 
 class StepOf(Value, frozen=True, kw_only=True):

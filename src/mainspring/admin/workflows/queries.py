@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.admin.views import FailureView, call_view, member_id
+from mainspring.admin.views import FailureView, call_view, process_id
 from mainspring.admin.words import error
 from mainspring.admin.workflows.graph import DrawnNode, drawn, edges, named
 from mainspring.admin.workflows.views import (
@@ -65,8 +65,8 @@ async def view_of(store: Store, workflow_id: int, *, items: int = ITEMS, at: Sta
         nodes=views,
         edges=edges(nodes),
         timeline=_timeline(facts, steps),
-        acts=tuple(
-            WorkflowOrderView(at=each.at, act=each.act, author=each.author, note=each.note)
+        orders=tuple(
+            WorkflowOrderView(at=each.at, action=each.action, author=each.author, note=each.note)
             for each in await store.workflows.orders(workflow_id)
         ),
     )
@@ -247,7 +247,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
 
     def worker(self, worker_id: int | None) -> str | None:
         """By its name, where that is known."""
-        return None if worker_id is None else self.workers.get(worker_id) or member_id(worker_id)
+        return None if worker_id is None else self.workers.get(worker_id) or process_id(worker_id)
 
     def failure(self, step: StepRecord) -> Failure | None:
         """Why it failed, or why its job is tried again."""

@@ -124,7 +124,7 @@ class WorkflowOrderView(Value, frozen=True, kw_only=True):
     """What somebody did to it."""
 
     at: datetime
-    act: WorkflowCommand
+    action: WorkflowCommand
     author: str
     note: str | None
 
@@ -140,7 +140,7 @@ class WorkflowView(WorkflowRow, frozen=True, kw_only=True):
     edges: tuple[Edge, ...]
     timeline: tuple[Bar, ...]
     """What was released, in the order of its start; of maps, the first items."""
-    acts: tuple[WorkflowOrderView, ...]
+    orders: tuple[WorkflowOrderView, ...]
 
 
 class ItemView(Value, frozen=True, kw_only=True):

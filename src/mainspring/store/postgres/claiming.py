@@ -48,7 +48,7 @@ class Claiming:
         limit: int,
         at: Stamp,
         everywhere: bool,
-        suspects: int | None,
+        orphans: int | None,
         last: bool,
     ) -> list[Claim]:
         # Under numbers that mean something else by now, it would bring other tasks' jobs.
@@ -58,9 +58,9 @@ class Claiming:
         task_ids = await self._names.task_ids(tasks)
 
         suspected: list[Claim] = []
-        if suspects != 0:
-            most = limit if suspects is None else min(limit, suspects)
-            suspected = await self._suspects(
+        if orphans != 0:
+            most = limit if orphans is None else min(limit, orphans)
+            suspected = await self._orphans(
                 life, database_id, worker_id, queue_ids, task_ids, most, at, last=last
             )
             limit -= len(suspected)
@@ -79,7 +79,7 @@ class Claiming:
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
         return [*suspected, *claims] if suspected else claims
 
-    async def _suspects(
+    async def _orphans(
         self,
         life: int,
         database_id: str,
@@ -92,18 +92,18 @@ class Claiming:
         last: bool,
     ) -> list[Claim]:
         which = {"queue_ids": queue_ids, "task_ids": task_ids, "at": at}
-        if not await self._relaxed(life, "suspects_due", **which):
+        if not await self._relaxed(life, "orphans_due", **which):
             return []
         rows = await self._relaxed(
-            life, "claim_suspects", worker_id=worker_id, least=0, most=LAST_CRASH - 1, limit=limit, **which
+            life, "claim_orphans", worker_id=worker_id, least=0, most=LAST_CRASH - 1, limit=limit, **which
         )
         if not rows and last:
             rows = await self._relaxed(
-                life, "claim_suspects", worker_id=worker_id, least=LAST_CRASH, most=_ANY, limit=1, **which
+                life, "claim_orphans", worker_id=worker_id, least=LAST_CRASH, most=_ANY, limit=1, **which
             )
         _sort(rows, queue_ids)
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
-        return [replace(claim, suspect=True) for claim in claims]
+        return [replace(claim, orphan=True) for claim in claims]
 
     async def _learn(self, life: int) -> str:
         """The identity of the database that answers in this life."""
@@ -161,7 +161,7 @@ class Claiming:
         rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
         await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
         claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
-        return [replace(each, suspect=row["suspect"]) for each, row in zip(claims, rows, strict=True)]
+        return [replace(each, orphan=row["orphan"]) for each, row in zip(claims, rows, strict=True)]
 
     async def _relaxed(self, life: int, statement: str, **params: object) -> list[Record]:
         try:
@@ -172,7 +172,7 @@ class Claiming:
 
 
 def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
-    """RETURNING keeps no order: most important first, and of a lane, the longest due."""
+    """RETURNING keeps no order: most important first, and of a priority level, the longest due."""
     if len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2:
         rows.sort(key=_DUE)  # as nearly always, without a call for each row
     else:
@@ -181,7 +181,7 @@ def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
 
 
 def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:
-    """Of rows in order, each lane's last."""
+    """Of rows in order, each priority level's last."""
     following: Key | None = None
     for row in reversed(rows):
         lane = row[QUEUE], row[PRIORITY]

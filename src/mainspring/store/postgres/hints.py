@@ -64,7 +64,7 @@ class Hints:
 
     @property
     def floor(self) -> Place | None:
-        """Where to start in a lane that has no hint."""
+        """Where to start in a priority level that has no hint."""
         return self._sweep.floor
 
     def looks(self, queue_ids: Iterable[int], task_ids: Sequence[int]) -> Iterator[Stretch | None]:
@@ -101,7 +101,7 @@ class Hints:
         *,
         full: bool,
     ) -> None:
-        """A look has ended; these are the furthest that it found in each lane."""
+        """A look has ended; these are the furthest that it found in each priority level."""
         if not self._enabled:
             return
         for key, place in lasts:
@@ -150,10 +150,10 @@ class Sweep:
         self._usual = AT_FIRST
         self._cold = True
         self._owed = self._promised = 0
-        self._suspects: set[tuple[Place | None, Place | None]] = set()
+        self._orphans: set[tuple[Place | None, Place | None]] = set()
         self._turn = _Turn()
         self.floor: Place | None = None
-        """What was due up to here has been looked at in every lane that was open to us."""
+        """What was due up to here has been looked at in every priority level that was open to us."""
 
     def start_over(self) -> None:
         """Others are asked for than before: what was looked at was not for them."""
@@ -219,14 +219,14 @@ class Sweep:
         """Whether it took long twice in a row: once may be anything, a server or ourselves held up."""
         key = (stretch.after, stretch.until)
         if took <= self._limit + FULL * full + WHOLE * (not stretch.is_piece):
-            self._suspects.discard(key)
+            self._orphans.discard(key)
             return False
-        if key in self._suspects:
-            self._suspects.remove(key)
+        if key in self._orphans:
+            self._orphans.remove(key)
             return True
-        if len(self._suspects) >= MOST_CUTS:
-            self._suspects.clear()
-        self._suspects.add(key)
+        if len(self._orphans) >= MOST_CUTS:
+            self._orphans.clear()
+        self._orphans.add(key)
         return False
 
     def _pass(self, stretch: Stretch, took: float) -> None:

@@ -13,7 +13,7 @@ from typing import cast
 from mainspring.model.job import Inserted, NewJob, OnDuplicate
 from mainspring.model.value import Value
 from mainspring.model.workflow import StepRecord
-from mainspring.store.codes import GATED
+from mainspring.store.codes import LIMITED
 from mainspring.store.database import Stamp
 from mainspring.store.postgres.connection import Database, Transaction
 from mainspring.store.postgres.limits import Lines
@@ -38,7 +38,7 @@ class Batch(Value, frozen=True, kw_only=True):
     ids: list[int]
     queue_ids: list[int]
     task_ids: list[int]
-    line_ids: list[int | None] | None = None
+    limit_set_ids: list[int | None] | None = None
     """None where no job has limits."""
     steps: Sequence[StepRecord] | None = None
     """Those whose jobs these are, if they are."""
@@ -54,7 +54,9 @@ class Batch(Value, frozen=True, kw_only=True):
             ids=[self.ids[place] for place in places],
             queue_ids=[self.queue_ids[place] for place in places],
             task_ids=[self.task_ids[place] for place in places],
-            line_ids=None if self.line_ids is None else [self.line_ids[place] for place in places],
+            limit_set_ids=None
+            if self.limit_set_ids is None
+            else [self.limit_set_ids[place] for place in places],
             life=self.life,
         )
 
@@ -75,7 +77,7 @@ class Batch(Value, frozen=True, kw_only=True):
                 "workflow_ids": [step.workflow_id for step in self.steps],
                 "fences": [step.fence for step in self.steps],
             }
-        if self.line_ids is not None:
+        if self.limit_set_ids is not None:
             return "insert_limited_jobs", self._many(at)
         return self._one(at) if len(self.jobs) == 1 else ("insert_jobs", self._many(at))
 
@@ -85,7 +87,7 @@ class Batch(Value, frozen=True, kw_only=True):
             "expires_ats": [job.expires_at for job in jobs] if expiring else None,
             "expires": [job.expires for job in jobs] if expiring else None,
             "traces": [job.trace for job in jobs] if self.traced else None,
-            "line_ids": self.line_ids,
+            "limit_set_ids": self.limit_set_ids,
             "ids": self.ids,
             "queue_ids": self.queue_ids,
             "task_ids": self.task_ids,
@@ -136,7 +138,7 @@ class Batches:
 
     def at_hand(self, jobs: Sequence[NewJob]) -> Batch | None:
         """One plain job of which everything is known already, as in most calls: nobody has to be asked."""
-        if len(jobs) != 1 or jobs[0].gates or not self._spare_ids:
+        if len(jobs) != 1 or jobs[0].limit_keys or not self._spare_ids:
             return None
         place = self._names.place(jobs[0])
         if place is None:
@@ -152,10 +154,14 @@ class Batches:
         ids = ids or await self.take_ids(len(jobs))
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
         task_ids = await self._names.task_ids(job.task for job in jobs)
-        await self._names.ensure_lanes({(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)})
-        limited = any(job.gates for job in jobs)
-        line_ids = await self._lines.ids(job.gates for job in jobs) if limited else None
-        return Batch(jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, line_ids=line_ids, life=life)
+        await self._names.ensure_priority_levels(
+            {(q, job.priority) for q, job in zip(queue_ids, jobs, strict=True)}
+        )
+        limited = any(job.limit_keys for job in jobs)
+        limit_set_ids = await self._lines.ids(job.limit_keys for job in jobs) if limited else None
+        return Batch(
+            jobs=jobs, ids=ids, queue_ids=queue_ids, task_ids=task_ids, limit_set_ids=limit_set_ids, life=life
+        )
 
 
 async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
@@ -163,8 +169,11 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
     if len(batch.jobs) >= COPY_FROM:
         [row] = await transaction.fetch("now", at=at)
         columns, records = _COPIED, _records(batch, row["now"])
-        if batch.line_ids is not None:
-            columns, records = [*columns, "line_id", "due_at"], _with_lines(records, batch.line_ids)
+        if batch.limit_set_ids is not None:
+            columns, records = (
+                [*columns, "limit_set_id", "due_at"],
+                _with_limit_sets(records, batch.limit_set_ids),
+            )
         if batch.expiring:
             columns, records = [*columns, "expires_at"], _with_deadlines(records, batch.jobs)
         if batch.traced:
@@ -189,18 +198,18 @@ def _records(batch: Batch, now: datetime) -> Iterator[Row]:
         yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
 
 
-def _with_lines(records: Iterator[Row], line_ids: Sequence[int | None]) -> Iterator[Row]:
-    for row, line_id in zip(records, line_ids, strict=True):
-        if line_id is None:
+def _with_limit_sets(records: Iterator[Row], limit_set_ids: Sequence[int | None]) -> Iterator[Row]:
+    for row, limit_set_id in zip(records, limit_set_ids, strict=True):
+        if limit_set_id is None:
             yield *row, None, None
         else:
-            yield *row[:_RUN_AT], GATED, *row[_RUN_AT + 1 :], line_id, row[_RUN_AT]
+            yield *row[:_RUN_AT], LIMITED, *row[_RUN_AT + 1 :], limit_set_id, row[_RUN_AT]
 
 
 def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
     for row, job in zip(records, jobs, strict=True):
         # One that waits for its limits is due where it stands in line.
-        due = cast("datetime", row[-1] if row[_RUN_AT] == GATED else row[_RUN_AT])
+        due = cast("datetime", row[-1] if row[_RUN_AT] == LIMITED else row[_RUN_AT])
         yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
 
 

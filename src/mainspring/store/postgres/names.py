@@ -1,4 +1,4 @@
-"""Numbers for the names of queues and tasks, and which lanes are known to exist."""
+"""Numbers for the names of queues and tasks, and which priority levels are known to exist."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Names:
         """Numbers of these tasks, made where they are new."""
         return await self._ids("tasks", self._task_ids, self._tasks, list(names))
 
-    async def ensure_lanes(self, lanes: set[tuple[int, int]]) -> None:
+    async def ensure_priority_levels(self, lanes: set[tuple[int, int]]) -> None:
         """Make sure a claim will look at these (queue, priority) pairs."""
         missing = sorted(lanes - self._lanes)
         if missing:
             await self._database.fetch(
-                "add_lanes", queue_ids=[q for q, _ in missing], priorities=[p for _, p in missing]
+                "add_priority_levels", queue_ids=[q for q, _ in missing], priorities=[p for _, p in missing]
             )
             self._lanes.update(missing)
 
     def place(self, job: NewJob) -> tuple[int, int] | None:
-        """The numbers of a job's queue and task, if they are known and its lane is."""
+        """The numbers of a job's queue and task, if they are known and its priority level is."""
         queue_id, task_id = self._queue_ids.get(job.queue), self._task_ids.get(job.task)
         if queue_id is None or task_id is None or (queue_id, job.priority) not in self._lanes:
             return None

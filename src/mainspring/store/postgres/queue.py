@@ -101,7 +101,7 @@ class PostgresQueue:
         limit: int,
         at: Stamp,
         everywhere: bool = False,
-        suspects: int | None = None,
+        orphans: int | None = None,
         last: bool = True,
     ) -> list[Claim]:
         return await self._claiming.claim(
@@ -111,13 +111,13 @@ class PostgresQueue:
             limit=limit,
             at=at,
             everywhere=everywhere,
-            suspects=suspects,
+            orphans=orphans,
             last=last,
         )
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
         named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
-        return bool(await self._database.fetch("begin_suspect", **named))
+        return bool(await self._database.fetch("begin_orphan", **named))
 
     @reads
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

@@ -1,33 +1,4 @@
 CREATE SEQUENCE mainspring.job_ids AS bigint START 1 INCREMENT 1 CACHE 1;
-CREATE TABLE mainspring.acts (
-    id bigint NOT NULL,
-    at timestamp with time zone NOT NULL,
-    phase text NOT NULL,
-    act text NOT NULL,
-    actor text NOT NULL,
-    role text NOT NULL,
-    via text NOT NULL,
-    target text NOT NULL,
-    details bytea NOT NULL,
-    order_id bigint,
-    address text NOT NULL,
-    digest bytea NOT NULL,
-    CONSTRAINT acts_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT acts_phase_check CHECK ((phase = ANY (ARRAY['ordered'::text, 'done'::text, 'failed'::text, 'refused'::text]))),
-    CONSTRAINT acts_pkey PRIMARY KEY (id)
-);
-CREATE INDEX acts_act ON mainspring.acts USING btree (act, id) WHERE (order_id IS NULL);
-CREATE INDEX acts_actor ON mainspring.acts USING btree (actor, id) WHERE (order_id IS NULL);
-CREATE INDEX acts_first ON mainspring.acts USING btree (id) WHERE (order_id IS NULL);
-CREATE INDEX acts_target ON mainspring.acts USING btree (target, id) WHERE (order_id IS NULL);
-CREATE UNIQUE INDEX acts_order ON mainspring.acts USING btree (order_id) WHERE (order_id IS NOT NULL);
-CREATE TABLE mainspring.acts_head (
-    one boolean DEFAULT true NOT NULL,
-    id bigint NOT NULL,
-    digest bytea NOT NULL,
-    CONSTRAINT acts_head_one_check CHECK (one),
-    CONSTRAINT acts_head_pkey PRIMARY KEY (one)
-);
 CREATE TABLE mainspring.alert_notes (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     alert_id bigint NOT NULL,
@@ -68,6 +39,35 @@ CREATE TABLE mainspring.alerts (
 );
 CREATE INDEX alerts_closed ON mainspring.alerts USING btree (closed_at) WHERE (closed_at IS NOT NULL);
 CREATE UNIQUE INDEX alerts_open ON mainspring.alerts USING btree (rule, subject) WHERE (closed_at IS NULL);
+CREATE TABLE mainspring.audit_log (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    phase text NOT NULL,
+    action text NOT NULL,
+    actor text NOT NULL,
+    role text NOT NULL,
+    via text NOT NULL,
+    object text NOT NULL,
+    details bytea NOT NULL,
+    order_id bigint,
+    address text NOT NULL,
+    digest bytea NOT NULL,
+    CONSTRAINT audit_log_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT audit_log_phase_check CHECK ((phase = ANY (ARRAY['ordered'::text, 'done'::text, 'failed'::text, 'refused'::text]))),
+    CONSTRAINT audit_log_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_log_action ON mainspring.audit_log USING btree (action, id) WHERE (order_id IS NULL);
+CREATE INDEX audit_log_actor ON mainspring.audit_log USING btree (actor, id) WHERE (order_id IS NULL);
+CREATE INDEX audit_log_first ON mainspring.audit_log USING btree (id) WHERE (order_id IS NULL);
+CREATE INDEX audit_log_object ON mainspring.audit_log USING btree (object, id) WHERE (order_id IS NULL);
+CREATE UNIQUE INDEX audit_log_order ON mainspring.audit_log USING btree (order_id) WHERE (order_id IS NOT NULL);
+CREATE TABLE mainspring.audit_log_head (
+    one boolean DEFAULT true NOT NULL,
+    id bigint NOT NULL,
+    digest bytea NOT NULL,
+    CONSTRAINT audit_log_head_one_check CHECK (one),
+    CONSTRAINT audit_log_head_pkey PRIMARY KEY (one)
+);
 CREATE TABLE mainspring.backfill_slots (
     backfill_id bigint NOT NULL,
     place integer NOT NULL,
@@ -127,7 +127,7 @@ CREATE TABLE mainspring.dead_jobs (
     reason text NOT NULL,
     payload bytea NOT NULL,
     errors jsonb NOT NULL,
-    line_id integer,
+    limit_set_id integer,
     expires_at timestamp with time zone,
     workflow_id bigint,
     trace text,
@@ -151,11 +151,11 @@ CREATE TABLE mainspring.definitions (
     CONSTRAINT definitions_name_version_key UNIQUE (name, version),
     CONSTRAINT definitions_pkey PRIMARY KEY (id)
 );
-CREATE TABLE mainspring.endings (
+CREATE TABLE mainspring.ended_steps (
     id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     workflow_id bigint NOT NULL,
     job_id bigint NOT NULL,
-    CONSTRAINT endings_pkey PRIMARY KEY (id)
+    CONSTRAINT ended_steps_pkey PRIMARY KEY (id)
 ) WITH (
     autovacuum_vacuum_cost_delay=0,
     autovacuum_vacuum_scale_factor=0,
@@ -177,7 +177,7 @@ CREATE TABLE mainspring.events (
     CONSTRAINT events_moments_readable CHECK (((sent_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (sent_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT events_pkey PRIMARY KEY (job_id, name)
 );
-CREATE TABLE mainspring.fires (
+CREATE TABLE mainspring.firings (
     spec_id bigint NOT NULL,
     slot_at timestamp with time zone NOT NULL,
     since timestamp with time zone,
@@ -187,33 +187,17 @@ CREATE TABLE mainspring.fires (
     until_id bigint DEFAULT '9223372036854775807'::bigint NOT NULL,
     previous_at timestamp with time zone,
     combined jsonb,
-    CONSTRAINT fires_moments_readable CHECK ((((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((previous_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (previous_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
-    CONSTRAINT fires_pkey PRIMARY KEY (spec_id, slot_at, until_id)
+    CONSTRAINT firings_moments_readable CHECK ((((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((since >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (since <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((previous_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (previous_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT firings_pkey PRIMARY KEY (spec_id, slot_at, until_id)
 ) WITH (
     fillfactor=50
 );
-CREATE INDEX fires_oldest ON mainspring.fires USING btree (slot_at, ((spec_id + 0)), until_id);
+CREATE INDEX firings_oldest ON mainspring.firings USING btree (slot_at, ((spec_id + 0)), until_id);
 CREATE TABLE mainspring.gaps (
     began_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone NOT NULL,
     CONSTRAINT gaps_moments_readable CHECK ((((began_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (began_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((ended_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (ended_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT gaps_pkey PRIMARY KEY (began_at)
-);
-CREATE TABLE mainspring.gates (
-    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
-    name text NOT NULL,
-    key text NOT NULL,
-    concurrency integer,
-    rate integer,
-    period interval,
-    burst integer NOT NULL,
-    open_window integer,
-    tokens double precision DEFAULT 0 NOT NULL,
-    refilled_at timestamp with time zone,
-    CONSTRAINT gates_moments_readable CHECK (((refilled_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (refilled_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT gates_name_key_key UNIQUE (name, key),
-    CONSTRAINT gates_numbers_readable CHECK (((concurrency >= 0) AND (rate >= 0) AND (burst >= 0) AND (open_window >= 0) AND ((tokens >= ('-1000000000000000'::numeric)::double precision) AND (tokens <= ('1000000000000000'::numeric)::double precision)))),
-    CONSTRAINT gates_pkey PRIMARY KEY (id)
 );
 CREATE TABLE mainspring.jobs (
     id bigint NOT NULL,
@@ -233,12 +217,12 @@ CREATE TABLE mainspring.jobs (
     payload bytea NOT NULL,
     errors jsonb,
     backfill_id bigint,
-    line_id integer,
+    limit_set_id integer,
     due_at timestamp with time zone,
     expires_at timestamp with time zone,
     workflow_id bigint,
     trace text,
-    suspect integer,
+    orphan integer,
     previous_at timestamp with time zone,
     CONSTRAINT jobs_moments_readable CHECK ((((run_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((enqueued_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (enqueued_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((claimed_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((slot_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (slot_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((due_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (due_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((previous_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (previous_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT jobs_numbers_readable CHECK ((((fence >= 0) AND (fence <= 2147483646)) AND ((failures >= 0) AND (failures <= 32766)) AND ((crashes >= 0) AND (crashes <= 32766)) AND ((max_attempts >= 1) AND (max_attempts <= 32766)))),
@@ -259,17 +243,11 @@ CREATE TABLE mainspring.jobs (
 );
 CREATE INDEX jobs_backfill ON mainspring.jobs USING btree (backfill_id) WHERE (backfill_id IS NOT NULL);
 CREATE INDEX jobs_expiring ON mainspring.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
-CREATE INDEX jobs_gated ON mainspring.jobs USING btree (line_id, priority DESC, due_at, id) WHERE (run_at = '9998-01-01 00:00:00+00'::timestamp with time zone);
 CREATE INDEX jobs_held ON mainspring.jobs USING btree (schedule_id, id) WHERE (run_at = '9999-01-01 00:00:00+00'::timestamp with time zone);
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_set_id, priority DESC, due_at, id) WHERE (run_at = '9998-01-01 00:00:00+00'::timestamp with time zone);
+CREATE INDEX jobs_orphans ON mainspring.jobs USING btree (queue_id, priority, crashes, run_at, id) WHERE (orphan IS NOT NULL);
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue_id, priority, run_at, ((id + 0))) WITH (fillfactor='90', deduplicate_items=off);
 CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id) WHERE (schedule_id IS NOT NULL);
-CREATE INDEX jobs_suspect ON mainspring.jobs USING btree (queue_id, priority, crashes, run_at, id) WHERE (suspect IS NOT NULL);
-CREATE TABLE mainspring.lanes (
-    queue_id integer NOT NULL,
-    priority smallint NOT NULL,
-    paused boolean DEFAULT false NOT NULL,
-    CONSTRAINT lanes_pkey PRIMARY KEY (queue_id, priority)
-);
 CREATE TABLE mainspring.leases (
     name text NOT NULL,
     token bigint NOT NULL,
@@ -281,22 +259,57 @@ CREATE TABLE mainspring.leases (
     CONSTRAINT leases_numbers_readable CHECK (((token >= 0) AND (token <= '9223372036854775806'::bigint))),
     CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
-CREATE TABLE mainspring.lines (
-    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
-    gates text NOT NULL,
-    CONSTRAINT lines_gates_key UNIQUE (gates),
-    CONSTRAINT lines_pkey PRIMARY KEY (id)
+CREATE TABLE mainspring.limit_holders (
+    limit_key_id integer NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT limit_holders_pkey PRIMARY KEY (limit_key_id, job_id)
 );
-CREATE TABLE mainspring.lost_members (
+CREATE TABLE mainspring.limit_keys (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    name text NOT NULL,
+    key text NOT NULL,
+    concurrency integer,
+    rate integer,
+    period interval,
+    burst integer NOT NULL,
+    open_window integer,
+    tokens double precision DEFAULT 0 NOT NULL,
+    refilled_at timestamp with time zone,
+    CONSTRAINT limit_keys_moments_readable CHECK (((refilled_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (refilled_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT limit_keys_name_key_key UNIQUE (name, key),
+    CONSTRAINT limit_keys_numbers_readable CHECK (((concurrency >= 0) AND (rate >= 0) AND (burst >= 0) AND (open_window >= 0) AND ((tokens >= ('-1000000000000000'::numeric)::double precision) AND (tokens <= ('1000000000000000'::numeric)::double precision)))),
+    CONSTRAINT limit_keys_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.limit_sets (
+    id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+    limit_keys text NOT NULL,
+    CONSTRAINT limit_sets_limit_keys_key UNIQUE (limit_keys),
+    CONSTRAINT limit_sets_pkey PRIMARY KEY (id)
+);
+CREATE TABLE mainspring.lost_processes (
     id bigint NOT NULL,
     role text NOT NULL,
     name text NOT NULL,
     lost_at timestamp with time zone NOT NULL,
-    CONSTRAINT lost_members_moments_readable CHECK (((lost_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lost_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT lost_members_pkey PRIMARY KEY (id)
+    CONSTRAINT lost_processes_moments_readable CHECK (((lost_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lost_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT lost_processes_pkey PRIMARY KEY (id)
 );
-CREATE INDEX lost_members_at ON mainspring.lost_members USING btree (lost_at);
-CREATE TABLE mainspring.members (
+CREATE INDEX lost_processes_at ON mainspring.lost_processes USING btree (lost_at);
+CREATE TABLE mainspring.migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT migrations_moments_readable CHECK (((applied_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (applied_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT migrations_pkey PRIMARY KEY (version)
+);
+CREATE TABLE mainspring.priority_levels (
+    queue_id integer NOT NULL,
+    priority smallint NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    CONSTRAINT priority_levels_pkey PRIMARY KEY (queue_id, priority)
+);
+CREATE TABLE mainspring.processes (
     id bigint NOT NULL,
     role text NOT NULL,
     name text NOT NULL,
@@ -310,24 +323,11 @@ CREATE TABLE mainspring.members (
     skew interval,
     holding bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     lease interval DEFAULT '00:00:15'::interval NOT NULL,
-    CONSTRAINT members_lease_readable CHECK (((lease >= '00:00:00'::interval) AND (lease <= '3660000 days'::interval))),
-    CONSTRAINT members_moments_readable CHECK ((((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((lease_until >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lease_until <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
-    CONSTRAINT members_pkey PRIMARY KEY (id)
+    CONSTRAINT processes_lease_readable CHECK (((lease >= '00:00:00'::interval) AND (lease <= '3660000 days'::interval))),
+    CONSTRAINT processes_moments_readable CHECK ((((started_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (started_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((lease_until >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (lease_until <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT processes_pkey PRIMARY KEY (id)
 ) WITH (
     fillfactor=50
-);
-CREATE TABLE mainspring.migrations (
-    version integer NOT NULL,
-    name text NOT NULL,
-    checksum text NOT NULL,
-    applied_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT migrations_moments_readable CHECK (((applied_at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (applied_at <= '9999-12-31 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT migrations_pkey PRIMARY KEY (version)
-);
-CREATE TABLE mainspring.permits (
-    gate_id integer NOT NULL,
-    job_id bigint NOT NULL,
-    CONSTRAINT permits_pkey PRIMARY KEY (gate_id, job_id)
 );
 CREATE TABLE mainspring.progress (
     job_id bigint NOT NULL,
@@ -447,7 +447,7 @@ CREATE TABLE mainspring.schedules (
     pause_note text,
     last_paused_at timestamp with time zone,
     last_resumed_at timestamp with time zone,
-    line_id integer,
+    limit_set_id integer,
     expires_after interval,
     expect_start_within interval,
     expect_finish_by interval,
@@ -584,15 +584,15 @@ CREATE TABLE mainspring.watch_mark (
     CONSTRAINT watch_mark_one_check CHECK (one),
     CONSTRAINT watch_mark_pkey PRIMARY KEY (one)
 );
-CREATE TABLE mainspring.workflow_acts (
+CREATE TABLE mainspring.workflow_orders (
     workflow_id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
-    act text NOT NULL,
+    action text NOT NULL,
     author text NOT NULL,
     note text,
-    CONSTRAINT workflow_acts_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
+    CONSTRAINT workflow_orders_moments_readable CHECK (((at >= '1900-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 );
-CREATE INDEX workflow_acts_workflow ON mainspring.workflow_acts USING btree (workflow_id, at);
+CREATE INDEX workflow_orders_workflow ON mainspring.workflow_orders USING btree (workflow_id, at);
 CREATE TABLE mainspring.workflow_steps (
     id bigint NOT NULL,
     workflow_id bigint NOT NULL,
@@ -637,10 +637,10 @@ CREATE TABLE mainspring.workflows (
 CREATE INDEX workflows_ended ON mainspring.workflows USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX workflows_name ON mainspring.workflows USING btree (name, id);
 CREATE INDEX workflows_running ON mainspring.workflows USING btree (id) WHERE (state = 0);
-CREATE TRIGGER acts_head_rises BEFORE UPDATE ON mainspring.acts_head FOR EACH ROW WHEN ((new.id <= old.id)) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER acts_head_stays BEFORE DELETE OR TRUNCATE ON mainspring.acts_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER acts_stand BEFORE DELETE OR UPDATE ON mainspring.acts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER acts_stay BEFORE TRUNCATE ON mainspring.acts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_head_rises BEFORE UPDATE ON mainspring.audit_log_head FOR EACH ROW WHEN ((new.id <= old.id)) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_head_stays BEFORE DELETE OR TRUNCATE ON mainspring.audit_log_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_stand BEFORE DELETE OR UPDATE ON mainspring.audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_stay BEFORE TRUNCATE ON mainspring.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER jobs_ended AFTER DELETE ON mainspring.jobs FOR EACH ROW WHEN (((old.workflow_id IS NOT NULL) OR (old.run_at = '9997-01-01 00:00:00+00'::timestamp with time zone))) EXECUTE FUNCTION note_ending();
 CREATE FUNCTION mainspring.add_partitions(parent text, key text, first_day date, days integer) RETURNS integer
 LANGUAGE plpgsql SET search_path=pg_catalog AS $$
@@ -731,10 +731,10 @@ CREATE FUNCTION mainspring.note_ending() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.workflow_id IS NOT NULL THEN
-        INSERT INTO mainspring.endings (workflow_id, job_id) VALUES (OLD.workflow_id, OLD.id);
+        INSERT INTO mainspring.ended_steps (workflow_id, job_id) VALUES (OLD.workflow_id, OLD.id);
     END IF;
     IF OLD.run_at = timestamptz '9997-01-01 00:00:00+00' THEN
-        INSERT INTO mainspring.endings (workflow_id, job_id)
+        INSERT INTO mainspring.ended_steps (workflow_id, job_id)
         SELECT w.id, w.id FROM mainspring.workflows w WHERE w.id = OLD.id AND w.state = 0;
     END IF;
     RETURN NULL;
@@ -757,8 +757,8 @@ BEGIN
         INSERT INTO mainspring.queues (name) VALUES (new_queue) ON CONFLICT DO NOTHING;
         SELECT q.id INTO STRICT queue FROM mainspring.queues q WHERE q.name = new_queue;
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM mainspring.lanes l WHERE l.queue_id = queue AND l.priority = new_priority) THEN
-        INSERT INTO mainspring.lanes (queue_id, priority, paused)
+    IF NOT EXISTS (SELECT 1 FROM mainspring.priority_levels l WHERE l.queue_id = queue AND l.priority = new_priority) THEN
+        INSERT INTO mainspring.priority_levels (queue_id, priority, paused)
         VALUES (queue, new_priority, EXISTS (SELECT 1 FROM mainspring.queue_pauses p WHERE p.queue = new_queue))
         ON CONFLICT DO NOTHING;
     END IF;
@@ -775,6 +775,6 @@ END $$;
 CREATE FUNCTION mainspring.refuse_change() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'acts are on record for good: % of % is refused', lower(TG_OP), TG_TABLE_NAME;
+    RAISE EXCEPTION 'the audit log is append-only: % of % is refused', lower(TG_OP), TG_TABLE_NAME;
 END
 $$;

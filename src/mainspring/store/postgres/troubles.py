@@ -55,15 +55,15 @@ IDEMPOTENT = frozenset(
         # Numbers for names and the like, which are found when they are there.
         "add_queues",
         "add_tasks",
-        "add_lanes",
-        "put_gates",
-        "put_lines",
+        "add_priority_levels",
+        "put_limit_keys",
+        "put_limit_sets",
         "put_definition",
         "put_calendar",
         # A block of numbers that nobody uses is a gap.
         "reserve_ids",
         # A run that begins is on record as begun.
-        "begin_suspect",
+        "begin_orphan",
         # What has been ended is not there any more; a hint too many costs a look.
         "end_session",
         "end_marked",

@@ -91,7 +91,7 @@ class SQLiteBorrower:
             now = session.now(at)
             ids: list[int] = [session.row("put_jobs", **_job(job, now))["id"] for job in jobs]
             for queue, priority in sorted({(job.queue, job.priority) for job in jobs}):
-                session.change("add_lanes", queue=queue, priority=priority)
+                session.change("add_priority_levels", queue=queue, priority=priority)
             return ids
 
         return SQLiteErrand(self._path, work)

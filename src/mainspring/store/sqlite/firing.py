@@ -26,7 +26,7 @@ class SQLiteFiring:
 
     async def fire(self, *, limit: int, breaker: int, at: Stamp) -> Chunk | None:
         def work(session: Session) -> Chunk | None:
-            found = session.rows("oldest_fire")
+            found = session.rows("oldest_firing")
             return _fire(session, found[0], limit, breaker, session.now(at)) if found else None
 
         return await self._database.write(work)
@@ -54,13 +54,13 @@ class SQLiteFiring:
 
 
 def _fire(session: Session, fire: sqlite3.Row, limit: int, breaker: int, now: int) -> Chunk:
-    herd = session.row("herd", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
-    decided = _write(session, fire, fire["last_id"], herd["last_id"], breaker, now)
+    burst = session.row("burst", spec_id=fire["spec_id"], last_id=fire["last_id"], limit=limit)
+    decided = _write(session, fire, fire["last_id"], burst["last_id"], breaker, now)
     which = {"spec_id": fire["spec_id"], "slot_at": fire["slot_at"]}
-    if herd["taken"] == limit:
-        session.change("forward_fire", **which, herd_end=herd["last_id"])
+    if burst["taken"] == limit:
+        session.change("forward_firing", **which, burst_end=burst["last_id"])
     else:
-        session.change("close_fire", **which)
+        session.change("close_firing", **which)
     skipped = [row for row in decided if row["job_id"] is None]
     slot_at = moment(fire["slot_at"])
     if len(skipped) < len(decided):
@@ -90,7 +90,7 @@ def _write(
         "spec_id": opened["spec_id"],
         "slot_at": opened["slot_at"],
         "last_id": after,
-        "herd_end": until,
+        "burst_end": until,
         "last_job_id": last_job_id,
         "missed_after": span(LATE),
         "now": now,

@@ -7,9 +7,9 @@ from typing import Any
 
 from mainspring.model.job import Inserted, NewJob
 from mainspring.model.workflow import StepRecord
-from mainspring.store.codes import GATED
+from mainspring.store.codes import LIMITED
 from mainspring.store.sqlite.connection import Session
-from mainspring.store.sqlite.limits import line_ids
+from mainspring.store.sqlite.limits import limit_set_ids
 from mainspring.store.sqlite.rows import listed, maybe_moment, micros, moment, span
 from mainspring.store.uniqueness import Holder, decide
 
@@ -20,12 +20,12 @@ Row = tuple[Any, ...]
 def insert(session: Session, jobs: Numbered, now: int) -> None:
     """Write the rows."""
     lanes = {(job.queue, job.priority) for _, job in jobs}
-    session.each("add_lanes", ({"queue": queue, "priority": priority} for queue, priority in lanes))
+    session.each("add_priority_levels", ({"queue": queue, "priority": priority} for queue, priority in lanes))
     # Most jobs have no limits, deadline or trace, and each further column costs as much as a call.
     bound = [
         (job_id, job)
         for job_id, job in jobs
-        if job.gates or job.expires is not None or job.expires_at is not None or job.trace is not None
+        if job.limit_keys or job.expires is not None or job.expires_at is not None or job.trace is not None
     ]
     if bound:
         _insert_bound(session, bound, now)
@@ -38,15 +38,19 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
 def insert_step_jobs(session: Session, jobs: Sequence[tuple[StepRecord, NewJob]], now: int) -> None:
     """Write the jobs of steps, which have their ids."""
     session.each(
-        "add_lanes",
+        "add_priority_levels",
         ({"queue": queue, "priority": p} for queue, p in {(j.queue, j.priority) for _, j in jobs}),
     )
-    lines = line_ids(session, (job.gates for _, job in jobs if job.gates))
+    lines = limit_set_ids(session, (job.limit_keys for _, job in jobs if job.limit_keys))
     numbered = [(step.id, job) for step, job in jobs]
     session.each(
         "insert_workflow_jobs",
         (
-            (*_limited(row, job, lines[job.gates] if job.gates else None), step.workflow_id, step.fence)
+            (
+                *_limited(row, job, lines[job.limit_keys] if job.limit_keys else None),
+                step.workflow_id,
+                step.fence,
+            )
             for row, (step, job) in zip(_records(numbered, now), jobs, strict=True)
         ),
     )
@@ -67,21 +71,21 @@ def _records(jobs: Numbered, now: int) -> Iterator[Row]:
 
 
 def _insert_bound(session: Session, jobs: Numbered, now: int) -> None:
-    lines = line_ids(session, (job.gates for _, job in jobs if job.gates))
+    lines = limit_set_ids(session, (job.limit_keys for _, job in jobs if job.limit_keys))
     session.each(
         "insert_limited_jobs",
         (
-            (*_limited(row, job, lines[job.gates] if job.gates else None), job.trace)
+            (*_limited(row, job, lines[job.limit_keys] if job.limit_keys else None), job.trace)
             for row, (_, job) in zip(_records(jobs, now), jobs, strict=True)
         ),
     )
 
 
-def _limited(row: Row, job: NewJob, line_id: int | None) -> Row:
+def _limited(row: Row, job: NewJob, limit_set_id: int | None) -> Row:
     run_at = row[4]
-    if line_id is None:
+    if limit_set_id is None:
         return *row, _deadline(job, run_at), None, None
-    return *row[:4], micros(GATED), *row[5:], _deadline(job, run_at), line_id, run_at
+    return *row[:4], micros(LIMITED), *row[5:], _deadline(job, run_at), limit_set_id, run_at
 
 
 def _deadline(job: NewJob, run_at: int) -> int | None:
@@ -119,7 +123,7 @@ def _lock_keys(session: Session, jobs: Sequence[NewJob], ids: Sequence[int]) -> 
 
 
 def _replace(session: Session, job: NewJob, job_id: int, now: int) -> None:
-    session.change("add_lanes", queue=job.queue, priority=job.priority)
+    session.change("add_priority_levels", queue=job.queue, priority=job.priority)
     session.change(
         "replace_job",
         id=job_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from mainspring.model.limit import Admission, Gate
+from mainspring.model.limit import Admission, LimitKey
 from mainspring.store.admitting import (
     MOST_LINES,
     admission,
@@ -35,73 +35,88 @@ class SQLiteAdmitter:
         )
 
 
-def line_ids(session: Session, gates: Iterable[tuple[Gate, ...]]) -> dict[tuple[Gate, ...], int]:
-    """The line of each combination of gates, made where it is new."""
-    combinations, every = distinct(gates)
-    ids = {(gate.name, gate.key): _known(session, gate) or _put(session, gate) for gate in every}
+def limit_set_ids(
+    session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
+) -> dict[tuple[LimitKey, ...], int]:
+    """The line of each combination of limit keys, made where it is new."""
+    combinations, every = distinct(limit_keys)
+    ids = {
+        (limit_key.name, limit_key.key): _known(session, limit_key) or _put(session, limit_key)
+        for limit_key in every
+    }
     return {
         each: _line(session, each, ids)
-        or session.row("put_lines", gates=written(ids[g.name, g.key] for g in each))["id"]
+        or session.row("put_limit_sets", limit_keys=written(ids[g.name, g.key] for g in each))["id"]
         for each in combinations
     }
 
 
-def known_lines(session: Session, gates: Iterable[tuple[Gate, ...]]) -> dict[tuple[Gate, ...], int]:
-    """The same without writing: 0, which is no line, where it is new or a gate of it is not as it is here."""
-    combinations, every = distinct(gates)
-    known = {(gate.name, gate.key): _known(session, gate) for gate in every}
-    ids = {key: gate_id for key, gate_id in known.items() if gate_id is not None}
+def known_limit_sets(
+    session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
+) -> dict[tuple[LimitKey, ...], int]:
+    """The same without writing: 0, which is no line, where it is new or a limit key of it is not as it is
+    here."""
+    combinations, every = distinct(limit_keys)
+    known = {(limit_key.name, limit_key.key): _known(session, limit_key) for limit_key in every}
+    ids = {key: limit_key_id for key, limit_key_id in known.items() if limit_key_id is not None}
     return {
         each: (_line(session, each, ids) or 0) if all((g.name, g.key) in ids for g in each) else 0
         for each in combinations
     }
 
 
-def _line(session: Session, gates: tuple[Gate, ...], ids: dict[tuple[str, str], int]) -> int | None:
-    found = session.rows("line_ids", gates=written(ids[gate.name, gate.key] for gate in gates))
+def _line(session: Session, limit_keys: tuple[LimitKey, ...], ids: dict[tuple[str, str], int]) -> int | None:
+    found = session.rows(
+        "limit_set_ids", limit_keys=written(ids[limit_key.name, limit_key.key] for limit_key in limit_keys)
+    )
     return found[0]["id"] if found else None
 
 
-def _known(session: Session, gate: Gate) -> int | None:
-    found = session.rows("gate_ids", **_declared(gate))
+def _known(session: Session, limit_key: LimitKey) -> int | None:
+    found = session.rows("limit_key_ids", **_declared(limit_key))
     return found[0]["id"] if found else None
 
 
-def _put(session: Session, gate: Gate) -> int:
-    gate_id: int = session.row("put_gates", **_declared(gate))["id"]
-    return gate_id
+def _put(session: Session, limit_key: LimitKey) -> int:
+    limit_key_id: int = session.row("put_limit_keys", **_declared(limit_key))["id"]
+    return limit_key_id
 
 
-def _declared(gate: Gate) -> dict[str, object]:
+def _declared(limit_key: LimitKey) -> dict[str, object]:
     return {
-        "name": gate.name,
-        "key": gate.key,
-        "concurrency": gate.concurrency,
-        "rate": gate.rate,
-        "period": None if gate.period is None else span(gate.period),
-        "burst": gate.burst,
-        "open_window": gate.window,
+        "name": limit_key.name,
+        "key": limit_key.key,
+        "concurrency": limit_key.concurrency,
+        "rate": limit_key.rate,
+        "period": None if limit_key.period is None else span(limit_key.period),
+        "burst": limit_key.burst,
+        "open_window": limit_key.window,
     }
 
 
 def _admit(session: Session, after: int, now: int) -> Admission:
-    session.change("free_permits")
-    found = {row["id"]: row["gates"] for row in session.rows("waiting_lines", after=after, limit=MOST_LINES)}
-    gate_ids = {gate for text in found.values() for gate in read(text)}
-    states = states_of(session.rows("gates", ids=listed(gate_ids)))
+    session.change("free_limit_holders")
+    found = {
+        row["id"]: row["limit_keys"]
+        for row in session.rows("waiting_limit_sets", after=after, limit=MOST_LINES)
+    }
+    limit_key_ids = {limit_key for text in found.values() for limit_key in read(text)}
+    states = states_of(session.rows("limit_keys", ids=listed(limit_key_ids)))
     lines = lines_of(found, states, moment(now))
     for line in lines:
         if room := line.room:
-            rows = session.rows("first_in_line", line_id=line.id, limit=room, now=now)
+            rows = session.rows("first_of_limit_set", limit_set_id=line.id, limit=room, now=now)
             line.jobs = [row["id"] for row in rows]
             line.priority = rows[0]["priority"] if rows else 0
     passed = decide(lines, states, moment(now))
     if passed.job_ids:
         session.rows("admit_jobs", ids=listed(passed.job_ids), now=now)
-        session.each("add_permits", passed.permits)
+        session.each("add_limit_holders", passed.limit_holders)
         session.hint()
     if passed.spent:
-        session.each("spend_tokens", ((tokens, micros(at), gate) for gate, tokens, at in passed.spent))
+        session.each(
+            "spend_tokens", ((tokens, micros(at), limit_key) for limit_key, tokens, at in passed.spent)
+        )
     return admission(lines, passed)
 
 
@@ -111,15 +126,15 @@ class SQLitePlaces:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def lines(self, gates: Iterable[tuple[Gate, ...]]) -> list[int | None]:
-        wanted = list(gates)
+    async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
+        wanted = list(limit_keys)
         named = [each for each in wanted if each]
         if not named:
             return [None] * len(wanted)
         # Most are on record: that is seen beside whoever writes.
-        known = await self._database.read(lambda session: known_lines(session, named))
+        known = await self._database.read(lambda session: known_limit_sets(session, named))
         if not all(known.values()):
-            known = await self._database.write(lambda session: line_ids(session, named))
+            known = await self._database.write(lambda session: limit_set_ids(session, named))
         return [known[each] if each else None for each in wanted]
 
     async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
@@ -129,7 +144,7 @@ class SQLitePlaces:
         ]
 
         async def work(tx: Transaction) -> None:
-            await tx.each("add_lanes", lanes)
+            await tx.each("add_priority_levels", lanes)
 
         # What the schedules' own transaction makes durable holds this one too.
-        await self._database.within("add_lanes", work, durable=False)
+        await self._database.within("add_priority_levels", work, durable=False)

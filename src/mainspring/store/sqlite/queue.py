@@ -69,22 +69,22 @@ class SQLiteQueue:
         limit: int,
         at: Stamp,
         everywhere: bool = False,
-        suspects: int | None = None,
+        orphans: int | None = None,
         last: bool = True,
     ) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
             now = session.now(at)
-            lanes = session.rows("claim_lanes", worker_id=worker_id, queues=listed(queues), now=now)
+            lanes = session.rows("claim_priority_levels", worker_id=worker_id, queues=listed(queues), now=now)
             which = {"tasks": listed(tasks), "now": now}
             database_id = self._identity(session)
             claims: list[Claim] = []
-            if suspects != 0 and session.rows("suspects_due", queues=listed(queues), **which):
-                most = limit if suspects is None else min(limit, suspects)
-                take = partial(_claimed, session, lanes, "claim_suspects", worker_id, database_id)
+            if orphans != 0 and session.rows("orphans_due", queues=listed(queues), **which):
+                most = limit if orphans is None else min(limit, orphans)
+                take = partial(_claimed, session, lanes, "claim_orphans", worker_id, database_id)
                 taken = take(most, {"least": 0, "most": LAST_CRASH - 1, **which})
                 if not taken and last:
                     taken = take(min(1, most), {"least": LAST_CRASH, "most": _ANY, **which})
-                claims = [replace(claim, suspect=True) for claim in taken]
+                claims = [replace(claim, orphan=True) for claim in taken]
             return claims + _claimed(
                 session, lanes, "claim_jobs", worker_id, database_id, limit - len(claims), which
             )
@@ -93,7 +93,7 @@ class SQLiteQueue:
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
         named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
-        return bool(await self._database.write(lambda session: session.change("begin_suspect", **named)))
+        return bool(await self._database.write(lambda session: session.change("begin_orphan", **named)))
 
     def _identity(self, session: Session) -> str:
         """Read once: nobody puts another file under an open one."""
@@ -108,9 +108,7 @@ class SQLiteQueue:
             held = session.rows("held_jobs", worker_id=worker_id, now=session.now(at))
             database_id = self._identity(session)
             claims = [to_claim(cast("sqlite3.Row", row[:-1]), worker_id, database_id) for row in held]
-            return [
-                replace(each, suspect=bool(row["suspect"])) for each, row in zip(claims, held, strict=True)
-            ]
+            return [replace(each, orphan=bool(row["orphan"])) for each, row in zip(claims, held, strict=True)]
 
         # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
         return await self._database.write(work, durable=False)
@@ -154,14 +152,14 @@ def _claimed(
     limit: int,
     which: Mapping[str, object],
 ) -> list[Claim]:
-    """At most so many, from one lane after the other."""
+    """At most so many, from one priority level after the other."""
     claims: list[Claim] = []
     for lane in lanes:
         if len(claims) >= limit:
             break
         place = {"queue": lane["queue"], "priority": lane["priority"], "limit": limit - len(claims)}
         taken = session.rows(statement, worker_id=worker_id, **place, **which)
-        # RETURNING keeps no order. The lanes come in theirs, so each is sorted by itself.
+        # RETURNING keeps no order. The priority levels come in theirs, so each is sorted by itself.
         taken.sort(key=RUN_AT_AND_ID)
         claims += [to_claim(row, worker_id, database_id) for row in taken]
     return claims

@@ -121,7 +121,7 @@ def to_claim(row: sqlite3.Row, worker_id: int, database_id: str) -> Claim:
         enqueued_at,
         schedule_id,
         slot_at,
-        line_id,
+        limit_set_id,
         crashes,
         expires_in,
         workflow_id,
@@ -143,7 +143,7 @@ def to_claim(row: sqlite3.Row, worker_id: int, database_id: str) -> Claim:
         enqueued_at=due if enqueued_at == run_at else moment(enqueued_at),  # the same for most
         schedule_id=schedule_id,
         slot_at=maybe_moment(slot_at),
-        limited=line_id is not None,
+        limited=limit_set_id is not None,
         crashes=crashes,
         expires_in=None if expires_in is None else length(expires_in),
         workflow_id=workflow_id,

@@ -1,48 +1,3 @@
-CREATE TRIGGER acts_once BEFORE INSERT ON acts WHEN EXISTS (SELECT 1 FROM acts WHERE id = new.id) BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: insert over acts is refused');
-END;
-CREATE TRIGGER acts_stand BEFORE UPDATE ON acts BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: update of acts is refused');
-END;
-CREATE TRIGGER acts_stay BEFORE DELETE ON acts BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: delete of acts is refused');
-END;
-CREATE TABLE acts (
-    id       INTEGER NOT NULL PRIMARY KEY,
-    at       INTEGER NOT NULL,
-    phase    TEXT    NOT NULL CHECK (phase IN ('ordered', 'done', 'failed', 'refused')),
-    act      TEXT    NOT NULL,
-    actor    TEXT    NOT NULL,
-    role     TEXT    NOT NULL,
-    via      TEXT    NOT NULL,
-    target   TEXT    NOT NULL,
-    details  BLOB    NOT NULL,
-    order_id INTEGER,   -- the entry that ordered what this one tells the end of
-    address  TEXT    NOT NULL,
-    digest   BLOB    NOT NULL,
-    CHECK (
-        at BETWEEN -2208988800000000 AND 253402214400000000
-    )
-) STRICT;
-CREATE INDEX acts_act ON acts (act, id) WHERE order_id IS NULL;
-CREATE INDEX acts_actor ON acts (actor, id) WHERE order_id IS NULL;
-CREATE INDEX acts_first ON acts (id) WHERE order_id IS NULL;
-CREATE UNIQUE INDEX acts_order ON acts (order_id) WHERE order_id IS NOT NULL;
-CREATE INDEX acts_target ON acts (target, id) WHERE order_id IS NULL;
-CREATE TRIGGER acts_head_once BEFORE INSERT ON acts_head BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: insert over acts_head is refused');
-END;
-CREATE TRIGGER acts_head_rises BEFORE UPDATE ON acts_head WHEN new.id <= old.id BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: update of acts_head is refused');
-END;
-CREATE TRIGGER acts_head_stays BEFORE DELETE ON acts_head BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: delete of acts_head is refused');
-END;
-CREATE TABLE acts_head (
-    one    INTEGER NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    id     INTEGER NOT NULL,
-    digest BLOB    NOT NULL
-) STRICT;
 CREATE TABLE alert_notes (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     alert_id   INTEGER NOT NULL,
@@ -93,6 +48,51 @@ CREATE TABLE alerts (
 ) STRICT;
 CREATE INDEX alerts_closed ON alerts (closed_at) WHERE closed_at IS NOT NULL;
 CREATE UNIQUE INDEX alerts_open ON alerts (rule, subject) WHERE closed_at IS NULL;
+CREATE TRIGGER audit_log_once BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = new.id) BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: insert over audit_log is refused');
+END;
+CREATE TRIGGER audit_log_stand BEFORE UPDATE ON audit_log BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: update of audit_log is refused');
+END;
+CREATE TRIGGER audit_log_stay BEFORE DELETE ON audit_log BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: delete of audit_log is refused');
+END;
+CREATE TABLE audit_log (
+    id       INTEGER NOT NULL PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    phase    TEXT    NOT NULL CHECK (phase IN ('ordered', 'done', 'failed', 'refused')),
+    action      TEXT    NOT NULL,
+    actor    TEXT    NOT NULL,
+    role     TEXT    NOT NULL,
+    via      TEXT    NOT NULL,
+    object   TEXT    NOT NULL,
+    details  BLOB    NOT NULL,
+    order_id INTEGER,   -- the entry that ordered what this one tells the end of
+    address  TEXT    NOT NULL,
+    digest   BLOB    NOT NULL,
+    CHECK (
+        at BETWEEN -2208988800000000 AND 253402214400000000
+    )
+) STRICT;
+CREATE INDEX audit_log_action ON audit_log (action, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_actor ON audit_log (actor, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_first ON audit_log (id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_object ON audit_log (object, id) WHERE order_id IS NULL;
+CREATE UNIQUE INDEX audit_log_order ON audit_log (order_id) WHERE order_id IS NOT NULL;
+CREATE TRIGGER audit_log_head_once BEFORE INSERT ON audit_log_head BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: insert over audit_log_head is refused');
+END;
+CREATE TRIGGER audit_log_head_rises BEFORE UPDATE ON audit_log_head WHEN new.id <= old.id BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: update of audit_log_head is refused');
+END;
+CREATE TRIGGER audit_log_head_stays BEFORE DELETE ON audit_log_head BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: delete of audit_log_head is refused');
+END;
+CREATE TABLE audit_log_head (
+    one    INTEGER NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id     INTEGER NOT NULL,
+    digest BLOB    NOT NULL
+) STRICT;
 CREATE TABLE backfill_slots (
     backfill_id INTEGER NOT NULL,
     place       INTEGER NOT NULL,   -- the order in which they run
@@ -156,7 +156,7 @@ CREATE TABLE dead_jobs (
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
     errors       TEXT    NOT NULL,   -- JSON
-    line_id      INTEGER,
+    limit_set_id      INTEGER,
     expires_at   INTEGER,
     workflow_id  INTEGER,
     trace        TEXT,
@@ -184,7 +184,7 @@ CREATE TABLE definitions (
         created_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE TABLE endings (
+CREATE TABLE ended_steps (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     workflow_id INTEGER NOT NULL,
     job_id      INTEGER NOT NULL
@@ -205,7 +205,7 @@ CREATE TABLE events (
         sent_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE fires (
+CREATE TABLE firings (
     spec_id     INTEGER NOT NULL,
     slot_at     INTEGER NOT NULL,
     since       INTEGER,
@@ -223,7 +223,7 @@ CREATE TABLE fires (
         AND previous_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
+CREATE INDEX firings_oldest ON firings (slot_at, spec_id);
 CREATE TABLE gaps (
     began_at INTEGER NOT NULL PRIMARY KEY,
     ended_at INTEGER NOT NULL,
@@ -232,33 +232,11 @@ CREATE TABLE gaps (
         AND ended_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE TABLE gates (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
-    name        TEXT    NOT NULL,
-    key         TEXT    NOT NULL,   -- whose; empty: everybody's
-    concurrency INTEGER,
-    rate        INTEGER,
-    period      INTEGER,
-    burst       INTEGER NOT NULL,
-    open_window INTEGER,
-    tokens      REAL    NOT NULL DEFAULT 0,
-    refilled_at INTEGER,
-    -- What claims and passes compute with. The column holds nothing.
-    readable    INTEGER CHECK (
-        coalesce(concurrency, 0) >= 0
-        AND coalesce(rate, 0) >= 0
-        AND burst >= 0
-        AND coalesce(open_window, 0) >= 0
-        AND tokens BETWEEN -1e15 AND 1e15
-        AND coalesce(refilled_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
-    ),
-    UNIQUE (name, key)
-) STRICT;
 CREATE TRIGGER jobs_ended AFTER DELETE ON jobs
 WHEN OLD.workflow_id IS NOT NULL OR OLD.run_at = 253307692800000000
 BEGIN
-    INSERT INTO endings (workflow_id, job_id) SELECT OLD.workflow_id, OLD.id WHERE OLD.workflow_id IS NOT NULL;
-    INSERT INTO endings (workflow_id, job_id)
+    INSERT INTO ended_steps (workflow_id, job_id) SELECT OLD.workflow_id, OLD.id WHERE OLD.workflow_id IS NOT NULL;
+    INSERT INTO ended_steps (workflow_id, job_id)
     SELECT w.id, w.id FROM workflows w WHERE OLD.run_at = 253307692800000000 AND w.id = OLD.id AND w.state = 0;
 END;
 CREATE TABLE jobs (
@@ -280,7 +258,7 @@ CREATE TABLE jobs (
     errors       TEXT,                         -- JSON
     -- Slots of the past, run on request. A backfill's jobs are told apart, for overlap takes no notice of them.
     backfill_id  INTEGER,
-    line_id      INTEGER,
+    limit_set_id      INTEGER,
     due_at       INTEGER,
     -- Deadlines of jobs; most jobs have none, and are in no index for it.
     expires_at   INTEGER,
@@ -290,7 +268,7 @@ CREATE TABLE jobs (
     trace        TEXT,
     -- Jobs that may have ended a process. NULL for nearly all. Otherwise the fence of the job's last run that was put on record when
     -- it began, 0 for none: a worker that dies costs such a job a crash only where that is the claim it died with.
-    suspect      INTEGER,
+    orphan      INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
         previous_at BETWEEN -2208988800000000 AND 253402214400000000
@@ -309,19 +287,12 @@ CREATE TABLE jobs (
 ) STRICT;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
 CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
+CREATE INDEX jobs_limited ON jobs (limit_set_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
+CREATE INDEX jobs_orphans ON jobs (queue, priority, crashes, run_at, id) WHERE orphan IS NOT NULL;
 CREATE INDEX jobs_ready ON jobs (queue, priority, run_at, id) WHERE worker_id = 0;
 CREATE INDEX jobs_schedule ON jobs (schedule_id) WHERE schedule_id IS NOT NULL;
-CREATE INDEX jobs_suspect ON jobs (queue, priority, crashes, run_at, id) WHERE suspect IS NOT NULL;
 CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
-CREATE TABLE lanes (
-    queue    TEXT    NOT NULL,
-    priority INTEGER NOT NULL,
-    -- Queues that are paused: claims pass their lanes by.
-    paused   INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (queue, priority)
-) STRICT, WITHOUT ROWID;
 CREATE TABLE leases (
     name        TEXT    NOT NULL PRIMARY KEY,
     token       INTEGER NOT NULL,   -- +1 with every new holder
@@ -336,11 +307,38 @@ CREATE TABLE leases (
         AND token BETWEEN 0 AND 9223372036854775806
     )
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE lines (
-    id    INTEGER PRIMARY KEY AUTOINCREMENT,
-    gates TEXT    NOT NULL UNIQUE   -- ids of gates, sorted, with commas between them
+CREATE TABLE limit_holders (
+    limit_key_id INTEGER NOT NULL,
+    job_id  INTEGER NOT NULL,
+    PRIMARY KEY (limit_key_id, job_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE limit_keys (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT    NOT NULL,
+    key         TEXT    NOT NULL,   -- whose; empty: everybody's
+    concurrency INTEGER,
+    rate        INTEGER,
+    period      INTEGER,
+    burst       INTEGER NOT NULL,
+    open_window INTEGER,
+    tokens      REAL    NOT NULL DEFAULT 0,
+    refilled_at INTEGER,
+    -- What claims and passes compute with. The column holds nothing.
+    readable    INTEGER CHECK (
+        coalesce(concurrency, 0) >= 0
+        AND coalesce(rate, 0) >= 0
+        AND burst >= 0
+        AND coalesce(open_window, 0) >= 0
+        AND tokens BETWEEN -1e15 AND 1e15
+        AND coalesce(refilled_at, 0) BETWEEN -2208988800000000 AND 253402214400000000
+    ),
+    UNIQUE (name, key)
 ) STRICT;
-CREATE TABLE lost_members (
+CREATE TABLE limit_sets (
+    id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    limit_keys TEXT    NOT NULL UNIQUE   -- ids of limit keys, sorted, with commas between them
+) STRICT;
+CREATE TABLE lost_processes (
     id      INTEGER NOT NULL PRIMARY KEY,
     role    TEXT    NOT NULL,
     name    TEXT    NOT NULL,
@@ -349,8 +347,22 @@ CREATE TABLE lost_members (
         lost_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE INDEX lost_members_at ON lost_members (lost_at);
-CREATE TABLE members (
+CREATE INDEX lost_processes_at ON lost_processes (lost_at);
+CREATE TABLE migrations (
+    version    INTEGER NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    checksum   TEXT    NOT NULL,
+    applied_at INTEGER NOT NULL,
+    CHECK (applied_at BETWEEN -2208988800000000 AND 253402214400000000)
+) STRICT;
+CREATE TABLE priority_levels (
+    queue    TEXT    NOT NULL,
+    priority INTEGER NOT NULL,
+    -- Queues that are paused: claims pass their priority levels by.
+    paused   INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, priority)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE processes (
     id          INTEGER NOT NULL PRIMARY KEY,   -- random per process start
     role        TEXT    NOT NULL,
     name        TEXT    NOT NULL,
@@ -364,7 +376,7 @@ CREATE TABLE members (
     -- What each process had in hand when it last said that it lives, and how far its clock is from the database's.
     skew        INTEGER,
     holding     TEXT    NOT NULL DEFAULT '[]',
-    -- How long a member's lease lasts. After an outage every member has that long again to renew it.
+    -- How long a process's lease lasts. After an outage every process has that long again to renew it.
     lease       INTEGER NOT NULL DEFAULT 15000000,
     -- What claims and passes compute with. The column holds nothing.
     readable    INTEGER CHECK (
@@ -373,18 +385,6 @@ CREATE TABLE members (
         AND lease BETWEEN 0 AND 316224000000000000
     )
 ) STRICT;
-CREATE TABLE migrations (
-    version    INTEGER NOT NULL PRIMARY KEY,
-    name       TEXT    NOT NULL,
-    checksum   TEXT    NOT NULL,
-    applied_at INTEGER NOT NULL,
-    CHECK (applied_at BETWEEN -2208988800000000 AND 253402214400000000)
-) STRICT;
-CREATE TABLE permits (
-    gate_id INTEGER NOT NULL,
-    job_id  INTEGER NOT NULL,
-    PRIMARY KEY (gate_id, job_id)
-) STRICT, WITHOUT ROWID;
 CREATE TABLE progress (
     job_id   INTEGER NOT NULL PRIMARY KEY,
     fence    INTEGER NOT NULL,
@@ -491,7 +491,7 @@ CREATE TABLE schedules (
     -- The last pause that has ended: slots of it that nobody had opened are skipped as paused when somebody does.
     last_paused_at      INTEGER,
     last_resumed_at     INTEGER,
-    line_id             INTEGER,
+    limit_set_id             INTEGER,
     expires_after       INTEGER,
     -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
     expect_start_within INTEGER,
@@ -640,17 +640,17 @@ CREATE TABLE watch_mark (
         AND at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE TABLE workflow_acts (
+CREATE TABLE workflow_orders (
     workflow_id INTEGER NOT NULL,
     at          INTEGER NOT NULL,
-    act         TEXT    NOT NULL,
+    action         TEXT    NOT NULL,
     author      TEXT    NOT NULL,
     note        TEXT,
     CHECK (
         at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE INDEX workflow_acts_workflow ON workflow_acts (workflow_id, at);
+CREATE INDEX workflow_orders_workflow ON workflow_orders (workflow_id, at);
 CREATE TABLE workflow_steps (
     id           INTEGER NOT NULL PRIMARY KEY,   -- that of its job
     workflow_id  INTEGER NOT NULL,

@@ -16,9 +16,9 @@ from mainspring.model.workflow import (
     StepRecord,
     StepState,
     Stopping,
-    WorkflowAct,
     WorkflowCommand,
     WorkflowEnd,
+    WorkflowOrder,
     WorkflowRecord,
     WorkflowState,
 )
@@ -32,7 +32,7 @@ from mainspring.store.workflows.session import StepJobs, WorkflowSession, to_ste
 
 T = TypeVar("T")
 
-_order = reader(WorkflowAct)
+_order = reader(WorkflowOrder)
 LOOK = 0
 """Instead of a job's id: nothing has ended, but something may be due."""
 
@@ -148,9 +148,9 @@ class Workflows:
         return to_step(found[0]) if found else None
 
     @reads
-    async def orders(self, workflow_id: int) -> list[WorkflowAct]:
+    async def orders(self, workflow_id: int) -> list[WorkflowOrder]:
         """What operators did to it, oldest first."""
-        return [_order(row) for row in await self._database.fetch("acts", workflow_id=workflow_id)]
+        return [_order(row) for row in await self._database.fetch("orders", workflow_id=workflow_id)]
 
     async def prune(self, *, before: datetime, limit: int) -> int:
         """Drop workflows that ended earlier, with their steps and what was done to them, so many at a time;

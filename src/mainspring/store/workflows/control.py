@@ -25,30 +25,32 @@ LONGEST_NOTE = 500
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acts, and what they say about it."""
+    """Who orders, and what they say about it."""
 
     author: str
     note: str | None = None
 
     async def sign(
-        self, session: WorkflowSession, workflow_id: int, act: WorkflowCommand, note: str | None = None
+        self, session: WorkflowSession, workflow_id: int, action: WorkflowCommand, note: str | None = None
     ) -> None:
         """Note the act."""
         told = (self.note or note or "")[:LONGEST_NOTE] or None
-        await session.fetch("add_act", workflow_id=workflow_id, act=act, author=self.author, note=told)
+        await session.fetch(
+            "add_order", workflow_id=workflow_id, action=action, author=self.author, note=told
+        )
 
 
 async def pause_or_resume(
     session: WorkflowSession,
     workflow_id: int,
-    act: Literal[WorkflowCommand.PAUSED, WorkflowCommand.RESUMED],
+    action: Literal[WorkflowCommand.PAUSED, WorkflowCommand.RESUMED],
     operator: Operator,
 ) -> bool:
     """Hold back further steps, or release those that were."""
-    statement = "pause_workflow" if act is WorkflowCommand.PAUSED else "resume_workflow"
+    statement = "pause_workflow" if action is WorkflowCommand.PAUSED else "resume_workflow"
     if not await session.fetch(statement, id=workflow_id):
         return False
-    await operator.sign(session, workflow_id, act)
+    await operator.sign(session, workflow_id, action)
     await nudge(session, [workflow_id])
     return True
 

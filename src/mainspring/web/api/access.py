@@ -1,4 +1,4 @@
-"""`/tokens`, `/sessions` and `/acts`: who may come in, and what they ordered."""
+"""`/tokens`, `/sessions` and `/audit_log`: who may come in, and what they ordered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mainspring.web.problems import Problem
 from mainspring.web.services import AnAdmin
 
 routes = Routes("access", ApiRoute, prefix="/api/v1", tags=["access"])
-acts = Routes("acts", ApiRoute, prefix="/api/v1/acts", tags=["acts"])
+audit_log = Routes("audit_log", ApiRoute, prefix="/api/v1/audit-log", tags=["audit_log"])
 
 
 class NewToken(Body):
@@ -37,11 +37,11 @@ class NewToken(Body):
 
 
 class Which(Params):
-    """Which acts."""
+    """Which entries."""
 
-    act: Text | None = Field(default=None, description="Noun and verb: jobs.cancel.")
+    action: Text | None = Field(default=None, description="Noun and verb: jobs.cancel.")
     actor: Text | None = None
-    target: Text | None = None
+    object: Text | None = None
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -104,16 +104,16 @@ async def me(request: Request) -> Response:
     return json(Me(name=actor.name, role=actor.role, via=actor.via, scopes=actor.scopes, until=actor.until))
 
 
-@acts.get("", role=AccessRole.ADMIN, **answers_page(AuditEntryView))
-async def list_acts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
+@audit_log.get("", role=AccessRole.ADMIN, **answers_page(AuditEntryView))
+async def list_entries(admin: AnAdmin, which: Annotated[Which, Query()]) -> Response:
     """What people and programs ordered, newest first, and what came of it."""
-    question = ("acts", which.act, which.actor, which.target)
+    question = ("audit_log", which.action, which.actor, which.object)
     before = position(which.cursor, *question)
     found = await admin.audit_log.afind(
         AuditFilter(
-            act=which.act,
+            action=which.action,
             actor=which.actor,
-            target=which.target,
+            object=which.object,
             before=before if isinstance(before, int) else None,
             limit=which.limit,
         )
@@ -122,7 +122,7 @@ async def list_acts(admin: AnAdmin, which: Annotated[Which, Query()]) -> Respons
     return page([AuditEntryView.of(each) for each in found], following)
 
 
-@acts.get("/verify", role=AccessRole.ADMIN, **answers(VerifiedView))
+@audit_log.get("/verify", role=AccessRole.ADMIN, **answers(VerifiedView))
 async def verify(admin: AnAdmin) -> Response:
-    """Whether the chain of acts holds, entry by entry."""
+    """Whether the chain of the audit log holds, entry by entry."""
     return json(VerifiedView.of(await admin.audit_log.averify()))

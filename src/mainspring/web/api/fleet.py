@@ -22,7 +22,7 @@ from mainspring.web.services import AnAdmin
 
 queues = Routes("queues", ApiRoute, prefix="/api/v1/queues", tags=["queues"])
 limits = Routes("limits", ApiRoute, prefix="/api/v1/limits", tags=["queues"])
-members = Routes("fleet", ApiRoute, prefix="/api/v1/members", tags=["fleet"])
+processes = Routes("fleet", ApiRoute, prefix="/api/v1/processes", tags=["fleet"])
 leases = Routes("fleet", ApiRoute, prefix="/api/v1/leases", tags=["fleet"])
 events = Routes("events", ApiRoute, prefix="/api/v1/events", tags=["events"])
 
@@ -93,8 +93,8 @@ async def list_limits(admin: AnAdmin, which: Annotated[WhichLimits, Query()]) ->
     return items([LimitView.of(each) for each in found])
 
 
-@members.get("", **answers_items(MemberView))
-async def list_members(admin: AnAdmin) -> Response:
+@processes.get("", **answers_items(MemberView))
+async def list_processes(admin: AnAdmin) -> Response:
     """Every process on record: workers and schedulers."""
     return items([MemberView.of(each) for each in await admin.processes.aall()])
 

@@ -1,5 +1,5 @@
-"""`/doctor`, `/ledger/audit`, `/version` and `/stats`: is all well, did every slot happen once, what happened
-over time?"""
+"""`/doctor`, `/ledger/verify`, `/version` and `/stats`: is all well, did every slot happen once, what
+happened over time?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from mainspring.admin.health.doctor import examine
 from mainspring.admin.health.finding import Check, Level
 from mainspring.admin.health.stats import SeriesView, Stats, StatView
-from mainspring.admin.slot_verification.auditing import Auditor, ReportView
+from mainspring.admin.slot_verification.verifier import ReportView, SlotVerifier
 from mainspring.model.stats import By
 from mainspring.model.value import Value
 from mainspring.version import __version__
@@ -86,11 +86,13 @@ async def doctor(services: TheServices) -> Response:
     return json(Checks(ok=ok, items=tuple(checks)))
 
 
-@ledger.get("/ledger/audit", **answers(ReportView))
+@ledger.get("/ledger/verify", **answers(ReportView))
 async def prove(services: TheServices, which: Annotated[Range, Query()]) -> Response:
     """Compute anew every slot that should have happened, and compare with the ledger and the jobs."""
-    auditor = Auditor(await services.store(), services.clock, keep=services.app.settings.retention.history)
-    report = await auditor.audit(
+    verifier = SlotVerifier(
+        await services.store(), services.clock, keep=services.app.settings.retention.history
+    )
+    report = await verifier.verify(
         start=at(which.start, "from"),
         end=at(which.end, "to"),
         name=which.schedule,

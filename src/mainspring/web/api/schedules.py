@@ -319,10 +319,8 @@ async def trigger(admin: AnAdmin, name: InPath) -> Response:
     return json(done, 201)
 
 
-@routes.post(
-    "/{name}/hand-back", role=AccessRole.OPERATOR, order=Schedules.arevert, **answers(ScheduleDoneView)
-)
-async def hand_back(admin: AnAdmin, name: InPath, body: ScheduleNote | None = None) -> Response:
+@routes.post("/{name}/revert", role=AccessRole.OPERATOR, order=Schedules.arevert, **answers(ScheduleDoneView))
+async def revert(admin: AnAdmin, name: InPath, body: ScheduleNote | None = None) -> Response:
     """End the edit of a schedule: what an app declares counts again."""
     note = None if body is None else body.note
     return _one(await admin.schedules.arevert(name_of(name), note=note))

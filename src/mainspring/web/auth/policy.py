@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.order import act_of
+from mainspring.admin.order import action_of
 from mainspring.model.access import AccessRole, Actor
 from mainspring.web.problems import Forbidden, Problem, Unauthorized
 from mainspring.web.services import address_of, services_of
@@ -37,7 +37,7 @@ class Guard(NamedTuple):
     noun: str
     role: AccessRole | None
     """None lets in everybody, signed in or not."""
-    act: str | None
+    action: str | None
     """Noun and verb of the act that it carries out; every route that changes something has one."""
 
 
@@ -58,35 +58,35 @@ class Routes:
         self, path: str, *, role: AccessRole | None, order: Order, **more: Any
     ) -> Callable[[Endpoint], Endpoint]:
         """A route that gives an order."""
-        return self._route(path, ("POST",), role, _act(order), more)
+        return self._route(path, ("POST",), role, _action(order), more)
 
     def put(
         self, path: str, *, role: AccessRole, order: Order, **more: Any
     ) -> Callable[[Endpoint], Endpoint]:
         """A route that replaces something."""
-        return self._route(path, ("PUT",), role, _act(order), more)
+        return self._route(path, ("PUT",), role, _action(order), more)
 
     def patch(
         self, path: str, *, role: AccessRole, order: Order, **more: Any
     ) -> Callable[[Endpoint], Endpoint]:
         """A route that changes a part of something."""
-        return self._route(path, ("PATCH",), role, _act(order), more)
+        return self._route(path, ("PATCH",), role, _action(order), more)
 
     def delete(
         self, path: str, *, role: AccessRole, order: Order, **more: Any
     ) -> Callable[[Endpoint], Endpoint]:
         """A route that takes something away."""
-        return self._route(path, ("DELETE",), role, _act(order), more)
+        return self._route(path, ("DELETE",), role, _action(order), more)
 
     def _route(
         self,
         path: str,
         methods: Sequence[str],
         role: AccessRole | None,
-        act: str | None,
+        action: str | None,
         more: dict[str, Any],
     ) -> Callable[[Endpoint], Endpoint]:
-        guard = Guard(self.noun, role, act)
+        guard = Guard(self.noun, role, action)
 
         def declare(endpoint: Endpoint) -> Endpoint:
             # Before the route is built: it reads its guard while it is.
@@ -162,8 +162,8 @@ def refuse_others(request: Request, actor: Actor | None) -> None:
         raise CrossSite("origin: expected, as browsers send it; programs send a token instead of a cookie")
 
 
-def _act(order: Order) -> str:
-    return order if isinstance(order, str) else act_of(order)
+def _action(order: Order) -> str:
+    return order if isinstance(order, str) else action_of(order)
 
 
 async def _read(request: Request, handle: Handler) -> Response:
@@ -188,11 +188,11 @@ async def _let_in(request: Request, guard: Guard, role: AccessRole, actor: Actor
             raise Forbidden(role)
     except (CrossSite, Forbidden) as refused:
         # A refused order is on record, and so is a refused look at what only admins may see.
-        if guard.act is not None or role is not AccessRole.VIEWER:
+        if guard.action is not None or role is not AccessRole.VIEWER:
             await (await services_of(request).recorder()).refused(
                 actor,
-                guard.act or f"{guard.noun}.read",
-                target=target_of(request),
+                guard.action or f"{guard.noun}.read",
+                object=target_of(request),
                 details={"code": refused.code, "path": request.url.path},
                 address=address_of(request),
             )

@@ -8,8 +8,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.audit_log import Act, AuditEntryView
-from mainspring.admin.slot_verification.auditing import Auditor, Report
+from mainspring.admin.audit_log import AuditEntryView, RecordedOrder
+from mainspring.admin.slot_verification.verifier import Report, SlotVerifier
 from mainspring.model.access import AccessRole
 from mainspring.model.audit_log import AuditFilter
 from mainspring.web.auth.policy import Routes
@@ -19,19 +19,19 @@ from mainspring.web.pages.route import PageRoute
 from mainspring.web.rendering import done, page
 from mainspring.web.services import AnAdmin, Services, TheServices
 
-routes = Routes("acts", PageRoute, include_in_schema=False)
+routes = Routes("audit_log", PageRoute, include_in_schema=False)
 ledger = Routes("ledger", PageRoute, include_in_schema=False)
 PAGE = 50
-CHAIN, LEDGER = "Chain of acts", "Ledger of slots"
+CHAIN, LEDGER = "Chain of the audit log", "Ledger of slots"
 FINDINGS = 200
 
 
 class Filter(TypedDict):
     """What is looked for."""
 
-    act: str | None
+    action: str | None
     actor: str | None
-    target: str | None
+    object: str | None
 
 
 @routes.get("/audit", role=AccessRole.ADMIN)
@@ -39,9 +39,9 @@ async def audit(request: Request, services: TheServices) -> Response:
     return page(request, "audit.html", **await _values(request, services), **_proofs(request))
 
 
-@routes.get("/audit/-/acts", role=AccessRole.ADMIN)
-async def acts_part(request: Request, services: TheServices) -> Response:
-    return page(request, "parts/acts.html", **await _values(request, services))
+@routes.get("/audit/-/log", role=AccessRole.ADMIN)
+async def audit_log_part(request: Request, services: TheServices) -> Response:
+    return page(request, "parts/audit_log.html", **await _values(request, services))
 
 
 @routes.get("/audit/-/proofs", role=AccessRole.ADMIN)
@@ -49,17 +49,17 @@ async def proofs_part(request: Request) -> Response:
     return page(request, "parts/proofs.html", **_proofs(request))
 
 
-@routes.post("/audit/-/verify", role=AccessRole.ADMIN, order="acts.verify")
+@routes.post("/audit/-/verify", role=AccessRole.ADMIN, order="audit_log.verify")
 async def verify(request: Request, admin: AnAdmin) -> Response:
     """Walk the whole chain."""
 
     async def work(task: BackgroundTask) -> object:
         return await admin.audit_log.averify()
 
-    async with admin.context.recorded("acts.verify"):
+    async with admin.context.recorded("audit_log.verify"):
         now, author = admin.context.clock.now(), admin.context.actor.name
         background_of(request).start(CHAIN, work, author=author, now=now)
-    return done(request, "/audit", "The chain of acts is being checked.", kind="info")
+    return done(request, "/audit", "The chain of the audit log is being checked.", kind="info")
 
 
 @ledger.post("/audit/-/prove", role=AccessRole.ADMIN, order="ledger.prove")
@@ -68,7 +68,7 @@ async def prove(request: Request, services: TheServices, admin: AnAdmin) -> Resp
     store, clock, keep = await services.store(), services.clock, services.app.settings.retention.history
 
     async def work(task: BackgroundTask) -> object:
-        return await Auditor(store, clock, keep=keep).audit(told=task.told)
+        return await SlotVerifier(store, clock, keep=keep).verify(told=task.told)
 
     async with admin.context.recorded("ledger.prove"):
         background_of(request).start(LEDGER, work, author=admin.context.actor.name, now=clock.now())
@@ -103,23 +103,27 @@ def _proofs(request: Request) -> dict[str, Any]:
 
 async def _values(request: Request, services: Services) -> dict[str, Any]:
     said = asked(request)
-    which: Filter = {"act": text(said, "act"), "actor": text(said, "actor"), "target": text(said, "target")}
+    which: Filter = {
+        "action": text(said, "action"),
+        "actor": text(said, "actor"),
+        "object": text(said, "object"),
+    }
     before = whole(said, "before", least=1, most=LARGEST_ID)
     found = await services.questions.audit_log.afind(AuditFilter(**which, before=before, limit=PAGE + 1))
     shown = found[:PAGE]
     older = address("/audit", **which, before=shown[-1].entry.id) if len(found) > PAGE else None
     return {
-        "acts": [(each, _details(each)) for each in shown],
+        "audit_log": [(each, _details(each)) for each in shown],
         "which": which,
         "filtered": any(which.values()),
-        "part": address("/audit/-/acts", **which, before=before),
+        "part": address("/audit/-/log", **which, before=before),
         "older": older,
         "newest": address("/audit", **which) if before else None,
     }
 
 
-def _details(act: Act) -> str:
+def _details(action: RecordedOrder) -> str:
     """What was asked for and what came of it, on one line; nothing where nothing was said."""
-    view = AuditEntryView.of(act)
+    view = AuditEntryView.of(action)
     said = {name: value for name in ("details", "result") if (value := getattr(view, name))}
     return msgspec.json.encode(said).decode() if said else ""

@@ -9,10 +9,10 @@ from fastapi import Form
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mainspring.admin.queues import Queues, gate_in_words, gate_name
+from mainspring.admin.queues import Queues, limit_key_in_words, limit_key_name
 from mainspring.model.access import AccessRole
 from mainspring.model.job import RunningJob
-from mainspring.model.process import MemberInfo, Role
+from mainspring.model.process import ProcessInfo, Role
 from mainspring.web.auth.policy import Routes
 from mainspring.web.pages.forms import Text
 from mainspring.web.pages.route import PageRoute
@@ -63,26 +63,29 @@ async def workers_part(request: Request, services: TheServices) -> Response:
 
 
 async def _all(services: Services, limit: str | None) -> dict[str, Any]:
-    gates = await services.questions.limits.afind(name=limit, limit=LIMITS + 1, holders=HOLDERS)
+    limit_keys = await services.questions.limits.afind(name=limit, limit=LIMITS + 1, holders=HOLDERS)
     return {
         "queues": await services.questions.queues.aall(about=True),
-        "gates": [(each, gate_name(each.gate), gate_in_words(each.gate)) for each in gates[:LIMITS]],
-        "more": len(gates) > LIMITS,
+        "limit_keys": [
+            (each, limit_key_name(each.limit_key), limit_key_in_words(each.limit_key))
+            for each in limit_keys[:LIMITS]
+        ],
+        "more": len(limit_keys) > LIMITS,
         "limit": limit,
     }
 
 
 async def _processes(services: Services) -> dict[str, Any]:
     store = await services.store()
-    members = await services.questions.processes.aall()
+    processes = await services.questions.processes.aall()
     hands: dict[int, list[RunningJob]] = defaultdict(list)
     for job in await store.jobs.running(limit=RUNNING):
         hands[job.worker_id].append(job)
-    alive = [each for each in members if each.alive]
+    alive = [each for each in processes if each.alive]
     return {
         "workers": _of(alive, Role.WORKER),
         "schedulers": _of(alive, Role.SCHEDULER),
-        "lost": [each for each in reversed(members) if not each.alive],
+        "lost": [each for each in reversed(processes) if not each.alive],
         "hands": hands,
         "coming": await store.slots.coming(limit=COMING),
         "leases": await store.leases.all(at=services.clock.stamp()),
@@ -91,7 +94,7 @@ async def _processes(services: Services) -> dict[str, Any]:
     }
 
 
-def _of(members: list[MemberInfo], role: Role) -> list[MemberInfo]:
+def _of(processes: list[ProcessInfo], role: Role) -> list[ProcessInfo]:
     return sorted(
-        (each for each in members if each.role is role), key=lambda each: (each.name, each.started_at)
+        (each for each in processes if each.role is role), key=lambda each: (each.name, each.started_at)
     )

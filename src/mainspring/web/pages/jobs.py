@@ -74,7 +74,7 @@ class Wanted:
             queue=given["queue"],
             key=given["key"],
             schedule=given["schedule"],
-            worker=_member(given["worker"]),
+            worker=_process(given["worker"]),
             since=_moment(given["since"], "since"),
             until=_moment(given["until"], "until"),
             before=self.before,
@@ -201,7 +201,7 @@ def _moment(text: str | None, field: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def _member(text: str | None) -> int | None:
+def _process(text: str | None) -> int | None:
     if text is None:
         return None
     if not _HEXADECIMAL.fullmatch(text):
@@ -222,7 +222,7 @@ async def _one(services: Services, job_id: int) -> dict[str, Any]:
     now = await store.now(at=services.clock.stamp())
     running = await store.jobs.standings([job_id], at=services.clock.stamp())
     since = running[job_id].claimed_at if job_id in running else None
-    members = {each.id: each for each in await admin.processes.aall()}
+    processes = {each.id: each for each in await admin.processes.aall()}
     answer = await admin.jobs.awhy(job_id, known=history)
     schedule_id = history.job.schedule_id
     return {
@@ -233,8 +233,8 @@ async def _one(services: Services, job_id: int) -> dict[str, Any]:
         ],
         "schedule": None if schedule_id is None else await store.schedules.name_of(schedule_id),
         "why": shown.text(answer.sentence),
-        "worker": members.get(history.job.worker_id or 0),
-        "members": members,
+        "worker": processes.get(history.job.worker_id or 0),
+        "processes": processes,
         "running_since": since,
     }
 

@@ -134,8 +134,8 @@ async def _now(services: Services) -> dict[str, Any]:
         "running_count": sum(each.running for each in queues),
         "queues": len(queues),
         "paused": sum(each.pause is not None for each in queues),
-        "alive": sum(each.alive for each in seen.members),
-        "members": {each.id: each for each in seen.members},
+        "alive": sum(each.alive for each in seen.processes),
+        "processes": {each.id: each for each in seen.processes},
         "running": await store.jobs.running(limit=SHOWN),
         "coming": await store.slots.coming(limit=SHOWN),
         "failed": [(each, each.message) for each in await store.runs.failed(among=500, limit=SHOWN)],
@@ -158,7 +158,7 @@ def _mended_at(trouble: Trouble) -> str:
             return f"/jobs?{urlencode({'queue': trouble.subject, 'state': 'ready'})}"
         case Rule.NO_WORKER:
             return "/queues"
-        case Rule.NO_SCHEDULER | Rule.SCHEDULER_LAG | Rule.MEMBER_LOST | Rule.CLOCK_SKEW:
+        case Rule.NO_SCHEDULER | Rule.SCHEDULER_LAG | Rule.PROCESS_LOST | Rule.CLOCK_SKEW:
             return "/workers"
         case Rule.STORE | Rule.OUTAGE:
             return "/health"

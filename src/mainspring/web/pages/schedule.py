@@ -67,8 +67,8 @@ async def resume(request: Request, admin: AnAdmin, name: str) -> Response:
     return _said(request, answer, "Resumed: slots of the pause are not caught up.")
 
 
-@routes.post("/schedules/{name:path}/-/hand-back", role=AccessRole.OPERATOR, order=Schedules.arevert)
-async def hand_back(request: Request, admin: AnAdmin, name: str) -> Response:
+@routes.post("/schedules/{name:path}/-/revert", role=AccessRole.OPERATOR, order=Schedules.arevert)
+async def revert(request: Request, admin: AnAdmin, name: str) -> Response:
     note = text(await form_of(request), "note")
     [answer] = await admin.schedules.arevert(name, note=note)
     return _said(request, answer, "Handed back: what code declares next counts.")

@@ -40,8 +40,8 @@ _ALONE = Isolation()
 
 class ChildSlots:
     """So many runs at a time, in the order they came. The next slot that becomes free can be kept for a job
-    whose process died (`suspect`): such a job is claimed only when a slot is free, and jobs that were claimed
-    and wait might take every slot for ever."""
+    whose process died (`orphaned job`): such a job is claimed only when a slot is free, and jobs that were
+    claimed and wait might take every slot for ever."""
 
     def __init__(self, size: int) -> None:
         self.free = size
@@ -59,15 +59,15 @@ class ChildSlots:
         self._keeping = False
         self._hand_on()
 
-    async def take(self, *, suspect: bool) -> None:
+    async def take(self, *, orphan: bool) -> None:
         """Wait for a slot."""
-        if self.free and (suspect or not self._keeping):
+        if self.free and (orphan or not self._keeping):
             self.free -= 1
-            if suspect:
+            if orphan:
                 self.let_go()
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if suspect:
+        if orphan:
             self._waiting.appendleft(turn)
         else:
             self._waiting.append(turn)
@@ -151,7 +151,7 @@ class Pool:
         whose process died begins: by then its child is there, and is told to call the handler next."""
         claim = run.claim
         try:
-            await self.slots.take(suspect=claim.suspect)
+            await self.slots.take(orphan=claim.orphan)
         except asyncio.CancelledError:
             return Stopped(started=False)
         try:
@@ -161,7 +161,7 @@ class Pool:
                 return Stopped(started=False)
             except ChildLost as lost:
                 return Failed(failure=lost.failure)
-            if claim.suspect and not await begin():
+            if claim.orphan and not await begin():
                 self._idle.append(child)
                 return Stopped(started=False)
             self._runs[claim.job_id, claim.fence] = run

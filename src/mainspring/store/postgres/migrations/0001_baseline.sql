@@ -14,10 +14,10 @@ CREATE TABLE mainspring.tasks (
 -- Every (queue, priority) ever used. A claim walks these, best priority first, with an equality on
 -- the priority: one range scan of jobs_ready each, which ends at now() and so never walks jobs
 -- that are not due.
-CREATE TABLE mainspring.lanes (
+CREATE TABLE mainspring.priority_levels (
     queue_id int      NOT NULL,
     priority smallint NOT NULL,
-    -- Queues that are paused: claims pass their lanes by.
+    -- Queues that are paused: claims pass their priority levels by.
     paused   boolean  NOT NULL DEFAULT false,
     PRIMARY KEY (queue_id, priority)
 );
@@ -46,7 +46,7 @@ CREATE TABLE mainspring.jobs (
     errors       jsonb,
     -- Slots of the past, run on request. A backfill's jobs are told apart, for overlap takes no notice of them.
     backfill_id  bigint,
-    line_id      int,
+    limit_set_id      int,
     due_at       timestamptz,
     -- Deadlines of jobs. A claim changes no such column, so claims stay HOT; most jobs have none, and are in no index for it.
     expires_at   timestamptz,
@@ -58,7 +58,7 @@ CREATE TABLE mainspring.jobs (
     -- Jobs that may have ended a process. NULL for nearly all. Otherwise the fence of the job's last run that was put on record when
     -- it began, 0 for none: a worker that dies costs such a job a crash only where that is the claim it died with. No claim of
     -- another job reads or writes it, and it is in no index of theirs: their claims stay HOT.
-    suspect      integer,
+    orphan      integer,
     previous_at  timestamptz
 ) WITH (
     fillfactor = 50, vacuum_truncate = off,
@@ -77,10 +77,10 @@ CREATE INDEX jobs_ready ON mainspring.jobs (queue_id, priority, run_at, (id + 0)
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule_id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX jobs_held ON mainspring.jobs (schedule_id, id) WHERE run_at = timestamptz '9999-01-01 00:00:00+00';
 CREATE INDEX jobs_backfill ON mainspring.jobs (backfill_id) WHERE backfill_id IS NOT NULL;
-CREATE INDEX jobs_gated ON mainspring.jobs (line_id, priority DESC, due_at, id)
+CREATE INDEX jobs_limited ON mainspring.jobs (limit_set_id, priority DESC, due_at, id)
     WHERE run_at = timestamptz '9998-01-01 00:00:00+00';
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX jobs_suspect ON mainspring.jobs (queue_id, priority, crashes, run_at, id) WHERE suspect IS NOT NULL;
+CREATE INDEX jobs_orphans ON mainspring.jobs (queue_id, priority, crashes, run_at, id) WHERE orphan IS NOT NULL;
 
 -- History: append-only, a partition a day, pruned by dropping partitions.
 CREATE TABLE mainspring.runs (
@@ -131,7 +131,7 @@ CREATE TABLE mainspring.dead_jobs (
     reason       text        NOT NULL,
     payload      bytea       NOT NULL,
     errors       jsonb       NOT NULL,
-    line_id      int,
+    limit_set_id      int,
     expires_at   timestamptz,
     workflow_id  bigint,
     trace        text,
@@ -146,7 +146,7 @@ CREATE INDEX dead_jobs_task ON mainspring.dead_jobs (task_id, died_at);
 CREATE INDEX dead_jobs_schedule ON mainspring.dead_jobs (schedule_id, slot_at) WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL;
 
 -- Processes. A beat touches one row and no index.
-CREATE TABLE mainspring.members (
+CREATE TABLE mainspring.processes (
     id          bigint      NOT NULL PRIMARY KEY,   -- random per process start
     role        text        NOT NULL,
     name        text        NOT NULL,
@@ -160,7 +160,7 @@ CREATE TABLE mainspring.members (
     -- What each process had in hand when it last said that it lives, and how far its clock is from the database's.
     skew        interval,
     holding     bigint[]    NOT NULL DEFAULT '{}',
-    -- How long a member's lease lasts. After an outage every member has that long again to renew it.
+    -- How long a process's lease lasts. After an outage every process has that long again to renew it.
     lease       interval    NOT NULL DEFAULT '15 seconds'
 ) WITH (fillfactor = 50);
 
@@ -208,7 +208,7 @@ CREATE TABLE mainspring.schedules (
     -- The last pause that has ended: slots of it that nobody had opened are skipped as paused when somebody does.
     last_paused_at      timestamptz,
     last_resumed_at     timestamptz,
-    line_id             int,
+    limit_set_id             int,
     expires_after       interval,
     -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
     expect_start_within interval,
@@ -220,14 +220,14 @@ CREATE INDEX schedules_expecting ON mainspring.schedules (id) WHERE expect_start
 CREATE INDEX schedules_skips ON mainspring.schedules (spec_id, skips) WHERE skips > 0;
 
 -- A slot being fired: how far through its schedules we are.
-CREATE TABLE mainspring.fires (
+CREATE TABLE mainspring.firings (
     spec_id     bigint      NOT NULL,
     slot_at     timestamptz NOT NULL,
     since       timestamptz,
     last_id     bigint      NOT NULL DEFAULT 0,
     skip        text,
     note        text,
-    -- A herd is fired by several schedulers at once: a fire is a range of its spec's schedules, and one with many left is cut in
+    -- A burst is fired by several schedulers at once: a fire is a range of its spec's schedules, and one with many left is cut in
     -- two. The one that ends with the last schedule there may ever be is the first of its slot.
     until_id    bigint      NOT NULL DEFAULT 9223372036854775807,
     previous_at timestamptz,
@@ -238,7 +238,7 @@ CREATE TABLE mainspring.fires (
 ) WITH (fillfactor = 50);
 -- The oldest fire first, without sorting all that are open at the top of the hour. The sum keeps it to the one
 -- statement that looks for the oldest. The key comes last: on an empty table all ways cost the same, and the latest is taken.
-CREATE INDEX fires_oldest ON mainspring.fires (slot_at, (spec_id + 0), until_id);
+CREATE INDEX firings_oldest ON mainspring.firings (slot_at, (spec_id + 0), until_id);
 
 -- The ledger. Its key is the promise: one row for a slot, for ever.
 CREATE TABLE mainspring.slots (
@@ -375,9 +375,9 @@ CREATE TABLE mainspring.unique_keys (
 CREATE INDEX unique_keys_name ON mainspring.unique_keys (name);
 
 -- Limits. Only jobs that have one touch these tables, and only they have a line.
--- A job with limits waits before its gates with run_at = 9998-01-01, out of the way of claims, until a pass lets it
--- through. Its place among the permits is freed by what becomes of its row: nothing is written when it ends.
-CREATE TABLE mainspring.gates (
+-- A job with limits waits before its limit keys with run_at = 9998-01-01, out of the way of claims, until a pass lets it
+-- through. Its place among the limit holders is freed by what becomes of its row: nothing is written when it ends.
+CREATE TABLE mainspring.limit_keys (
     id          int    GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name        text   NOT NULL,
     key         text   NOT NULL,   -- whose; empty: everybody's
@@ -391,16 +391,16 @@ CREATE TABLE mainspring.gates (
     UNIQUE (name, key)
 );
 
--- Jobs that wait for exactly the same gates stand in one line: if its first cannot pass, none of it can.
-CREATE TABLE mainspring.lines (
+-- Jobs that wait for exactly the same limit keys stand in one line: if its first cannot pass, none of it can.
+CREATE TABLE mainspring.limit_sets (
     id    int  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    gates text NOT NULL UNIQUE   -- ids of gates, sorted, with commas between them
+    limit_keys text NOT NULL UNIQUE   -- ids of limit keys, sorted, with commas between them
 );
 
-CREATE TABLE mainspring.permits (
-    gate_id int    NOT NULL,
+CREATE TABLE mainspring.limit_holders (
+    limit_key_id int    NOT NULL,
     job_id  bigint NOT NULL,
-    PRIMARY KEY (gate_id, job_id)
+    PRIMARY KEY (limit_key_id, job_id)
 );
 
 CREATE TABLE mainspring.queue_pauses (
@@ -442,8 +442,8 @@ CREATE TABLE mainspring.steps (
     PRIMARY KEY (job_id, name)
 );
 
--- One job, in the transaction of whoever calls. A name or a lane that is new is locked until that
--- transaction ends, so it is written only where it is not there yet. A lane that is made for a paused queue is paused, too.
+-- One job, in the transaction of whoever calls. A name or a priority level that is new is locked until that
+-- transaction ends, so it is written only where it is not there yet. A priority level that is made for a paused queue is paused, too.
 CREATE FUNCTION mainspring.put_job(new_task text, new_payload bytea, new_queue text, new_priority int,
                                    new_run_at timestamptz, new_delay interval, new_max_attempts int,
                                    stamp timestamptz, new_trace text DEFAULT NULL) RETURNS bigint
@@ -464,8 +464,8 @@ BEGIN
         INSERT INTO mainspring.queues (name) VALUES (new_queue) ON CONFLICT DO NOTHING;
         SELECT q.id INTO STRICT queue FROM mainspring.queues q WHERE q.name = new_queue;
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM mainspring.lanes l WHERE l.queue_id = queue AND l.priority = new_priority) THEN
-        INSERT INTO mainspring.lanes (queue_id, priority, paused)
+    IF NOT EXISTS (SELECT 1 FROM mainspring.priority_levels l WHERE l.queue_id = queue AND l.priority = new_priority) THEN
+        INSERT INTO mainspring.priority_levels (queue_id, priority, paused)
         VALUES (queue, new_priority, EXISTS (SELECT 1 FROM mainspring.queue_pauses p WHERE p.queue = new_queue))
         ON CONFLICT DO NOTHING;
     END IF;
@@ -563,18 +563,18 @@ CREATE TABLE mainspring.workflow_steps (
 ) WITH (fillfactor = 70);
 CREATE INDEX workflow_steps_place ON mainspring.workflow_steps (workflow_id, place, item);
 
-CREATE TABLE mainspring.workflow_acts (
+CREATE TABLE mainspring.workflow_orders (
     workflow_id bigint      NOT NULL,
     at          timestamptz NOT NULL,
-    act         text        NOT NULL,
+    action         text        NOT NULL,
     author      text        NOT NULL,
     note        text
 );
-CREATE INDEX workflow_acts_workflow ON mainspring.workflow_acts (workflow_id, at);
+CREATE INDEX workflow_orders_workflow ON mainspring.workflow_orders (workflow_id, at);
 
 -- Jobs of workflows that have left the queue, until somebody has dealt with it. Job 0: look at the workflow;
 -- the workflow itself: its own job is gone.
-CREATE TABLE mainspring.endings (
+CREATE TABLE mainspring.ended_steps (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     workflow_id bigint NOT NULL,
     job_id      bigint NOT NULL
@@ -585,10 +585,10 @@ CREATE TABLE mainspring.endings (
 CREATE FUNCTION mainspring.note_ending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.workflow_id IS NOT NULL THEN
-        INSERT INTO mainspring.endings (workflow_id, job_id) VALUES (OLD.workflow_id, OLD.id);
+        INSERT INTO mainspring.ended_steps (workflow_id, job_id) VALUES (OLD.workflow_id, OLD.id);
     END IF;
     IF OLD.run_at = timestamptz '9997-01-01 00:00:00+00' THEN
-        INSERT INTO mainspring.endings (workflow_id, job_id)
+        INSERT INTO mainspring.ended_steps (workflow_id, job_id)
         SELECT w.id, w.id FROM mainspring.workflows w WHERE w.id = OLD.id AND w.state = 0;
     END IF;
     RETURN NULL;
@@ -645,47 +645,47 @@ CREATE INDEX sessions_token ON mainspring.sessions (token_id);
 CREATE INDEX sessions_opened ON mainspring.sessions (opened_at);
 
 -- What people and programs ordered. Numbered without gaps; `digest` covers the entry and the digest before it.
-CREATE TABLE mainspring.acts (
+CREATE TABLE mainspring.audit_log (
     id       bigint      NOT NULL PRIMARY KEY,
     at       timestamptz NOT NULL,
     phase    text        NOT NULL CHECK (phase IN ('ordered', 'done', 'failed', 'refused')),
-    act      text        NOT NULL,
+    action      text        NOT NULL,
     actor    text        NOT NULL,
     role     text        NOT NULL,
     via      text        NOT NULL,
-    target   text        NOT NULL,
+    object   text        NOT NULL,
     details  bytea       NOT NULL,
     order_id bigint,   -- the entry that ordered what this one tells the end of
     address  text        NOT NULL,
     digest   bytea       NOT NULL
 );
-CREATE UNIQUE INDEX acts_order ON mainspring.acts (order_id) WHERE order_id IS NOT NULL;
-CREATE INDEX acts_first ON mainspring.acts (id) WHERE order_id IS NULL;
-CREATE INDEX acts_target ON mainspring.acts (target, id) WHERE order_id IS NULL;
-CREATE INDEX acts_actor ON mainspring.acts (actor, id) WHERE order_id IS NULL;
-CREATE INDEX acts_act ON mainspring.acts (act, id) WHERE order_id IS NULL;
+CREATE UNIQUE INDEX audit_log_order ON mainspring.audit_log (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX audit_log_first ON mainspring.audit_log (id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_object ON mainspring.audit_log (object, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_actor ON mainspring.audit_log (actor, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_action ON mainspring.audit_log (action, id) WHERE order_id IS NULL;
 
 -- The last entry: whoever appends holds this row until they have committed.
-CREATE TABLE mainspring.acts_head (
+CREATE TABLE mainspring.audit_log_head (
     one    boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
     id     bigint  NOT NULL,
     digest bytea   NOT NULL
 );
-INSERT INTO mainspring.acts_head (id, digest) VALUES (0, decode(repeat('00', 32), 'hex'));
+INSERT INTO mainspring.audit_log_head (id, digest) VALUES (0, decode(repeat('00', 32), 'hex'));
 
 CREATE FUNCTION mainspring.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'acts are on record for good: % of % is refused', lower(TG_OP), TG_TABLE_NAME;
+    RAISE EXCEPTION 'the audit log is append-only: % of % is refused', lower(TG_OP), TG_TABLE_NAME;
 END
 $$;
 
-CREATE TRIGGER acts_stand BEFORE UPDATE OR DELETE ON mainspring.acts
+CREATE TRIGGER audit_log_stand BEFORE UPDATE OR DELETE ON mainspring.audit_log
     FOR EACH ROW EXECUTE FUNCTION mainspring.refuse_change();
-CREATE TRIGGER acts_stay BEFORE TRUNCATE ON mainspring.acts
+CREATE TRIGGER audit_log_stay BEFORE TRUNCATE ON mainspring.audit_log
     FOR EACH STATEMENT EXECUTE FUNCTION mainspring.refuse_change();
-CREATE TRIGGER acts_head_rises BEFORE UPDATE ON mainspring.acts_head
+CREATE TRIGGER audit_log_head_rises BEFORE UPDATE ON mainspring.audit_log_head
     FOR EACH ROW WHEN (new.id <= old.id) EXECUTE FUNCTION mainspring.refuse_change();
-CREATE TRIGGER acts_head_stays BEFORE DELETE OR TRUNCATE ON mainspring.acts_head
+CREATE TRIGGER audit_log_head_stays BEFORE DELETE OR TRUNCATE ON mainspring.audit_log_head
     FOR EACH STATEMENT EXECUTE FUNCTION mainspring.refuse_change();
 
 -- Requests that carry a key of their caller's, and what was answered: who asks again is answered the same.
@@ -700,13 +700,13 @@ CREATE TABLE mainspring.requests (
 CREATE INDEX requests_at ON mainspring.requests (at);
 
 -- Processes whose lease ended without a word: their own rows are gone as soon as their jobs are given back.
-CREATE TABLE mainspring.lost_members (
+CREATE TABLE mainspring.lost_processes (
     id      bigint      NOT NULL PRIMARY KEY,
     role    text        NOT NULL,
     name    text        NOT NULL,
     lost_at timestamptz NOT NULL
 );
-CREATE INDEX lost_members_at ON mainspring.lost_members (lost_at);
+CREATE INDEX lost_processes_at ON mainspring.lost_processes (lost_at);
 
 CREATE TABLE mainspring.alerts (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -821,14 +821,14 @@ BEGIN
         EXECUTE format('ALTER TABLE mainspring.%I ADD CONSTRAINT %I CHECK (%s)', told.of_table, told.of_table || '_moments_readable', told.holds);
     END LOOP;
     FOR told IN SELECT * FROM (VALUES
-        ('members', 'lease', 'lease BETWEEN interval ''0'' AND interval ''3660000 days'''),
+        ('processes', 'lease', 'lease BETWEEN interval ''0'' AND interval ''3660000 days'''),
         ('jobs', 'numbers', 'fence BETWEEN 0 AND 2147483646 AND failures BETWEEN 0 AND 32766 AND crashes BETWEEN 0 AND 32766 AND max_attempts BETWEEN 1 AND 32766'),
         ('specs', 'catch_up', 'catch_up BETWEEN interval ''-1 second'' AND interval ''3660000 days'''),
         ('schedules', 'lengths', 'catch_up BETWEEN interval ''0'' AND interval ''3660000 days'' AND offset_by BETWEEN interval ''0'' AND interval ''3660000 days'''
                                  ' AND jitter BETWEEN interval ''0'' AND interval ''3660000 days'' AND expires_after BETWEEN interval ''0'' AND interval ''3660000 days'''),
         ('schedules', 'words', 'misfire IN (''latest'', ''all'', ''skip'') AND overlap IN (''skip'', ''queue_one'', ''queue_all'', ''allow'', ''replace'')'),
         ('schedules', 'numbers', 'max_attempts BETWEEN 1 AND 32766 AND overlap_limit >= 0 AND skips >= 0'),
-        ('gates', 'numbers', 'concurrency >= 0 AND rate >= 0 AND burst >= 0 AND open_window >= 0 AND tokens BETWEEN -1e15 AND 1e15'),
+        ('limit_keys', 'numbers', 'concurrency >= 0 AND rate >= 0 AND burst >= 0 AND open_window >= 0 AND tokens BETWEEN -1e15 AND 1e15'),
         ('leases', 'numbers', 'token BETWEEN 0 AND 9223372036854775806'),
         ('workflows', 'numbers', 'state BETWEEN 0 AND 3'),
         ('workflow_steps', 'numbers', 'state BETWEEN 0 AND 5')

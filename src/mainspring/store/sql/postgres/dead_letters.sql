@@ -32,9 +32,9 @@ WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) AND workflow_id IS NULL RETURNING *
 )
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
-                             line_id, due_at, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
-       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, trace
+                             limit_set_id, due_at, trace)
+SELECT id, CASE WHEN limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
+       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, limit_set_id,
+       CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, trace
 FROM back
 RETURNING id;

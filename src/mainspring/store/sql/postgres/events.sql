@@ -21,9 +21,9 @@ ORDER BY n.job_id
 ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, fence = excluded.fence;
 
 -- name: wake_jobs
--- Those that still wait. One with limits comes before its gates.
+-- Those that still wait. One with limits comes before its limit keys.
 UPDATE mainspring.jobs
-SET run_at = CASE WHEN line_id IS NULL THEN least(run_at, coalesce(:at::timestamptz, now())) ELSE run_at END,
+SET run_at = CASE WHEN limit_set_id IS NULL THEN least(run_at, coalesce(:at::timestamptz, now())) ELSE run_at END,
     due_at = CASE WHEN due_at IS NOT NULL THEN least(due_at, coalesce(:at::timestamptz, now())) END
 WHERE id = ANY (:job_id::bigint[]) AND worker_id = 0 AND fence = (:fence::int[])[width_bucket(id, :job_id::bigint[])]
 RETURNING id;

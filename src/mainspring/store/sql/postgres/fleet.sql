@@ -1,21 +1,21 @@
--- name: bury_members
+-- name: end_processes
 -- FOR UPDATE conflicts with a claim's KEY SHARE: no claim is under way while we pass judgement.
 WITH cut AS (
     -- No renewal promises that much: a clock was set, or somebody wrote it by hand. A minute is let pass, for a
     -- renewal that began after us.
-    UPDATE mainspring.members SET lease_until = coalesce(:at::timestamptz, now()) + least(lease, :longest::interval)
+    UPDATE mainspring.processes SET lease_until = coalesce(:at::timestamptz, now()) + least(lease, :longest::interval)
     WHERE NOT dead AND lease_until > coalesce(:at::timestamptz, now()) + least(lease, :longest::interval) + interval '1 minute'
 ), ended AS (
-    SELECT id FROM mainspring.members
+    SELECT id FROM mainspring.processes
     WHERE NOT dead AND lease_until <= coalesce(:at::timestamptz, now())
       AND (:since::timestamptz IS NULL
            OR (:last::timestamptz + :gap::interval >= coalesce(:at::timestamptz, now())
                AND :since::timestamptz + least(lease, :longest::interval) <= coalesce(:at::timestamptz, now())))
     FOR UPDATE SKIP LOCKED
 ), buried AS (
-    UPDATE mainspring.members m SET dead = true FROM ended WHERE m.id = ended.id RETURNING m.id, m.role, m.name
+    UPDATE mainspring.processes m SET dead = true FROM ended WHERE m.id = ended.id RETURNING m.id, m.role, m.name
 ), noted AS (
-    INSERT INTO mainspring.lost_members (id, role, name, lost_at)
+    INSERT INTO mainspring.lost_processes (id, role, name, lost_at)
     SELECT id, role, name, coalesce(:at::timestamptz, now()) FROM buried
     ON CONFLICT DO NOTHING
 )
@@ -23,12 +23,12 @@ SELECT name FROM buried;
 
 -- name: reap_jobs
 -- No index on worker_id, for that would end HOT claims. What a dead worker held was due before
--- its lease ended, so the scan of each lane stops there and never walks jobs that wait.
--- A crash is counted for a run that is known to have begun. Of a job that was no suspect nobody knows: it becomes one.
+-- its lease ended, so the scan of each priority level stops there and never walks jobs that wait.
+-- A crash is counted for a run that is known to have begun. Of a job that was no orphaned job nobody knows: it becomes one.
 WITH gone AS MATERIALIZED (
-    SELECT array_agg(id) AS ids, max(lease_until) AS ended FROM mainspring.members WHERE dead
+    SELECT array_agg(id) AS ids, max(lease_until) AS ended FROM mainspring.processes WHERE dead
 ), lost AS MATERIALIZED (
-    SELECT held.*, held.suspect IS NOT DISTINCT FROM held.fence AS begun FROM gone CROSS JOIN mainspring.lanes l
+    SELECT held.*, held.orphan IS NOT DISTINCT FROM held.fence AS begun FROM gone CROSS JOIN mainspring.priority_levels l
     CROSS JOIN LATERAL (
         SELECT j.* FROM mainspring.jobs j
         WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= gone.ended
@@ -38,33 +38,33 @@ WITH gone AS MATERIALIZED (
     LIMIT :limit
 ), back AS (
     UPDATE mainspring.jobs
-    SET worker_id = 0, crashes = crashes + (suspect IS NOT DISTINCT FROM fence)::int, suspect = coalesce(suspect, 0)
+    SET worker_id = 0, crashes = crashes + (orphan IS NOT DISTINCT FROM fence)::int, orphan = coalesce(orphan, 0)
     WHERE id = ANY (ARRAY(SELECT id FROM lost WHERE NOT begun OR crashes + 1 < :crashes_allowed))
 ), doomed AS (
     DELETE FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM lost WHERE begun AND crashes + 1 >= :crashes_allowed))
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures, crashes + 1, 'crashed', payload,
            coalesce(errors, '[]') || (:error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
-           expires_at, line_id, workflow_id, trace
+           expires_at, limit_set_id, workflow_id, trace
     FROM lost WHERE begun AND crashes + 1 >= :crashes_allowed
 ), noted AS (
-    -- Not of a suspect whose run had not begun: nothing happened.
+    -- Not of a orphaned job whose run had not begun: nothing happened.
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
     SELECT id, coalesce(:at::timestamptz, now()), claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
            task_id, fence, priority, max_attempts, failures, crashes + begun::int, 4
-    FROM lost WHERE begun OR suspect IS NULL
+    FROM lost WHERE begun OR orphan IS NULL
 )
 SELECT id, begun AND crashes + 1 >= :crashes_allowed AS buried FROM lost;
 
--- name: forget_members
+-- name: forget_processes
 -- Only once a plain read finds no claim of theirs, not even one that another session has locked.
-DELETE FROM mainspring.members m
+DELETE FROM mainspring.processes m
 WHERE m.dead AND NOT EXISTS (
-    SELECT 1 FROM mainspring.lanes l CROSS JOIN LATERAL (
+    SELECT 1 FROM mainspring.priority_levels l CROSS JOIN LATERAL (
         SELECT 1 FROM mainspring.jobs j
         WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= m.lease_until AND j.worker_id = m.id
         LIMIT 1
@@ -72,15 +72,15 @@ WHERE m.dead AND NOT EXISTS (
 );
 
 -- name: mark_orphans_dead
-INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
+INSERT INTO mainspring.processes (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, dead)
 SELECT DISTINCT held.worker_id, 'worker', 'unknown', '{}'::text[], '{}'::text[], '', '',
        coalesce(:at::timestamptz, now()), coalesce(:at::timestamptz, now()), true
-FROM mainspring.lanes l CROSS JOIN LATERAL (
+FROM mainspring.priority_levels l CROSS JOIN LATERAL (
     SELECT j.worker_id FROM mainspring.jobs j
     WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at <= coalesce(:at::timestamptz, now())
       AND j.worker_id <> 0
     OFFSET 0
 ) held
-WHERE NOT EXISTS (SELECT 1 FROM mainspring.members m WHERE m.id = held.worker_id)
+WHERE NOT EXISTS (SELECT 1 FROM mainspring.processes m WHERE m.id = held.worker_id)
 ON CONFLICT DO NOTHING
 RETURNING id;

@@ -17,8 +17,8 @@ WITH named AS MATERIALIZED (
     SELECT id, worker_id, run_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) FOR UPDATE
 )
 UPDATE mainspring.jobs
-SET run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
+SET run_at = CASE WHEN limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END
 WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now())
                                            AND run_at <> timestamptz '9997-01-01 00:00:00+00'))
 RETURNING id;
@@ -28,8 +28,8 @@ WITH named AS MATERIALIZED (
     SELECT id, worker_id, run_at, expires_at FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR UPDATE
 )
 UPDATE mainspring.jobs
-SET run_at = CASE WHEN line_id IS NULL THEN :run_at::timestamptz ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN line_id IS NOT NULL THEN :run_at::timestamptz END
+SET run_at = CASE WHEN limit_set_id IS NULL THEN :run_at::timestamptz ELSE timestamptz '9998-01-01 00:00:00+00' END,
+    due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at::timestamptz END
 WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at <> timestamptz '9997-01-01 00:00:00+00'
                                            AND (expires_at > :run_at::timestamptz) IS NOT FALSE))
 RETURNING id;
@@ -37,7 +37,7 @@ RETURNING id;
 -- name: edit_job
 -- One that has passed its limits keeps its places, unless its limits are others now.
 WITH named AS MATERIALIZED (
-    SELECT id, run_at, due_at, CASE WHEN :keep_line::boolean THEN line_id ELSE :line_id::int END AS line_id,
+    SELECT id, run_at, due_at, CASE WHEN :keep_limit_set::boolean THEN limit_set_id ELSE :limit_set_id::int END AS limit_set_id,
            coalesce(due_at, run_at) AS due
     FROM mainspring.jobs
     WHERE id = :id AND worker_id = 0 AND fence = :fence AND payload = :expected AND workflow_id IS NULL
@@ -47,12 +47,12 @@ WITH named AS MATERIALIZED (
 UPDATE mainspring.jobs j
 SET payload = coalesce(:payload::bytea, j.payload), priority = coalesce(:priority::smallint, j.priority),
     queue_id = coalesce((SELECT q.id FROM mainspring.queues q WHERE q.name = :queue::text), j.queue_id),
-    max_attempts = coalesce(:max_attempts::smallint, j.max_attempts), line_id = n.line_id,
-    run_at = CASE WHEN n.line_id IS NULL THEN n.due
-                  WHEN n.line_id IS NOT DISTINCT FROM j.line_id THEN j.run_at
+    max_attempts = coalesce(:max_attempts::smallint, j.max_attempts), limit_set_id = n.limit_set_id,
+    run_at = CASE WHEN n.limit_set_id IS NULL THEN n.due
+                  WHEN n.limit_set_id IS NOT DISTINCT FROM j.limit_set_id THEN j.run_at
                   ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN n.line_id IS NULL THEN NULL
-                  WHEN n.line_id IS NOT DISTINCT FROM j.line_id THEN j.due_at
+    due_at = CASE WHEN n.limit_set_id IS NULL THEN NULL
+                  WHEN n.limit_set_id IS NOT DISTINCT FROM j.limit_set_id THEN j.due_at
                   ELSE n.due END,
     expires_at = CASE WHEN :keep_deadline::boolean THEN j.expires_at
                       ELSE coalesce(:expires_at::timestamptz, n.due + :expires::interval) END
@@ -60,10 +60,10 @@ FROM named n WHERE j.id = n.id
 RETURNING j.id;
 
 -- name: drop_permits
-DELETE FROM mainspring.permits p
+DELETE FROM mainspring.limit_holders p
 WHERE p.job_id = :id
-  AND (SELECT p.gate_id = ANY (string_to_array(l.gates, ',')::int[]) AND j.run_at < timestamptz '9998-01-01 00:00:00+00'
-       FROM mainspring.jobs j JOIN mainspring.lines l ON l.id = j.line_id WHERE j.id = p.job_id) IS NOT TRUE;
+  AND (SELECT p.limit_key_id = ANY (string_to_array(l.limit_keys, ',')::int[]) AND j.run_at < timestamptz '9998-01-01 00:00:00+00'
+       FROM mainspring.jobs j JOIN mainspring.limit_sets l ON l.id = j.limit_set_id WHERE j.id = p.job_id) IS NOT TRUE;
 
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
@@ -76,9 +76,9 @@ WITH late AS MATERIALIZED (
     RETURNING *, :error::jsonb || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
-           max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, line_id,
+           max_attempts, failures, crashes, 'expired', payload, coalesce(errors, '[]') || error, expires_at, limit_set_id,
            CASE WHEN run_at = timestamptz '9997-01-01 00:00:00+00' THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
     FROM ended
 )
@@ -90,12 +90,12 @@ FROM ended
 RETURNING job_id AS id;
 
 -- name: running
--- Nothing indexes who holds a job (it would end HOT updates), but claims take each lane from its head.
+-- Nothing indexes who holds a job (it would end HOT updates), but claims take each priority level from its head.
 SELECT j.id, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
        (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue,
        j.failures, j.max_attempts, j.worker_id, j.claimed_at, p.fraction, p.note
 FROM (
-    SELECT held.* FROM mainspring.lanes l
+    SELECT held.* FROM mainspring.priority_levels l
     CROSS JOIN LATERAL (
         SELECT head.id, head.queue_id, head.task_id, head.failures, head.max_attempts, head.worker_id, head.claimed_at, head.fence
         FROM (
@@ -147,12 +147,12 @@ SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELEC
 FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM own WHERE id < :before ORDER BY id DESC LIMIT :look)) ORDER BY id DESC;
 
 -- name: running_ids
--- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each lane, so
--- those that run are found there. What a member last said
+-- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each priority level, so
+-- those that run are found there. What a process last said
 -- that it holds makes up for those who stand behind many that nobody serves.
 WITH lane AS MATERIALIZED (
-    SELECT l.queue_id, l.priority, greatest(200, 10000 / greatest((SELECT count(*) FROM mainspring.lanes), 1)) AS most
-    FROM mainspring.lanes l WHERE :queue::text IS NULL OR l.queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue)
+    SELECT l.queue_id, l.priority, greatest(200, 10000 / greatest((SELECT count(*) FROM mainspring.priority_levels), 1)) AS most
+    FROM mainspring.priority_levels l WHERE :queue::text IS NULL OR l.queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue)
 ), head AS MATERIALIZED (
     SELECT j.id, j.worker_id FROM lane CROSS JOIN LATERAL (
         SELECT id, worker_id FROM (
@@ -172,7 +172,7 @@ WITH lane AS MATERIALIZED (
 SELECT id FROM (
     SELECT id FROM head WHERE worker_id <> 0
     UNION SELECT id FROM parked
-    UNION SELECT unnest(holding) FROM mainspring.members WHERE NOT dead
+    UNION SELECT unnest(holding) FROM mainspring.processes WHERE NOT dead
 ) running;
 
 -- name: ended_page

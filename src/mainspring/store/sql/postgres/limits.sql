@@ -1,76 +1,76 @@
--- name: put_gates
+-- name: put_limit_keys
 -- What was declared last counts. One that is so already is not touched, and its row is not locked.
-INSERT INTO mainspring.gates AS g (name, key, concurrency, rate, period, burst, open_window)
+INSERT INTO mainspring.limit_keys AS g (name, key, concurrency, rate, period, burst, open_window)
 SELECT * FROM unnest(:names::text[], :keys::text[], :concurrencies::int[], :rates::int[], :periods::interval[], :bursts::int[],
                      :windows::int[]) AS new (name, key, concurrency, rate, period, burst, open_window)
 WHERE (SELECT (o.concurrency, o.rate, o.period, o.burst, o.open_window)
               IS NOT DISTINCT FROM (new.concurrency, new.rate, new.period, new.burst, new.open_window)
-       FROM mainspring.gates o WHERE o.name = new.name AND o.key = new.key) IS NOT TRUE
+       FROM mainspring.limit_keys o WHERE o.name = new.name AND o.key = new.key) IS NOT TRUE
 ON CONFLICT (name, key) DO UPDATE
 SET concurrency = excluded.concurrency, rate = excluded.rate, period = excluded.period, burst = excluded.burst,
     open_window = excluded.open_window
 WHERE (g.concurrency, g.rate, g.period, g.burst, g.open_window)
       IS DISTINCT FROM (excluded.concurrency, excluded.rate, excluded.period, excluded.burst, excluded.open_window);
 
--- name: gate_ids
-SELECT id, name, key FROM mainspring.gates WHERE name = ANY (:names::text[]) AND key = ANY (:keys::text[]);
+-- name: limit_key_ids
+SELECT id, name, key FROM mainspring.limit_keys WHERE name = ANY (:names::text[]) AND key = ANY (:keys::text[]);
 
--- name: put_lines
-INSERT INTO mainspring.lines (gates)
-SELECT gates FROM unnest(:gates::text[]) AS new (gates)
-WHERE (SELECT o.id FROM mainspring.lines o WHERE o.gates = new.gates) IS NULL
+-- name: put_limit_sets
+INSERT INTO mainspring.limit_sets (limit_keys)
+SELECT limit_keys FROM unnest(:limit_keys::text[]) AS new (limit_keys)
+WHERE (SELECT o.id FROM mainspring.limit_sets o WHERE o.limit_keys = new.limit_keys) IS NULL
 ON CONFLICT DO NOTHING;
 
--- name: line_ids
-SELECT id, gates FROM mainspring.lines WHERE gates = ANY (:gates::text[]);
+-- name: limit_set_ids
+SELECT id, limit_keys FROM mainspring.limit_sets WHERE limit_keys = ANY (:limit_keys::text[]);
 
 -- name: anybody_waits
 -- By the index alone, and nothing else where no limit is in use.
 SELECT EXISTS (SELECT 1 FROM mainspring.jobs WHERE run_at = timestamptz '9998-01-01 00:00:00+00') AS waits;
 
--- name: lock_gates
+-- name: lock_limit_keys
 -- One pass at a time: two would both find the same room. A process that is frozen in the middle of it holds up all
 -- the fleet: the server ends its session sooner than any other.
 SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours, set_config('idle_in_transaction_session_timeout', '5s', true) AS patience;
 
--- name: free_permits
--- A job that has ended, or has gone back before its gates, holds nothing. Where nobody counts how many run, one that
+-- name: free_limit_holders
+-- A job that has ended, or has gone back before its limit keys, holds nothing. Where nobody counts how many run, one that
 -- has been claimed holds nothing either. A job is found by its id alone, and looked at then: with its run_at among the
 -- conditions, a plan made while the queue was empty walks the whole queue for every permit once it is not.
-DELETE FROM mainspring.permits p
+DELETE FROM mainspring.limit_holders p
 WHERE (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00'
-              AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.gates g WHERE g.id = p.gate_id) IS NOT NULL)
+              AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.limit_keys g WHERE g.id = p.limit_key_id) IS NOT NULL)
        FROM mainspring.jobs j WHERE j.id = p.job_id) IS NOT TRUE;
 
--- name: waiting_lines
+-- name: waiting_limit_sets
 -- From line to line along the index, not job by job.
 WITH RECURSIVE line (id, seen) AS (
-    (SELECT line_id, 1 FROM mainspring.jobs
-     WHERE run_at = timestamptz '9998-01-01 00:00:00+00' AND line_id > :after ORDER BY line_id LIMIT 1)
+    (SELECT limit_set_id, 1 FROM mainspring.jobs
+     WHERE run_at = timestamptz '9998-01-01 00:00:00+00' AND limit_set_id > :after ORDER BY limit_set_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT j.line_id FROM mainspring.jobs j
-            WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id > line.id ORDER BY j.line_id LIMIT 1), line.seen + 1
+    SELECT (SELECT j.limit_set_id FROM mainspring.jobs j
+            WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.limit_set_id > line.id ORDER BY j.limit_set_id LIMIT 1), line.seen + 1
     FROM line WHERE line.id IS NOT NULL AND line.seen < :limit
 )
-SELECT id, (SELECT l.gates FROM mainspring.lines l WHERE l.id = line.id) AS gates FROM line WHERE id IS NOT NULL;
+SELECT id, (SELECT l.limit_keys FROM mainspring.limit_sets l WHERE l.id = line.id) AS limit_keys FROM line WHERE id IS NOT NULL;
 
--- name: gates
-SELECT g.*, u.used, u.unclaimed FROM mainspring.gates g
+-- name: limit_keys
+SELECT g.*, u.used, u.unclaimed FROM mainspring.limit_keys g
 CROSS JOIN LATERAL (
     SELECT count(*)::int AS used,
            (count(*) FILTER (WHERE (SELECT j.worker_id FROM mainspring.jobs j WHERE j.id = p.job_id) = 0))::int AS unclaimed
-    FROM mainspring.permits p WHERE p.gate_id = g.id
+    FROM mainspring.limit_holders p WHERE p.limit_key_id = g.id
 ) u
 WHERE g.id = ANY (:ids::int[]);
 
--- name: first_in_line
-SELECT l.line_id, f.id, f.priority FROM unnest(:line_ids::int[], :limits::int[]) AS l (line_id, most)
+-- name: first_of_limit_set
+SELECT l.limit_set_id, f.id, f.priority FROM unnest(:limit_set_ids::int[], :limits::int[]) AS l (limit_set_id, most)
 CROSS JOIN LATERAL (
     SELECT j.id, j.priority, j.due_at FROM mainspring.jobs j
-    WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.line_id = l.line_id AND j.due_at <= coalesce(:at::timestamptz, now())
+    WHERE j.run_at = timestamptz '9998-01-01 00:00:00+00' AND j.limit_set_id = l.limit_set_id AND j.due_at <= coalesce(:at::timestamptz, now())
     ORDER BY j.priority DESC, j.due_at, j.id LIMIT l.most
 ) f
-ORDER BY l.line_id, f.priority DESC, f.due_at, f.id;
+ORDER BY l.limit_set_id, f.priority DESC, f.due_at, f.id;
 
 -- name: admit_jobs
 -- Due from now on: a moment ago would be behind what workers have claimed already, and be found late. IS TRUE keeps the
@@ -79,23 +79,23 @@ UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now()), due_at = 
 WHERE id = ANY (:ids::bigint[]) AND (run_at = timestamptz '9998-01-01 00:00:00+00') IS TRUE
 RETURNING id;
 
--- name: add_permits
-INSERT INTO mainspring.permits (gate_id, job_id)
-SELECT * FROM unnest(:gate_ids::int[], :job_ids::bigint[]) ON CONFLICT DO NOTHING;
+-- name: add_limit_holders
+INSERT INTO mainspring.limit_holders (limit_key_id, job_id)
+SELECT * FROM unnest(:limit_key_ids::int[], :job_ids::bigint[]) ON CONFLICT DO NOTHING;
 
 -- name: spend_tokens
-UPDATE mainspring.gates
+UPDATE mainspring.limit_keys
 SET tokens = (:tokens::float8[])[width_bucket(id, :ids::int[])], refilled_at = (:refilled_ats::timestamptz[])[width_bucket(id, :ids::int[])]
 WHERE id = ANY (:ids::int[]);
 
--- name: lines_of_gates
-SELECT id, gates FROM mainspring.lines WHERE string_to_array(gates, ',')::int[] && :gate_ids::int[];
+-- name: limit_sets_of_keys
+SELECT id, limit_keys FROM mainspring.limit_sets WHERE string_to_array(limit_keys, ',')::int[] && :limit_key_ids::int[];
 
--- name: gate_holders
-SELECT p.gate_id, p.job_id FROM unnest(:gate_ids::int[]) AS g (id)
+-- name: limit_key_holders
+SELECT p.limit_key_id, p.job_id FROM unnest(:limit_key_ids::int[]) AS g (id)
 CROSS JOIN LATERAL (
-    SELECT h.gate_id, h.job_id FROM mainspring.permits h
-    WHERE h.gate_id = g.id
+    SELECT h.limit_key_id, h.job_id FROM mainspring.limit_holders h
+    WHERE h.limit_key_id = g.id
       AND (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00' FROM mainspring.jobs j WHERE j.id = h.job_id)
     ORDER BY h.job_id LIMIT :most
 ) p;

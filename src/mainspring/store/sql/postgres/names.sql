@@ -14,9 +14,9 @@ SELECT id, name FROM mainspring.tasks WHERE name = ANY (:names::text[]);
 SELECT 'queue' AS kind, id, name FROM mainspring.queues
 UNION ALL SELECT 'task', id, name FROM mainspring.tasks;
 
--- name: add_lanes
--- A lane of a queue that is paused is paused.
-INSERT INTO mainspring.lanes (queue_id, priority, paused)
+-- name: add_priority_levels
+-- A priority level of a queue that is paused is paused.
+INSERT INTO mainspring.priority_levels (queue_id, priority, paused)
 SELECT n.queue_id, n.priority,
        (SELECT p.queue FROM mainspring.queue_pauses p
         WHERE p.queue = (SELECT q.name FROM mainspring.queues q WHERE q.id = n.queue_id)) IS NOT NULL

@@ -29,33 +29,33 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires, trace);
 
 -- name: insert_limited_jobs
--- Jobs that have a line wait before its gates, out of the way of claims.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, trace)
+-- Jobs that have a line wait before its limit keys, out of the way of claims.
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, limit_set_id, due_at, expires_at, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
-       CASE WHEN n.line_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
+       CASE WHEN n.limit_set_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
             ELSE timestamptz '9998-01-01 00:00:00+00' END,
-       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
-       CASE WHEN n.line_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END,
+       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.limit_set_id,
+       CASE WHEN n.limit_set_id IS NOT NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) END,
        coalesce(n.expires_at, coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay) + n.expires), n.trace
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :run_ats::timestamptz[],
-            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires_ats::timestamptz[], :expires::interval[],
+            :delays::interval[], :max_attempts::smallint[], :payloads::bytea[], :limit_set_ids::int[], :expires_ats::timestamptz[], :expires::interval[],
             :traces::text[])
-  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, line_id, expires_at, expires, trace);
+  AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, limit_set_id, expires_at, expires, trace);
 
 -- name: insert_workflow_jobs
 -- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
 -- that of the workflow's own job, which is in the queue until the last of them has ended.
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, line_id, due_at, expires_at, workflow_id, fence, trace)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, limit_set_id, due_at, expires_at, workflow_id, fence, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
-       CASE WHEN n.line_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
-       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.line_id,
-       CASE WHEN n.line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + n.delay END,
+       CASE WHEN n.limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
+       coalesce(:at::timestamptz, now()), n.max_attempts, n.payload, n.limit_set_id,
+       CASE WHEN n.limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + n.delay END,
        coalesce(:at::timestamptz, now()) + n.delay + n.expires, n.workflow_id, n.fence,
        (SELECT root.trace FROM mainspring.jobs root WHERE root.id = n.workflow_id)
 FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::smallint[], :delays::interval[],
-            :max_attempts::smallint[], :payloads::bytea[], :line_ids::int[], :expires::interval[], :workflow_ids::bigint[],
+            :max_attempts::smallint[], :payloads::bytea[], :limit_set_ids::int[], :expires::interval[], :workflow_ids::bigint[],
             :fences::int[])
-  AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, line_id, expires, workflow_id, fence);
+  AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, limit_set_id, expires, workflow_id, fence);
 
 -- name: root_traces
 -- For jobs of steps that are copied in.
@@ -84,16 +84,16 @@ SELECT key, job_id FROM mainspring.unique_keys WHERE key = ANY (:keys::bytea[]);
 -- name: replace_job
 UPDATE mainspring.jobs
 SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts = :max_attempts, trace = :trace,
-    run_at = CASE WHEN line_id IS NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
+    run_at = CASE WHEN limit_set_id IS NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval)
                   ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) END
+    due_at = CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) END
 WHERE id = :id AND worker_id = 0;
 
 -- name: claim_jobs
 -- KEY SHARE on our own row excludes the reaper: either it sees our claims or we see its verdict.
 -- The array fences the subquery: it runs once, and the update is a TID scan.
 WITH me AS MATERIALIZED (
-    SELECT id FROM mainspring.members
+    SELECT id FROM mainspring.processes
     WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
     FOR KEY SHARE
 )
@@ -109,7 +109,7 @@ WHERE ctid = ANY (ARRAY(
                CASE WHEN :before::boolean THEN least(coalesce(h.run_at, :floor::timestamptz), coalesce(:at::timestamptz, now()))
                     ELSE coalesce(:at::timestamptz, now()) END AS last_run_at
         FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
-        JOIN mainspring.lanes l USING (queue_id)
+        JOIN mainspring.priority_levels l USING (queue_id)
         LEFT JOIN unnest(:hint_queue_ids::int[], :hint_priorities::smallint[], :hint_run_ats::timestamptz[], :hint_ids::bigint[])
             AS h (queue_id, priority, run_at, id) USING (queue_id, priority)
         WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
@@ -121,28 +121,28 @@ WHERE ctid = ANY (ARRAY(
           AND (j.run_at, j.id + 0) > (lane.after_run_at, lane.after_id)
           AND j.run_at <= lane.last_run_at
           AND (j.run_at, j.id + 0) <= (coalesce(:until_run_at::timestamptz, 'infinity'), coalesce(:until_id::bigint, 0))
-          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[]) AND j.suspect IS NULL
+          AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[]) AND j.orphan IS NULL
         ORDER BY j.run_at, j.id + 0
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ) due
     LIMIT :limit
 ))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id,
           crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
           coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
 
--- name: suspects_due
+-- name: orphans_due
 -- Asked for by every worker now and then, and nearly always answered by an empty index.
 SELECT id FROM mainspring.jobs
-WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())
+WHERE orphan IS NOT NULL AND worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())
   AND queue_id = ANY (:queue_ids::int[]) AND task_id = ANY (:task_ids::int[])
 LIMIT 1;
 
--- name: claim_suspects
+-- name: claim_orphans
 -- Those that have crashed least come first: after another death of a worker it is others' turn.
 WITH me AS MATERIALIZED (
-    SELECT id FROM mainspring.members
+    SELECT id FROM mainspring.processes
     WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
     FOR KEY SHARE
 )
@@ -153,13 +153,13 @@ WHERE ctid = ANY (ARRAY(
     FROM (
         SELECT l.queue_id, l.priority
         FROM unnest(:queue_ids::int[]) WITH ORDINALITY AS q (queue_id, place)
-        JOIN mainspring.lanes l USING (queue_id)
+        JOIN mainspring.priority_levels l USING (queue_id)
         WHERE EXISTS (SELECT 1 FROM me) AND NOT l.paused
         ORDER BY l.priority DESC, q.place
     ) lane
     CROSS JOIN LATERAL (
         SELECT j.ctid FROM mainspring.jobs j
-        WHERE j.suspect IS NOT NULL AND j.queue_id = lane.queue_id AND j.priority = lane.priority
+        WHERE j.orphan IS NOT NULL AND j.queue_id = lane.queue_id AND j.priority = lane.priority
           AND j.crashes BETWEEN :least AND :most AND j.run_at <= coalesce(:at::timestamptz, now())
           AND j.worker_id = 0 AND j.task_id = ANY (:task_ids::int[])
         ORDER BY j.crashes, j.run_at, j.id
@@ -168,21 +168,21 @@ WHERE ctid = ANY (ARRAY(
     ) due
     LIMIT :limit
 ))
-RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id,
           crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace,
           coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
 
--- name: begin_suspect
+-- name: begin_orphan
 -- From now on this claim is a run that has begun: if its worker dies, that is a crash.
-UPDATE mainspring.jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence RETURNING id;
+UPDATE mainspring.jobs SET orphan = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence RETURNING id;
 
 -- name: held_jobs
--- What we hold was due before our lease ends, so each lane's scan stops there. The fences keep the
+-- What we hold was due before our lease ends, so each priority level's scan stops there. The fences keep the
 -- planner from starting at the jobs.
 WITH me AS MATERIALIZED (
-    SELECT lease_until FROM mainspring.members WHERE id = :worker_id
+    SELECT lease_until FROM mainspring.processes WHERE id = :worker_id
 ), held AS MATERIALIZED (
-    SELECT j.* FROM mainspring.lanes l
+    SELECT j.* FROM mainspring.priority_levels l
     CROSS JOIN LATERAL (
         SELECT * FROM mainspring.jobs
         WHERE queue_id = l.queue_id AND priority = l.priority AND run_at <= (SELECT lease_until FROM me)
@@ -190,9 +190,9 @@ WITH me AS MATERIALIZED (
         OFFSET 0
     ) j
 )
-SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id,
+SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id,
        crashes, expires_at - coalesce(:at::timestamptz, now()) AS expires_in, workflow_id, trace, claimed_at - run_at AS waited, previous_at,
-       suspect IS NOT NULL AS suspect
+       orphan IS NOT NULL AS orphan
 FROM held ORDER BY id;
 
 -- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
@@ -228,10 +228,10 @@ WITH ended AS (
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())) AS error
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
     SELECT id, run_at, enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + (:verdict = 2 AND (:rans::bool[])[place])::int, crashes + (:verdict = 4)::int,
-           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, line_id, workflow_id, trace
+           (:reasons::text[])[place], payload, coalesce(errors, '[]') || error, expires_at, limit_set_id, workflow_id, trace
     FROM ended
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -257,10 +257,10 @@ WITH ended AS MATERIALIZED (
 ), again AS (
     UPDATE mainspring.jobs
     SET worker_id = 0, failures = failures + (:verdict = 1)::int, crashes = crashes + (:verdict = 4)::int,
-        suspect = CASE WHEN :verdict = 4 THEN coalesce(suspect, 0) ELSE suspect END,
-        run_at = CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
+        orphan = CASE WHEN :verdict = 4 THEN coalesce(orphan, 0) ELSE orphan END,
+        run_at = CASE WHEN limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])]
                       ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        due_at = CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
+        due_at = CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] END,
         errors = CASE WHEN jsonb_array_length(errors) > 10 THEN errors #- '{-1,traceback}' ELSE coalesce(errors, '[]') END || ((:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
             || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now())))
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
@@ -300,9 +300,9 @@ WITH ended AS MATERIALIZED (
     UPDATE mainspring.jobs
     SET worker_id = 0,
         run_at = CASE WHEN (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] = interval '0' THEN run_at
-                      WHEN line_id IS NULL THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00')
+                      WHEN limit_set_id IS NULL THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00')
                       ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        due_at = CASE WHEN line_id IS NOT NULL AND (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
+        due_at = CASE WHEN limit_set_id IS NOT NULL AND (:delays::interval[])[width_bucket(id, :job_ids::bigint[])] > interval '0'
                       THEN least(coalesce(:at::timestamptz, now()) + (:delays::interval[])[width_bucket(id, :job_ids::bigint[])], timestamptz '9996-01-01 00:00:00+00') END
     WHERE id = ANY (ARRAY(SELECT id FROM ended))
 ), noted AS (
@@ -351,5 +351,5 @@ WHERE (verdict NOT IN (4, 5) OR (verdict = 4 AND error IS NOT NULL)) AND job_id 
 SELECT c.job_id AS id, j.id IS NOT NULL AS live, m.name AS holder
 FROM unnest(:job_ids::bigint[]) WITH ORDINALITY AS c (job_id, place)
 LEFT JOIN mainspring.jobs j ON j.id = c.job_id
-LEFT JOIN mainspring.members m ON m.id = j.worker_id AND j.worker_id <> 0
+LEFT JOIN mainspring.processes m ON m.id = j.worker_id AND j.worker_id <> 0
 ORDER BY c.place;

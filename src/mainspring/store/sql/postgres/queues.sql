@@ -1,7 +1,7 @@
 -- name: head_depth
--- The head of each lane, and whether it goes on beyond that: of what is due, and of what is not.
+-- The head of each priority level, and whether it goes on beyond that: of what is due, and of what is not.
 WITH head AS MATERIALIZED (
-    SELECT l.queue_id, j.task_id, j.worker_id, j.run_at, j.place > :most AS last FROM mainspring.lanes l CROSS JOIN LATERAL (
+    SELECT l.queue_id, j.task_id, j.worker_id, j.run_at, j.place > :most AS last FROM mainspring.priority_levels l CROSS JOIN LATERAL (
         SELECT task_id, worker_id, run_at, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
             SELECT task_id, worker_id, run_at, id + 0 AS newest FROM mainspring.jobs
             WHERE queue_id = l.queue_id AND priority = l.priority AND run_at <= coalesce(:at::timestamptz, now())
@@ -9,7 +9,7 @@ WITH head AS MATERIALIZED (
         ) first
     ) j
 ), later AS MATERIALIZED (
-    SELECT l.queue_id, j.task_id, j.run_at, j.place > :most AS last FROM mainspring.lanes l CROSS JOIN LATERAL (
+    SELECT l.queue_id, j.task_id, j.run_at, j.place > :most AS last FROM mainspring.priority_levels l CROSS JOIN LATERAL (
         SELECT task_id, run_at, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
             SELECT task_id, run_at, id + 0 AS newest FROM mainspring.jobs
             WHERE queue_id = l.queue_id AND priority = l.priority AND run_at > coalesce(:at::timestamptz, now())

@@ -24,19 +24,19 @@ ON CONFLICT (trigger, catch_up) DO NOTHING;
 -- name: add_schedules
 -- In the order of their names. One that another process makes meanwhile is waited for, and then left to be compared.
 INSERT INTO mainspring.schedules (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
-                                  overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                                  overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, limit_set_id,
                                   expires_after, expect_start_within, expect_finish_by)
 SELECT name, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = new.trigger AND p.catch_up = new.spec_catch_up),
        (SELECT t.id FROM mainspring.tasks t WHERE t.name = new.task), (SELECT q.id FROM mainspring.queues q WHERE q.name = new.queue),
        priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
-       max_fires, max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), line_id, expires_after, expect_start_within,
+       max_fires, max_fires, :by_hand::bool, coalesce(:at::timestamptz, now()), limit_set_id, expires_after, expect_start_within,
        expect_finish_by
 FROM unnest(:name::text[], :trigger::text[], :spec_catch_up::interval[], :task::text[], :queue::text[],
             :priority::smallint[], :max_attempts::smallint[], :payload::bytea[], :misfire::text[], :catch_up::interval[],
             :overlap::text[], :overlap_limit::int[], :offset_by::interval[], :jitter::interval[], :max_fires::int[],
-            :line_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[])
+            :limit_set_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[])
      AS new (name, trigger, spec_catch_up, task, queue, priority, max_attempts, payload, misfire, catch_up, overlap,
-             overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by)
+             overlap_limit, offset_by, jitter, max_fires, limit_set_id, expires_after, expect_start_within, expect_finish_by)
 ORDER BY name
 ON CONFLICT (name) DO NOTHING
 RETURNING name;
@@ -47,7 +47,7 @@ UPDATE mainspring.schedules s
 SET spec_id = new.spec_id, task_id = new.task_id, queue_id = new.queue_id, priority = new.priority,
     max_attempts = new.max_attempts, payload = new.payload, misfire = new.misfire, catch_up = new.catch_up,
     overlap = new.overlap, overlap_limit = new.overlap_limit, offset_by = new.offset_by, jitter = new.jitter,
-    max_fires = new.max_fires, line_id = CASE WHEN new.keep_line THEN s.line_id ELSE new.line_id END,
+    max_fires = new.max_fires, limit_set_id = CASE WHEN new.keep_limit_set THEN s.limit_set_id ELSE new.limit_set_id END,
     expires_after = new.expires_after, expect_start_within = new.expect_start_within, expect_finish_by = new.expect_finish_by,
     fires_left = CASE WHEN s.max_fires IS NOT DISTINCT FROM new.max_fires THEN s.fires_left ELSE new.max_fires END,
     edited = :by_hand::bool, version = s.version + 1,
@@ -56,15 +56,15 @@ FROM (
     SELECT id, (SELECT p.id FROM mainspring.specs p WHERE p.trigger = each.trigger AND p.catch_up = each.spec_catch_up) AS spec_id,
            (SELECT t.id FROM mainspring.tasks t WHERE t.name = each.task) AS task_id,
            (SELECT q.id FROM mainspring.queues q WHERE q.name = each.queue) AS queue_id, priority, max_attempts, payload, misfire, catch_up, overlap, overlap_limit, offset_by, jitter,
-           max_fires, line_id, expires_after, expect_start_within, expect_finish_by, keep_line
+           max_fires, limit_set_id, expires_after, expect_start_within, expect_finish_by, keep_limit_set
     FROM unnest(:id::bigint[], :trigger::text[], :spec_catch_up::interval[], :task::text[], :queue::text[],
                 :priority::smallint[], :max_attempts::smallint[], :payload::bytea[], :misfire::text[], :catch_up::interval[],
                 :overlap::text[], :overlap_limit::int[], :offset_by::interval[], :jitter::interval[], :max_fires::int[],
-                :line_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[],
-                :keep_line::bool[])
+                :limit_set_id::int[], :expires_after::interval[], :expect_start_within::interval[], :expect_finish_by::interval[],
+                :keep_limit_set::bool[])
          AS each (id, trigger, spec_catch_up, task, queue, priority, max_attempts, payload, misfire, catch_up, overlap,
-                  overlap_limit, offset_by, jitter, max_fires, line_id, expires_after, expect_start_within, expect_finish_by,
-                  keep_line)
+                  overlap_limit, offset_by, jitter, max_fires, limit_set_id, expires_after, expect_start_within, expect_finish_by,
+                  keep_limit_set)
 ) new
 WHERE s.id = ANY (:id::bigint[]) AND s.id = new.id;
 
@@ -76,11 +76,11 @@ FROM unnest(:schedule_id::bigint[], :version::int[], :name::text[], :change::tex
      AS each (schedule_id, version, name, change, definition);
 
 -- name: trigger_schedule
-INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
+INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, limit_set_id, due_at, expires_at)
 SELECT nextval('mainspring.job_ids'), queue_id, task_id, priority,
-       CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
-       coalesce(:at::timestamptz, now()), max_attempts, payload, id, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END,
+       CASE WHEN limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END,
+       coalesce(:at::timestamptz, now()), max_attempts, payload, id, limit_set_id,
+       CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END,
        coalesce(:at::timestamptz, now()) + expires_after
 FROM mainspring.schedules WHERE name = :name
 RETURNING id;
@@ -89,12 +89,12 @@ RETURNING id;
 -- The oldest first, and as many as may be live at once: their ids have the order of their slots. Not before its own
 -- place in the window: what it waited for may have ended early. Held is asked again, for another scheduler may have
 -- released it while we waited for its row. It is asked in words that no index answers: planned while the queue is
--- empty, any index will do, and a herd would be compared each with each.
+-- empty, any index will do, and a burst would be compared each with each.
 UPDATE mainspring.jobs j
-SET run_at = CASE WHEN j.line_id IS NULL THEN greatest(coalesce(:at::timestamptz, now()),
+SET run_at = CASE WHEN j.limit_set_id IS NULL THEN greatest(coalesce(:at::timestamptz, now()),
                       j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0'))
                   ELSE timestamptz '9998-01-01 00:00:00+00' END,
-    due_at = CASE WHEN j.line_id IS NOT NULL THEN greatest(coalesce(:at::timestamptz, now()),
+    due_at = CASE WHEN j.limit_set_id IS NOT NULL THEN greatest(coalesce(:at::timestamptz, now()),
                       j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0')) END
 WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.id = ANY (ARRAY(
     SELECT oldest.id FROM (
@@ -124,7 +124,7 @@ UPDATE mainspring.specs
 SET following_at = (:following_at::timestamptz[])[width_bucket(id, :id::bigint[])], planned = true
 WHERE id = ANY (:id::bigint[]) AND next_at = (:next_at::timestamptz[])[width_bucket(id, :id::bigint[])] AND NOT planned;
 
--- name: open_fires
+-- name: open_firings
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
 WITH moved AS (
     UPDATE mainspring.specs
@@ -140,7 +140,7 @@ WITH moved AS (
                   (:note::text[])[width_bucket(id, :spec_id::bigint[])] AS note,
                   (:previous_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])] AS previous_at
 )
-INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at)
+INSERT INTO mainspring.firings (spec_id, slot_at, since, combined, skip, note, previous_at)
 SELECT id, slot_at, since, combined, skip, note, previous_at FROM moved
 ON CONFLICT DO NOTHING
 RETURNING spec_id;
@@ -156,9 +156,9 @@ RETURNING spec_id;
 -- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already. So does, with
 -- either, a slot that came before the job of an earlier one was made (passed): schedulers were away, if only for seconds.
 WITH f AS MATERIALIZED (
-    SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.fires x
+    SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.firings x
     -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
-    WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.fires o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
+    WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.firings o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
     ORDER BY x.slot_at, x.spec_id + 0, x.until_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
 ), locked AS MATERIALIZED (
     SELECT s.*, f.slot_at, f.since, f.combined, f.skip, f.note, f.previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
@@ -211,18 +211,18 @@ WITH f AS MATERIALIZED (
         FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
     ) l
     WHERE t.active_from < t.slot_at
-), herd AS MATERIALIZED (
+), burst AS MATERIALIZED (
     SELECT *, CASE WHEN reason IS NULL THEN nextval('mainspring.job_ids') END AS job_id FROM decided
 ), ledger AS (
     INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
     SELECT id, slot_at, coalesce(:at::timestamptz, now()), CASE WHEN since IS NOT NULL THEN greatest(since, active_from + interval '1 microsecond') END,
            job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, reason, CASE WHEN reason = 'overlap' THEN blocker END, note
-    FROM herd
+    FROM burst
     ON CONFLICT DO NOTHING
     RETURNING schedule_id, job_id
 ), replaced AS (
     DELETE FROM mainspring.jobs
-    WHERE backfill_id IS NULL AND schedule_id = ANY (ARRAY(SELECT id FROM herd WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0 AND NOT waits
+    WHERE backfill_id IS NULL AND schedule_id = ANY (ARRAY(SELECT id FROM burst WHERE overlap = 'replace' AND job_id IS NOT NULL AND live > 0 AND NOT waits
                                    AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
     RETURNING *
 ), noted AS (
@@ -233,25 +233,25 @@ WITH f AS MATERIALIZED (
     FROM replaced
 ), fired AS (
     INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at,
-                                 line_id, due_at, expires_at, previous_at)
+                                 limit_set_id, due_at, expires_at, previous_at)
     SELECT h.job_id, h.queue_id, h.task_id, h.priority,
            CASE WHEN h.waits THEN timestamptz '9999-01-01 00:00:00+00'
-                WHEN h.line_id IS NOT NULL THEN timestamptz '9998-01-01 00:00:00+00'
+                WHEN h.limit_set_id IS NOT NULL THEN timestamptz '9998-01-01 00:00:00+00'
                 ELSE h.slot_at + h.offset_by + h.jitter * random() END,
-           coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at, h.line_id,
-           CASE WHEN h.line_id IS NOT NULL AND NOT h.waits
+           coalesce(:at::timestamptz, now()), h.max_attempts, h.payload, h.id, h.slot_at, h.limit_set_id,
+           CASE WHEN h.limit_set_id IS NOT NULL AND NOT h.waits
                 THEN h.slot_at + h.offset_by + h.jitter * random() END,
            h.slot_at + h.expires_after, h.previous_at
-    FROM herd h
+    FROM burst h
     -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
     WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
     RETURNING queue_id
 ), counted_down AS (
     -- A request to skip is for slots, not for rows: each row takes as many as it stands for. Looked up in an object, as a join may be quadratic.
     UPDATE mainspring.schedules
-    SET fires_left = fires_left - CASE WHEN skips >= ((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int THEN 0 ELSE 1 END,
-        skips = greatest(skips - coalesce(((SELECT jsonb_object_agg(id, slot_count) FROM herd WHERE skips > 0) -> id::text)::int, 0), 0)
-    WHERE id = ANY (ARRAY(SELECT id FROM herd
+    SET fires_left = fires_left - CASE WHEN skips >= ((SELECT jsonb_object_agg(id, slot_count) FROM burst WHERE skips > 0) -> id::text)::int THEN 0 ELSE 1 END,
+        skips = greatest(skips - coalesce(((SELECT jsonb_object_agg(id, slot_count) FROM burst WHERE skips > 0) -> id::text)::int, 0), 0)
+    WHERE id = ANY (ARRAY(SELECT id FROM burst
                           WHERE ((job_id IS NOT NULL AND (fires_left IS NOT NULL OR skips > 0)) OR reason = 'requested')
                             AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE))
 )
@@ -262,27 +262,27 @@ WITH f AS MATERIALIZED (
     -- What is left, cut in two where it is worth it: another scheduler takes the other half.
     SELECT f.*, c.last_id AS from_id,
            CASE WHEN least(f.until_id, t.top_id) - c.last_id > 2 * :limit
-                     AND (SELECT count(*) FROM mainspring.fires p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
+                     AND (SELECT count(*) FROM mainspring.firings p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
                 THEN (c.last_id + least(f.until_id, t.top_id)) / 2 END AS middle_id
     FROM f, counted c, LATERAL (SELECT id + 0 AS top_id FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 DESC LIMIT 1) t
     WHERE c.taken = :limit AND (SELECT fresh FROM fresh)
 ), forward AS (
     -- By key, not a join: planned on an empty table that walks every open fire.
-    UPDATE mainspring.fires SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
+    UPDATE mainspring.firings SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
     WHERE spec_id = (SELECT spec_id FROM onward) AND slot_at = (SELECT slot_at FROM onward) AND until_id = (SELECT until_id FROM onward)
 ), cut AS (
-    INSERT INTO mainspring.fires (spec_id, slot_at, since, combined, skip, note, previous_at, last_id, until_id)
+    INSERT INTO mainspring.firings (spec_id, slot_at, since, combined, skip, note, previous_at, last_id, until_id)
     SELECT spec_id, slot_at, since, combined, skip, note, previous_at, from_id, middle_id FROM onward WHERE middle_id IS NOT NULL
 ), done AS (
-    DELETE FROM mainspring.fires
+    DELETE FROM mainspring.firings
     WHERE spec_id = (SELECT spec_id FROM f) AND slot_at = (SELECT slot_at FROM f) AND until_id = (SELECT until_id FROM f)
       AND (SELECT taken FROM counted) < :limit AND (SELECT fresh FROM fresh)
 )
 SELECT (SELECT fresh FROM fresh) AS fresh, f.slot_at, f.since, coalesce(:at::timestamptz, now()) AS now,
        (SELECT count(*) FROM ledger WHERE job_id IS NOT NULL)::int AS fired,
        (SELECT count(*) FROM ledger WHERE job_id IS NULL)::int AS skipped,
-       ARRAY(SELECT name FROM herd WHERE reason = 'too_late' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS too_late,
-       ARRAY(SELECT name FROM herd WHERE reason = 'breaker' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS breaker
+       ARRAY(SELECT name FROM burst WHERE reason = 'too_late' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS too_late,
+       ARRAY(SELECT name FROM burst WHERE reason = 'breaker' AND (id IN (SELECT schedule_id FROM ledger)) IS TRUE ORDER BY id) AS breaker
 FROM f;
 
 -- name: decide_slots
@@ -304,7 +304,7 @@ SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last
        coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
        f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, f.until_id
 FROM mainspring.specs p
-LEFT JOIN LATERAL (SELECT * FROM mainspring.fires WHERE spec_id = p.id OFFSET 0) f ON true
+LEFT JOIN LATERAL (SELECT * FROM mainspring.firings WHERE spec_id = p.id OFFSET 0) f ON true
 WHERE p.id = ANY (:ids::bigint[]) AND (p.next_at <= :at::timestamptz OR f.slot_at IS NOT NULL);
 
 -- name: move_active
@@ -333,7 +333,7 @@ SELECT least(
      WHERE next_at IS NOT NULL AND id <> ALL (:beside::int[])
      ORDER BY next_at
      LIMIT 1),
-    CASE WHEN EXISTS (SELECT 1 FROM mainspring.fires) THEN interval '10 milliseconds' END) AS wait;
+    CASE WHEN EXISTS (SELECT 1 FROM mainspring.firings) THEN interval '10 milliseconds' END) AS wait;
 
 -- name: undeclared_schedules
 -- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.

@@ -13,22 +13,22 @@ least((
     WHERE p.next_at <= coalesce(:at::timestamptz, now())
       AND (SELECT s.id FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL LIMIT 1) IS NOT NULL
     ORDER BY p.next_at LIMIT 1
-), (SELECT slot_at FROM mainspring.fires ORDER BY slot_at LIMIT 1)) AS behind_since;
+), (SELECT slot_at FROM mainspring.firings ORDER BY slot_at LIMIT 1)) AS behind_since;
 
 -- name: watch_overdue
--- Of each herd a few, so that others are seen beside it.
+-- Of each burst a few, so that others are seen beside it.
 SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id, 9223372036854775807 AS until_id FROM mainspring.specs
      WHERE next_at <= coalesce(:at::timestamptz, now()) ORDER BY next_at LIMIT :scanned)
     UNION ALL
-    (SELECT spec_id, slot_at, last_id, until_id FROM mainspring.fires ORDER BY slot_at LIMIT :scanned)
+    (SELECT spec_id, slot_at, last_id, until_id FROM mainspring.firings ORDER BY slot_at LIMIT :scanned)
 ) d
 CROSS JOIN LATERAL (
     SELECT name, expect_start_within FROM mainspring.schedules
     WHERE spec_id = d.spec_id AND id + 0 > d.last_id AND id + 0 <= d.until_id AND active_from < d.slot_at AND paused_at IS NULL
       AND d.slot_at <= coalesce(:at::timestamptz, now()) - least(:missed_after::interval, expect_start_within)
-    ORDER BY id + 0 LIMIT :herd
+    ORDER BY id + 0 LIMIT :burst
 ) s
 ORDER BY d.slot_at LIMIT :most + 1;
 
@@ -109,10 +109,10 @@ CROSS JOIN LATERAL (
 ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
--- Of each lane the oldest job of each task that is among its oldest.
+-- Of each priority level the oldest job of each task that is among its oldest.
 SELECT (SELECT name FROM mainspring.queues WHERE id = l.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
        j.id AS job_id, j.run_at AS due_at
-FROM mainspring.lanes l
+FROM mainspring.priority_levels l
 CROSS JOIN LATERAL (
     SELECT DISTINCT ON (task_id) task_id, id, run_at FROM (
         SELECT id, task_id, run_at FROM mainspring.jobs

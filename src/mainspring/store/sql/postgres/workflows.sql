@@ -18,13 +18,13 @@ SELECT * FROM unnest(:id::bigint[], :workflow_id::bigint[], :place::int[], :item
 -- The oldest, of workflows that nobody else has in hand: theirs wait for the next pass. Those of workflows that are not on
 -- record go too: nobody else would ever take them.
 WITH oldest AS MATERIALIZED (
-    SELECT id, workflow_id FROM mainspring.endings ORDER BY id LIMIT :limit
+    SELECT id, workflow_id FROM mainspring.ended_steps ORDER BY id LIMIT :limit
 ), ours AS MATERIALIZED (
     SELECT w.id FROM mainspring.workflows w
     WHERE w.id = ANY (ARRAY(SELECT DISTINCT workflow_id FROM oldest))
     ORDER BY w.id FOR UPDATE SKIP LOCKED
 )
-DELETE FROM mainspring.endings
+DELETE FROM mainspring.ended_steps
 WHERE id = ANY (ARRAY(SELECT o.id FROM oldest o WHERE (o.workflow_id IN (SELECT id FROM ours)) IS TRUE
                       OR (SELECT w.id FROM mainspring.workflows w WHERE w.id = o.workflow_id) IS NULL))
 RETURNING id, workflow_id, job_id;
@@ -63,12 +63,12 @@ WITH ended AS (
     RETURNING *, width_bucket(id, :id::bigint[]) AS place
 ), buried AS (
     INSERT INTO mainspring.dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue_id, task_id, fence, priority,
-                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                                      max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
     SELECT id, coalesce(due_at, run_at), enqueued_at, coalesce(:at::timestamptz, now()), schedule_id, slot_at, queue_id, task_id, fence, priority,
            max_attempts, failures + 1, crashes, 'failed', payload,
            coalesce(errors, '[]') || ((:error::jsonb[])[place]
                || jsonb_build_object('attempt', failures + 1, 'at', coalesce(:at::timestamptz, now()))),
-           expires_at, line_id, coalesce(workflow_id, id), trace
+           expires_at, limit_set_id, coalesce(workflow_id, id), trace
     FROM ended WHERE (:verdict::smallint[])[place] = 2
 )
 INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -81,8 +81,8 @@ SELECT id, coalesce(:at::timestamptz, now()), (:started_at::timestamptz[])[place
 FROM ended
 RETURNING job_id;
 
--- name: acts
-SELECT workflow_id, at, act, author, note FROM mainspring.workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, ctid;
+-- name: orders
+SELECT workflow_id, at, action, author, note FROM mainspring.workflow_orders WHERE workflow_id = :workflow_id ORDER BY at, ctid;
 
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
@@ -90,10 +90,10 @@ WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
 )
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors,
-                             line_id, due_at, workflow_id, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
-       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, line_id,
-       CASE WHEN line_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, workflow_id, trace
+                             limit_set_id, due_at, workflow_id, trace)
+SELECT id, CASE WHEN limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) ELSE timestamptz '9998-01-01 00:00:00+00' END, enqueued_at,
+       schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, errors, limit_set_id,
+       CASE WHEN limit_set_id IS NOT NULL THEN coalesce(:at::timestamptz, now()) END, workflow_id, trace
 FROM back
 RETURNING id;
 
@@ -133,7 +133,7 @@ WITH gone AS (
     DELETE FROM mainspring.workflows WHERE id = ANY (:ids::bigint[]) RETURNING id
 ), steps AS (
     DELETE FROM mainspring.workflow_steps WHERE workflow_id = ANY (:ids::bigint[])
-), acts AS (
-    DELETE FROM mainspring.workflow_acts WHERE workflow_id = ANY (:ids::bigint[])
+), audit_log AS (
+    DELETE FROM mainspring.workflow_orders WHERE workflow_id = ANY (:ids::bigint[])
 )
 SELECT id FROM gone;

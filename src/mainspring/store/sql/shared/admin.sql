@@ -15,5 +15,5 @@ SELECT id::text AS id FROM mainspring.database_identity FOR UPDATE;
 
 -- name: change_identity
 UPDATE mainspring.database_identity SET id = :id::text::uuid
-WHERE :force::boolean OR NOT EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until > :now)
+WHERE :force::boolean OR NOT EXISTS (SELECT 1 FROM mainspring.processes WHERE NOT dead AND lease_until > :now)
 RETURNING id;

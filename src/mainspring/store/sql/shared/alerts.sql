@@ -73,7 +73,7 @@ WHERE closed_at IS NOT NULL AND closed_at < :now - :keep::interval
 RETURNING id;
 
 -- name: prune_lost
-DELETE FROM mainspring.lost_members WHERE lost_at < :now - :keep::interval;
+DELETE FROM mainspring.lost_processes WHERE lost_at < :now - :keep::interval;
 
 -- name: note_gap
 -- Two that mark at once write the same gap. What was counted meanwhile was counted by a process that ran.

@@ -44,9 +44,9 @@ WHERE schedule_id = ANY (:schedule_ids::bigint[]) AND slot_at >= :start AND job_
 
 -- name: add_backfill_job
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, backfill_id,
-                             line_id, due_at, expires_at)
+                             limit_set_id, due_at, expires_at)
 VALUES (:id, (SELECT id FROM mainspring.queues WHERE name = :queue), (SELECT id FROM mainspring.tasks WHERE name = :task), :priority,
-        CASE WHEN :line_id::int IS NULL THEN :now ELSE timestamptz '9998-01-01 00:00:00+00' END,
-        :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id, :line_id::int,
-        CASE WHEN :line_id::int IS NOT NULL THEN :now END,
+        CASE WHEN :limit_set_id::int IS NULL THEN :now ELSE timestamptz '9998-01-01 00:00:00+00' END,
+        :now, :max_attempts, :payload, :schedule_id, :slot_at, :backfill_id, :limit_set_id::int,
+        CASE WHEN :limit_set_id::int IS NOT NULL THEN :now END,
         :now + :expires_after::interval);

@@ -1,13 +1,13 @@
 -- name: join_fleet
-INSERT INTO mainspring.members (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, lease)
+INSERT INTO mainspring.processes (id, role, name, queues, tasks, version, tzdata, started_at, lease_until, lease)
 VALUES (:id, :role, :name, :queues, :tasks, :version, :tzdata,
         :now, :now + :lease::interval, :lease::interval);
 
 -- name: leave_clean
-DELETE FROM mainspring.members WHERE id = :id;
+DELETE FROM mainspring.processes WHERE id = :id;
 
 -- name: beat
-UPDATE mainspring.members
+UPDATE mainspring.processes
 SET lease_until = :now + :lease::interval, lease = :lease::interval, holding = :holding, skew = :told::timestamptz - :now
 WHERE id = :id AND NOT dead
 RETURNING id;
@@ -17,16 +17,16 @@ SELECT id, fence FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND worker
 
 -- name: leave_claims
 -- Claims may be left: the row stays, dead, until the reaper has given them back. One may even be
--- under way; FOR UPDATE waits for it, as in bury_members.
-WITH me AS (SELECT id FROM mainspring.members WHERE id = :id FOR UPDATE)
-UPDATE mainspring.members AS m SET dead = true FROM me WHERE m.id = me.id;
+-- under way; FOR UPDATE waits for it, as in end_processes.
+WITH me AS (SELECT id FROM mainspring.processes WHERE id = :id FOR UPDATE)
+UPDATE mainspring.processes AS m SET dead = true FROM me WHERE m.id = me.id;
 
--- name: dead_members
+-- name: dead_processes
 -- And those who may yet be: their lease has ended.
-SELECT :now AS at, EXISTS (SELECT 1 FROM mainspring.members WHERE dead) AS dead,
-       EXISTS (SELECT 1 FROM mainspring.members WHERE NOT dead AND lease_until <= :now) AS late;
+SELECT :now AS at, EXISTS (SELECT 1 FROM mainspring.processes WHERE dead) AS dead,
+       EXISTS (SELECT 1 FROM mainspring.processes WHERE NOT dead AND lease_until <= :now) AS late;
 
--- name: members
+-- name: processes
 SELECT id, role, name, queues, tasks, version, tzdata, started_at, lease_until, skew, cardinality(holding) AS holding,
        NOT dead AND lease_until > :now AS alive
-FROM mainspring.members ORDER BY started_at, id;
+FROM mainspring.processes ORDER BY started_at, id;

@@ -32,7 +32,7 @@ SELECT id, CASE WHEN worker_id <> 0 OR run_at = timestamptz '9997-01-01 00:00:00
 FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
 
 -- name: holding
-SELECT holding FROM mainspring.members WHERE id = :id;
+SELECT holding FROM mainspring.processes WHERE id = :id;
 
 -- name: jobs_of_key
 SELECT job_id FROM mainspring.unique_keys WHERE name = :name ORDER BY job_id DESC LIMIT :limit;

@@ -10,13 +10,13 @@ DELETE FROM mainspring.queue_pauses WHERE queue = :queue RETURNING queue;
 -- name: queue_pauses
 SELECT queue, paused_at, paused_by, note FROM mainspring.queue_pauses ORDER BY queue;
 
--- name: mark_lanes
-UPDATE mainspring.lanes SET paused = :paused
+-- name: mark_priority_levels
+UPDATE mainspring.priority_levels SET paused = :paused
 WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);
 
--- name: lock_lanes
--- A lane that is being made must not miss the pause.
-LOCK TABLE mainspring.lanes IN SHARE ROW EXCLUSIVE MODE;
+-- name: lock_priority_levels
+-- A priority level that is being made must not miss the pause.
+LOCK TABLE mainspring.priority_levels IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: depth
 SELECT (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task,

@@ -1,5 +1,5 @@
 -- name: watch_lost
-SELECT role, name, max(lost_at) AS lost_at FROM mainspring.lost_members
+SELECT role, name, max(lost_at) AS lost_at FROM mainspring.lost_processes
 WHERE lost_at > :now - :lost_window::interval
 GROUP BY role, name ORDER BY 3 DESC LIMIT :most + 1;
 

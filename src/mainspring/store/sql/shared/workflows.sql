@@ -13,7 +13,7 @@ SELECT id FROM mainspring.definitions WHERE name = :name AND digest = :digest;
 SELECT id, version, definition FROM mainspring.definitions WHERE id = ANY (:ids::int[]);
 
 -- name: any_endings
-SELECT EXISTS (SELECT 1 FROM mainspring.endings) AS there;
+SELECT EXISTS (SELECT 1 FROM mainspring.ended_steps) AS there;
 
 -- name: workflows_by_id
 SELECT w.*, (SELECT d.version FROM mainspring.definitions d WHERE d.id = w.definition_id) AS version
@@ -32,9 +32,9 @@ SELECT * FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND pla
 -- name: live_steps
 SELECT * FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND state = 1;
 
--- name: add_act
-INSERT INTO mainspring.workflow_acts (workflow_id, at, act, author, note)
-VALUES (:workflow_id, :now, :act, :author, :note);
+-- name: add_order
+INSERT INTO mainspring.workflow_orders (workflow_id, at, action, author, note)
+VALUES (:workflow_id, :now, :action, :author, :note);
 
 -- name: pause_workflow
 UPDATE mainspring.workflows SET paused_at = :now
@@ -113,4 +113,4 @@ FROM told ORDER BY place, at DESC LIMIT 1
 RETURNING id;
 
 -- name: nudge
-INSERT INTO mainspring.endings (workflow_id, job_id) SELECT w.id, 0 FROM unnest(:ids::bigint[]) AS w (id);
+INSERT INTO mainspring.ended_steps (workflow_id, job_id) SELECT w.id, 0 FROM unnest(:ids::bigint[]) AS w (id);

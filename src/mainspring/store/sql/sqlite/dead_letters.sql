@@ -30,8 +30,8 @@ UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected R
 
 -- name: replay_dead
 -- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
-INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, trace
+INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, limit_set_id, due_at, trace)
+SELECT id, CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, payload, errors, limit_set_id, CASE WHEN limit_set_id IS NOT NULL THEN :now END, trace
 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND workflow_id IS NULL;
 DELETE FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND workflow_id IS NULL RETURNING id;

@@ -3,8 +3,8 @@ INSERT INTO event_waits (job_id, name, fence) VALUES (:job_id, :name, :fence)
 ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, fence = excluded.fence;
 
 -- name: wake_jobs
--- Those that still wait. One with limits comes before its gates.
-UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN min(run_at, :now) ELSE run_at END, due_at = min(due_at, :now)
+-- Those that still wait. One with limits comes before its limit keys.
+UPDATE jobs SET run_at = CASE WHEN limit_set_id IS NULL THEN min(run_at, :now) ELSE run_at END, due_at = min(due_at, :now)
 WHERE id = :job_id AND worker_id = 0 AND fence = :fence;
 
 -- name: drop_waits

@@ -9,12 +9,12 @@ RETURNING id, CASE WHEN worker_id <> 0 OR run_at = 253307692800000000 THEN 'runn
                    WHEN coalesce(due_at, run_at) > :now THEN 'delayed' ELSE 'ready' END AS was;
 
 -- name: run_jobs_now
-UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :now END
+UPDATE jobs SET run_at = CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, due_at = CASE WHEN limit_set_id IS NOT NULL THEN :now END
 WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at > :now AND run_at <> 253307692800000000
 RETURNING id;
 
 -- name: reschedule_jobs
-UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
+UPDATE jobs SET run_at = CASE WHEN limit_set_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at END
 WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at <> 253307692800000000
   AND (expires_at > :run_at) IS NOT FALSE
 RETURNING id;
@@ -23,34 +23,34 @@ RETURNING id;
 -- One that has passed its limits keeps its places, unless its limits are others now.
 UPDATE jobs
 SET payload = coalesce(:payload, payload), priority = coalesce(:priority, priority), queue = coalesce(:queue, queue),
-    max_attempts = coalesce(:max_attempts, max_attempts), line_id = CASE WHEN :keep_line THEN line_id ELSE :line_id END,
-    run_at = CASE WHEN :keep_line OR line_id IS :line_id THEN run_at
-                  WHEN :line_id IS NULL THEN coalesce(due_at, run_at)
+    max_attempts = coalesce(:max_attempts, max_attempts), limit_set_id = CASE WHEN :keep_limit_set THEN limit_set_id ELSE :limit_set_id END,
+    run_at = CASE WHEN :keep_limit_set OR limit_set_id IS :limit_set_id THEN run_at
+                  WHEN :limit_set_id IS NULL THEN coalesce(due_at, run_at)
                   ELSE 253339228800000000 END,
-    due_at = CASE WHEN :keep_line OR line_id IS :line_id THEN due_at
-                  WHEN :line_id IS NOT NULL THEN coalesce(due_at, run_at) END,
+    due_at = CASE WHEN :keep_limit_set OR limit_set_id IS :limit_set_id THEN due_at
+                  WHEN :limit_set_id IS NOT NULL THEN coalesce(due_at, run_at) END,
     expires_at = CASE WHEN :keep_deadline THEN expires_at ELSE coalesce(:expires_at, coalesce(due_at, run_at) + :expires) END
 WHERE id = :id AND worker_id = 0 AND fence = :fence AND payload = :expected AND workflow_id IS NULL
   AND run_at <> 253307692800000000 AND (failures < :max_attempts) IS NOT FALSE
 RETURNING id;
 
 -- name: drop_permits
-DELETE FROM permits
+DELETE FROM limit_holders
 WHERE job_id = :id AND NOT EXISTS (
-    SELECT 1 FROM jobs j JOIN lines l ON l.id = j.line_id
-    WHERE j.id = permits.job_id AND j.run_at < 253339228800000000
-      AND ',' || l.gates || ',' LIKE '%,' || permits.gate_id || ',%'
+    SELECT 1 FROM jobs j JOIN limit_sets l ON l.id = j.limit_set_id
+    WHERE j.id = limit_holders.job_id AND j.run_at < 253339228800000000
+      AND ',' || l.limit_keys || ',' LIKE '%,' || limit_holders.limit_key_id || ',%'
 );
 
 -- name: expire_jobs
 -- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures, crashes, 'expired', payload,
        json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1, '$.at',
            strftime('%Y-%m-%dT%H:%M:%S', :now / 1000000, 'unixepoch') || printf('.%06dZ', :now % 1000000))),
-       expires_at, line_id, CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
+       expires_at, limit_set_id, CASE WHEN run_at = 253307692800000000 THEN coalesce(workflow_id, id) ELSE workflow_id END, trace
 FROM jobs
 -- part: late
 WHERE id IN (

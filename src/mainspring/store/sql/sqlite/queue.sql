@@ -2,8 +2,8 @@
 -- The highest id ever given. Only one transaction writes at a time, so the ids after it are ours.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) AS id;
 
--- name: add_lanes
-INSERT INTO lanes (queue, priority, paused)
+-- name: add_priority_levels
+INSERT INTO priority_levels (queue, priority, paused)
 VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = :queue)) ON CONFLICT DO NOTHING;
 
 -- name: insert_jobs
@@ -11,14 +11,14 @@ VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_limited_jobs
--- Jobs with limits, a deadline or a trace. Those that have a line wait before its gates, out of the way of claims.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, trace)
+-- Jobs with limits, a deadline or a trace. Those that have a line wait before its limit keys, out of the way of claims.
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, limit_set_id, due_at, trace)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_workflow_jobs
 -- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
 -- that of the workflow's own job, which is in the queue until the last of them has ended.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, line_id, due_at, workflow_id, fence, trace)
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, limit_set_id, due_at, workflow_id, fence, trace)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, (SELECT root.trace FROM jobs root WHERE root.id = ?12));
 
 -- name: lock_keys
@@ -34,13 +34,13 @@ UPDATE unique_keys SET job_id = :job_id, until = :until WHERE key = :key;
 
 -- name: replace_job
 UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_attempts = :max_attempts, trace = :trace,
-    run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
+    run_at = CASE WHEN limit_set_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at END
 WHERE id = :id AND worker_id = 0;
 
--- name: claim_lanes
+-- name: claim_priority_levels
 -- None at all for a worker whose lease has ended.
-SELECT l.queue, l.priority FROM json_each(:queues) q JOIN lanes l ON l.queue = q.value AND NOT l.paused
-WHERE EXISTS (SELECT 1 FROM members WHERE id = :worker_id AND NOT dead AND lease_until > :now)
+SELECT l.queue, l.priority FROM json_each(:queues) q JOIN priority_levels l ON l.queue = q.value AND NOT l.paused
+WHERE EXISTS (SELECT 1 FROM processes WHERE id = :worker_id AND NOT dead AND lease_until > :now)
 ORDER BY l.priority DESC, q.key;
 
 -- name: claim_jobs
@@ -48,40 +48,40 @@ UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
 WHERE id IN (
     SELECT id FROM jobs INDEXED BY jobs_ready
     WHERE worker_id = 0 AND queue = :queue AND priority = :priority AND run_at <= :now
-      AND task IN (SELECT value FROM json_each(:tasks)) AND suspect IS NULL
+      AND task IN (SELECT value FROM json_each(:tasks)) AND orphan IS NULL
     ORDER BY run_at, id
     LIMIT :limit
 )
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
+RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id, crashes,
           expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
 
--- name: suspects_due
+-- name: orphans_due
 -- Asked for by every worker now and then, and nearly always answered by an empty index.
-SELECT id FROM jobs INDEXED BY jobs_suspect
-WHERE suspect IS NOT NULL AND worker_id = 0 AND run_at <= :now
+SELECT id FROM jobs INDEXED BY jobs_orphans
+WHERE orphan IS NOT NULL AND worker_id = 0 AND run_at <= :now
   AND queue IN (SELECT value FROM json_each(:queues)) AND task IN (SELECT value FROM json_each(:tasks))
 LIMIT 1;
 
--- name: claim_suspects
+-- name: claim_orphans
 -- Those that have crashed least come first: after another death of a worker it is others' turn.
 UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
 WHERE id IN (
-    SELECT id FROM jobs INDEXED BY jobs_suspect
-    WHERE suspect IS NOT NULL AND worker_id = 0 AND queue = :queue AND priority = :priority
+    SELECT id FROM jobs INDEXED BY jobs_orphans
+    WHERE orphan IS NOT NULL AND worker_id = 0 AND queue = :queue AND priority = :priority
       AND crashes BETWEEN :least AND :most AND run_at <= :now AND task IN (SELECT value FROM json_each(:tasks))
     ORDER BY crashes, run_at, id
     LIMIT :limit
 )
-RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
+RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id, crashes,
           expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
 
--- name: begin_suspect
+-- name: begin_orphan
 -- From now on this claim is a run that has begun: if its worker dies, that is a crash.
-UPDATE jobs SET suspect = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence;
+UPDATE jobs SET orphan = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence;
 
 -- name: held_jobs
-SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, line_id, crashes,
-       expires_at - :now, workflow_id, trace, claimed_at - run_at, previous_at, suspect IS NOT NULL AS suspect
+SELECT id, fence, queue, task, payload, failures, max_attempts, run_at, enqueued_at, schedule_id, slot_at, limit_set_id, crashes,
+       expires_at - :now, workflow_id, trace, claimed_at - run_at, previous_at, orphan IS NOT NULL AS orphan
 FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
@@ -118,22 +118,22 @@ RETURNING job_id;
 -- name: settle_dead
 -- Of a failure, which counts one unless the handler never ran, or of a crash.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, line_id, workflow_id, trace
+       max_attempts, failures + :failed, crashes + :crashed, :reason, payload, :errors, expires_at, limit_set_id, workflow_id, trace
 FROM jobs WHERE id = :id;
 
 -- name: settle_failed
 -- Of a failure or a crash that is not the last: each counts in its own column.
 UPDATE jobs SET worker_id = 0, failures = failures + :failed, crashes = crashes + :crashed, errors = :errors,
-                suspect = CASE WHEN :crashed THEN coalesce(suspect, 0) ELSE suspect END,
-                run_at = CASE WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
+                orphan = CASE WHEN :crashed THEN coalesce(orphan, 0) ELSE orphan END,
+                run_at = CASE WHEN limit_set_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
 -- name: settle_released
 -- Given back or snoozed.
-UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WHEN line_id IS NULL THEN :run_at ELSE 253339228800000000 END,
-                due_at = CASE WHEN line_id IS NOT NULL THEN :run_at END
+UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WHEN limit_set_id IS NULL THEN :run_at ELSE 253339228800000000 END,
+                due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at END
 WHERE id = :id;
 
 -- name: settle_started
@@ -155,5 +155,5 @@ WHERE (r.verdict NOT IN (4, 5) OR (r.verdict = 4 AND r.error IS NOT NULL)) AND r
 SELECT c.value AS id, j.id IS NOT NULL AS live, m.name AS holder
 FROM json_each(:job_ids) c
 LEFT JOIN jobs j ON j.id = c.value
-LEFT JOIN members m ON m.id = j.worker_id AND j.worker_id <> 0
+LEFT JOIN processes m ON m.id = j.worker_id AND j.worker_id <> 0
 ORDER BY c.key;

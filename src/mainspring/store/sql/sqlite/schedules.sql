@@ -16,10 +16,10 @@ ON CONFLICT (trigger, catch_up) DO NOTHING;
 
 -- name: add_schedules
 INSERT INTO schedules (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
-                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, line_id,
+                       overlap, overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, limit_set_id,
                        expires_after, expect_start_within, expect_finish_by)
 SELECT :name, id, :task, :queue, :priority, :max_attempts, :payload, :misfire, :catch_up,
-       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :line_id, :expires_after,
+       :overlap, :overlap_limit, :offset_by, :jitter, :max_fires, :max_fires, :by_hand, :now, :limit_set_id, :expires_after,
        :expect_start_within, :expect_finish_by
 FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 RETURNING name;
@@ -30,7 +30,7 @@ UPDATE schedules AS s
 SET spec_id = new.id, task = :task, queue = :queue, priority = :priority,
     max_attempts = :max_attempts, payload = :payload, misfire = :misfire, catch_up = :catch_up,
     overlap = :overlap, overlap_limit = :overlap_limit, offset_by = :offset_by, jitter = :jitter,
-    max_fires = :max_fires, line_id = CASE WHEN :keep_line THEN s.line_id ELSE :line_id END,
+    max_fires = :max_fires, limit_set_id = CASE WHEN :keep_limit_set THEN s.limit_set_id ELSE :limit_set_id END,
     expires_after = :expires_after, expect_start_within = :expect_start_within, expect_finish_by = :expect_finish_by,
     fires_left = CASE WHEN s.max_fires IS :max_fires THEN s.fires_left ELSE :max_fires END,
     edited = :by_hand, version = s.version + 1,
@@ -44,9 +44,9 @@ INSERT INTO schedule_versions (schedule_id, version, name, change, changed_at, a
 VALUES (:schedule_id, :version, :name, :change, :now, :author, :note, :definition);
 
 -- name: trigger_schedule
-INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, line_id, due_at, expires_at)
-SELECT queue, task, priority, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, :now, max_attempts, payload, id, line_id,
-       CASE WHEN line_id IS NOT NULL THEN :now END, :now + expires_after
+INSERT INTO jobs (queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, limit_set_id, due_at, expires_at)
+SELECT queue, task, priority, CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, :now, max_attempts, payload, id, limit_set_id,
+       CASE WHEN limit_set_id IS NOT NULL THEN :now END, :now + expires_after
 FROM schedules WHERE name = :name
 RETURNING id;
 
@@ -59,8 +59,8 @@ WITH freed AS MATERIALIZED (
            - (SELECT count(*) FROM jobs j WHERE j.schedule_id = w.schedule_id AND j.backfill_id IS NULL AND j.run_at < 253370764800000000) AS places
     FROM (SELECT DISTINCT schedule_id FROM jobs WHERE run_at = 253370764800000000 AND schedule_id IS NOT NULL) w
 )
-UPDATE jobs SET run_at = CASE WHEN line_id IS NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) ELSE 253339228800000000 END,
-                due_at = CASE WHEN line_id IS NOT NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) END
+UPDATE jobs SET run_at = CASE WHEN limit_set_id IS NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) ELSE 253339228800000000 END,
+                due_at = CASE WHEN limit_set_id IS NOT NULL THEN max(:now, slot_at + coalesce((SELECT offset_by FROM schedules s WHERE s.id = jobs.schedule_id), 0)) END
 WHERE id IN (
     SELECT id FROM (
         SELECT j.id, f.places, row_number() OVER (PARTITION BY j.schedule_id ORDER BY j.id) AS place
@@ -74,22 +74,22 @@ RETURNING id;
 UPDATE specs SET following_at = :following_at, planned = 1
 WHERE id = :id AND next_at = :next_at AND NOT planned;
 
--- name: open_fires
+-- name: open_firings
 -- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
 UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS NULL,
                  last_at = CASE WHEN :skip IS 'calendar' THEN last_at ELSE :slot_at END
 WHERE id = :spec_id AND next_at = :expected;
-INSERT INTO fires (spec_id, slot_at, since, combined, skip, note, previous_at)
+INSERT INTO firings (spec_id, slot_at, since, combined, skip, note, previous_at)
 SELECT :spec_id, :slot_at, :since, :combined, :skip, :note, :previous_at WHERE changes() > 0
 ON CONFLICT DO NOTHING
 RETURNING spec_id;
 
--- name: oldest_fire
+-- name: oldest_firing
 -- The oldest of all is the oldest of its spec: a spec's slots are fired in order, so that the second
 -- sees the first one's job when it decides about overlap.
-SELECT spec_id, slot_at, since, combined, skip, note, previous_at, last_id FROM fires ORDER BY slot_at, spec_id LIMIT 1;
+SELECT spec_id, slot_at, since, combined, skip, note, previous_at, last_id FROM firings ORDER BY slot_at, spec_id LIMIT 1;
 
--- name: herd
+-- name: burst
 SELECT count(*) AS taken, max(id) AS last_id
 FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER BY id LIMIT :limit);
 
@@ -106,7 +106,7 @@ WITH taken AS MATERIALIZED (
            -- Jobs of earlier slots that were made when this slot had come already: schedulers are behind, by however little.
            count(j.id) FILTER (WHERE j.slot_at < :slot_at AND j.enqueued_at >= :slot_at) AS passed
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
-    WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND s.active_from < :slot_at
+    WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :burst_end AND s.active_from < :slot_at
     GROUP BY s.id
 ), decided AS MATERIALIZED (
     SELECT *, CASE WHEN :skip <> 'breaker' THEN :skip
@@ -145,20 +145,20 @@ SELECT id, name FROM schedules WHERE id IN (SELECT value FROM json_each(:ids)) O
 SELECT j.id FROM schedules h
 CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
 CROSS JOIN jobs j ON j.schedule_id = h.id AND j.backfill_id IS NULL
-WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :herd_end AND h.overlap = 'replace' AND l.job_id > :last_job_id
+WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :burst_end AND h.overlap = 'replace' AND l.job_id > :last_job_id
   AND NOT (h.misfire = 'all' AND (:now - :slot_at > :missed_after OR EXISTS (
           SELECT 1 FROM jobs c WHERE c.schedule_id = h.id AND c.backfill_id IS NULL
              AND (c.enqueued_at - c.slot_at > :missed_after OR (c.slot_at < :slot_at AND c.enqueued_at >= :slot_at) OR c.run_at = 253370764800000000))));
 
 -- name: fire
 -- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
-INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, line_id, due_at, expires_at, previous_at)
+INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, limit_set_id, due_at, expires_at, previous_at)
 SELECT h.job_id, h.queue, h.task, h.priority,
        CASE WHEN h.held THEN 253370764800000000
-            WHEN h.line_id IS NOT NULL THEN 253339228800000000
+            WHEN h.limit_set_id IS NOT NULL THEN 253339228800000000
             ELSE h.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
-       :now, h.max_attempts, h.payload, h.id, h.slot_at, h.line_id,
-       CASE WHEN h.line_id IS NOT NULL
+       :now, h.max_attempts, h.payload, h.id, h.slot_at, h.limit_set_id,
+       CASE WHEN h.limit_set_id IS NOT NULL
             THEN h.slot_at + h.offset_by + CASE WHEN h.jitter > 0 THEN abs(random() % h.jitter) ELSE 0 END END,
        h.slot_at + h.expires_after, :previous_at
 FROM (
@@ -176,7 +176,7 @@ FROM (
                       END
                FROM jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL) AS held
     FROM schedules s CROSS JOIN slots l ON l.schedule_id = s.id AND l.slot_at = :slot_at
-    WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :herd_end AND l.job_id > :last_job_id
+    WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :burst_end AND l.job_id > :last_job_id
 ) h
 ORDER BY h.id;
 
@@ -187,18 +187,18 @@ SET fires_left = CASE WHEN skips > (SELECT count(*) FROM json_each(:combined) WH
     skips = max(skips - 1 - (SELECT count(*) FROM json_each(:combined) WHERE value > active_from), 0)
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (skips > 0 OR fires_left IS NOT NULL);
 
--- name: forward_fire
-UPDATE fires SET last_id = :herd_end WHERE spec_id = :spec_id AND slot_at = :slot_at;
+-- name: forward_firing
+UPDATE firings SET last_id = :burst_end WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
--- name: close_fire
-DELETE FROM fires WHERE spec_id = :spec_id AND slot_at = :slot_at;
+-- name: close_firing
+DELETE FROM firings WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
 -- name: overdue_specs
 -- Those with a slot that is due, and their open fires.
 SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, 0 AS tripped, p.next_at <= :now AS due,
        coalesce((SELECT max(s.skips) FROM schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
        f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, 9223372036854775807 AS until_id
-FROM specs p LEFT JOIN fires f ON f.spec_id = p.id
+FROM specs p LEFT JOIN firings f ON f.spec_id = p.id
 WHERE p.id IN (SELECT value FROM json_each(:ids)) AND (p.next_at <= :now OR f.slot_at IS NOT NULL);
 
 -- name: move_active
@@ -214,7 +214,7 @@ SELECT min(wait) AS wait FROM (
         LIMIT 1
     )
     UNION ALL
-    SELECT 10000 WHERE EXISTS (SELECT 1 FROM fires)
+    SELECT 10000 WHERE EXISTS (SELECT 1 FROM firings)
 );
 
 -- name: moment

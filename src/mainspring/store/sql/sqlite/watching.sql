@@ -15,23 +15,23 @@ SELECT EXISTS (
             WHERE p.next_at <= :now AND EXISTS (SELECT 1 FROM schedules s WHERE s.spec_id = p.id AND s.paused_at IS NULL)
             ORDER BY p.next_at LIMIT 1
         )
-        UNION ALL SELECT min(slot_at) FROM fires
+        UNION ALL SELECT min(slot_at) FROM firings
     )
 ) AS behind_since;
 
 -- name: watch_overdue
--- Of each herd a few, so that others are seen beside it.
+-- Of each burst a few, so that others are seen beside it.
 SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     SELECT * FROM (SELECT id AS spec_id, next_at AS slot_at, 0 AS last_id FROM specs WHERE next_at <= :now ORDER BY next_at LIMIT :scanned)
     UNION ALL
-    SELECT * FROM (SELECT spec_id, slot_at, last_id FROM fires ORDER BY slot_at LIMIT :scanned)
+    SELECT * FROM (SELECT spec_id, slot_at, last_id FROM firings ORDER BY slot_at LIMIT :scanned)
 ) d
 CROSS JOIN schedules s ON s.id IN (
     SELECT o.id FROM schedules o
     WHERE o.spec_id = d.spec_id AND o.id > d.last_id AND o.active_from < d.slot_at AND o.paused_at IS NULL
       AND d.slot_at <= :now - min(:missed_after, coalesce(o.expect_start_within, :missed_after))
-    ORDER BY o.id LIMIT :herd
+    ORDER BY o.id LIMIT :burst
 )
 ORDER BY d.slot_at LIMIT :most + 1;
 
@@ -100,9 +100,9 @@ CROSS JOIN schedules s ON s.id = l.schedule_id
 ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
--- Of each lane the oldest job of each task that is among its oldest.
+-- Of each priority level the oldest job of each task that is among its oldest.
 SELECT l.queue, j.task, j.id AS job_id, j.run_at AS due_at
-FROM (SELECT queue, priority FROM lanes) l
+FROM (SELECT queue, priority FROM priority_levels) l
 CROSS JOIN jobs j ON j.id IN (
     SELECT id FROM (
         SELECT id, row_number() OVER (PARTITION BY task ORDER BY run_at, id) AS place FROM (

@@ -11,7 +11,7 @@ VALUES (:id, :workflow_id, :place, :item, :state, :waits, :failed, :fence, :caus
 
 -- name: take_endings
 -- The oldest. Only one transaction writes at a time, so nobody else has their workflows in hand.
-DELETE FROM endings WHERE id IN (SELECT id FROM endings ORDER BY id LIMIT :limit)
+DELETE FROM ended_steps WHERE id IN (SELECT id FROM ended_steps ORDER BY id LIMIT :limit)
 RETURNING id, workflow_id, job_id;
 
 -- name: final_runs
@@ -43,23 +43,23 @@ SELECT id, :now, :started_at, enqueued_at, coalesce(due_at, run_at), 0, schedule
 FROM jobs WHERE id = :id
 RETURNING job_id;
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
-                       max_attempts, failures, crashes, reason, payload, errors, expires_at, line_id, workflow_id, trace)
+                       max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, failures + 1, crashes, 'failed', payload,
-       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, line_id,
+       json_insert(coalesce(errors, '[]'), '$[#]', json_set(json(:error), '$.attempt', failures + 1)), expires_at, limit_set_id,
        coalesce(workflow_id, id), trace
 FROM jobs WHERE id = :id AND :verdict = 2;
 DELETE FROM jobs WHERE id = :id;
 
--- name: acts
-SELECT workflow_id, at, act, author, note FROM workflow_acts WHERE workflow_id = :workflow_id ORDER BY at, rowid;
+-- name: orders
+SELECT workflow_id, at, action, author, note FROM workflow_orders WHERE workflow_id = :workflow_id ORDER BY at, rowid;
 
 -- name: revive_dead
 -- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
-INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, line_id, due_at,
+INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, limit_set_id, due_at,
                   workflow_id, trace)
-SELECT id, CASE WHEN line_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
-       max_attempts, payload, errors, line_id, CASE WHEN line_id IS NOT NULL THEN :now END, workflow_id, trace
+SELECT id, CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
+       max_attempts, payload, errors, limit_set_id, CASE WHEN limit_set_id IS NOT NULL THEN :now END, workflow_id, trace
 FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 DELETE FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids));
@@ -94,7 +94,7 @@ DELETE FROM dead_jobs WHERE id = :id;
 
 -- name: prune_workflows
 DELETE FROM workflow_steps WHERE workflow_id IN (SELECT value FROM json_each(:ids));
-DELETE FROM workflow_acts WHERE workflow_id IN (SELECT value FROM json_each(:ids));
+DELETE FROM workflow_orders WHERE workflow_id IN (SELECT value FROM json_each(:ids));
 DELETE FROM workflows WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING id;
 
 -- name: bump_ids

@@ -5,10 +5,10 @@
 -- Every (queue, priority) ever used. A claim walks these, best priority first, with an equality on
 -- the priority: one range scan of jobs_ready each, which ends at now and so never walks jobs that
 -- are not due.
-CREATE TABLE lanes (
+CREATE TABLE priority_levels (
     queue    TEXT    NOT NULL,
     priority INTEGER NOT NULL,
-    -- Queues that are paused: claims pass their lanes by.
+    -- Queues that are paused: claims pass their priority levels by.
     paused   INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (queue, priority)
 ) STRICT, WITHOUT ROWID;
@@ -35,7 +35,7 @@ CREATE TABLE jobs (
     errors       TEXT,                         -- JSON
     -- Slots of the past, run on request. A backfill's jobs are told apart, for overlap takes no notice of them.
     backfill_id  INTEGER,
-    line_id      INTEGER,
+    limit_set_id      INTEGER,
     due_at       INTEGER,
     -- Deadlines of jobs; most jobs have none, and are in no index for it.
     expires_at   INTEGER,
@@ -45,7 +45,7 @@ CREATE TABLE jobs (
     trace        TEXT,
     -- Jobs that may have ended a process. NULL for nearly all. Otherwise the fence of the job's last run that was put on record when
     -- it began, 0 for none: a worker that dies costs such a job a crash only where that is the claim it died with.
-    suspect      INTEGER,
+    orphan      INTEGER,
     -- What claims and passes compute with. The column holds nothing.
     readable     INTEGER CHECK (
         previous_at BETWEEN -2208988800000000 AND 253402214400000000
@@ -69,9 +69,9 @@ CREATE INDEX jobs_held ON jobs (worker_id) WHERE worker_id <> 0;
 CREATE INDEX jobs_schedule ON jobs (schedule_id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX jobs_waiting ON jobs (schedule_id, id) WHERE run_at = 253370764800000000;
 CREATE INDEX jobs_backfill ON jobs (backfill_id) WHERE backfill_id IS NOT NULL;
-CREATE INDEX jobs_gated ON jobs (line_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
+CREATE INDEX jobs_limited ON jobs (limit_set_id, priority DESC, due_at, id) WHERE run_at = 253339228800000000;
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX jobs_suspect ON jobs (queue, priority, crashes, run_at, id) WHERE suspect IS NOT NULL;
+CREATE INDEX jobs_orphans ON jobs (queue, priority, crashes, run_at, id) WHERE orphan IS NOT NULL;
 
 -- History: append-only, pruned by whole days.
 CREATE TABLE runs (
@@ -117,7 +117,7 @@ CREATE TABLE dead_jobs (
     reason       TEXT    NOT NULL,
     payload      BLOB    NOT NULL,
     errors       TEXT    NOT NULL,   -- JSON
-    line_id      INTEGER,
+    limit_set_id      INTEGER,
     expires_at   INTEGER,
     workflow_id  INTEGER,
     trace        TEXT,
@@ -136,7 +136,7 @@ CREATE INDEX dead_jobs_task ON dead_jobs (task, died_at);
 CREATE INDEX dead_jobs_schedule ON dead_jobs (schedule_id, slot_at) WHERE schedule_id IS NOT NULL AND slot_at IS NOT NULL;
 
 -- Processes. A beat touches one row and no index.
-CREATE TABLE members (
+CREATE TABLE processes (
     id          INTEGER NOT NULL PRIMARY KEY,   -- random per process start
     role        TEXT    NOT NULL,
     name        TEXT    NOT NULL,
@@ -150,7 +150,7 @@ CREATE TABLE members (
     -- What each process had in hand when it last said that it lives, and how far its clock is from the database's.
     skew        INTEGER,
     holding     TEXT    NOT NULL DEFAULT '[]',
-    -- How long a member's lease lasts. After an outage every member has that long again to renew it.
+    -- How long a process's lease lasts. After an outage every process has that long again to renew it.
     lease       INTEGER NOT NULL DEFAULT 15000000,
     -- What claims and passes compute with. The column holds nothing.
     readable    INTEGER CHECK (
@@ -211,7 +211,7 @@ CREATE TABLE schedules (
     -- The last pause that has ended: slots of it that nobody had opened are skipped as paused when somebody does.
     last_paused_at      INTEGER,
     last_resumed_at     INTEGER,
-    line_id             INTEGER,
+    limit_set_id             INTEGER,
     expires_after       INTEGER,
     -- What somebody expects of a schedule's slots; most schedules have neither, and are in no index for it.
     expect_start_within INTEGER,
@@ -238,7 +238,7 @@ CREATE INDEX schedules_expecting ON schedules (id) WHERE expect_start_within IS 
 CREATE INDEX schedules_skips ON schedules (spec_id, skips) WHERE skips > 0;
 
 -- A slot being fired: how far through its schedules we are.
-CREATE TABLE fires (
+CREATE TABLE firings (
     spec_id     INTEGER NOT NULL,
     slot_at     INTEGER NOT NULL,
     since       INTEGER,
@@ -257,7 +257,7 @@ CREATE TABLE fires (
     )
 ) STRICT, WITHOUT ROWID;
 -- The oldest fire first, without sorting all that are open at the top of the hour.
-CREATE INDEX fires_oldest ON fires (slot_at, spec_id);
+CREATE INDEX firings_oldest ON firings (slot_at, spec_id);
 
 -- The ledger. Its key is the promise: one row for a slot, for ever.
 CREATE TABLE slots (
@@ -369,9 +369,9 @@ CREATE TABLE unique_keys (
 CREATE INDEX unique_keys_name ON unique_keys (name);
 
 -- Limits. Only jobs that have one touch these tables, and only they have a line.
--- A job with limits waits before its gates with run_at = 9998-01-01, out of the way of claims, until a pass lets it
--- through. Its place among the permits is freed by what becomes of its row: nothing is written when it ends.
-CREATE TABLE gates (
+-- A job with limits waits before its limit keys with run_at = 9998-01-01, out of the way of claims, until a pass lets it
+-- through. Its place among the limit holders is freed by what becomes of its row: nothing is written when it ends.
+CREATE TABLE limit_keys (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     name        TEXT    NOT NULL,
     key         TEXT    NOT NULL,   -- whose; empty: everybody's
@@ -394,16 +394,16 @@ CREATE TABLE gates (
     UNIQUE (name, key)
 ) STRICT;
 
--- Jobs that wait for exactly the same gates stand in one line: if its first cannot pass, none of it can.
-CREATE TABLE lines (
+-- Jobs that wait for exactly the same limit keys stand in one line: if its first cannot pass, none of it can.
+CREATE TABLE limit_sets (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
-    gates TEXT    NOT NULL UNIQUE   -- ids of gates, sorted, with commas between them
+    limit_keys TEXT    NOT NULL UNIQUE   -- ids of limit keys, sorted, with commas between them
 ) STRICT;
 
-CREATE TABLE permits (
-    gate_id INTEGER NOT NULL,
+CREATE TABLE limit_holders (
+    limit_key_id INTEGER NOT NULL,
     job_id  INTEGER NOT NULL,
-    PRIMARY KEY (gate_id, job_id)
+    PRIMARY KEY (limit_key_id, job_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE queue_pauses (
@@ -516,21 +516,21 @@ CREATE TABLE workflow_steps (
 ) STRICT;
 CREATE INDEX workflow_steps_place ON workflow_steps (workflow_id, place, item);
 
-CREATE TABLE workflow_acts (
+CREATE TABLE workflow_orders (
     workflow_id INTEGER NOT NULL,
     at          INTEGER NOT NULL,
-    act         TEXT    NOT NULL,
+    action         TEXT    NOT NULL,
     author      TEXT    NOT NULL,
     note        TEXT,
     CHECK (
         at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE INDEX workflow_acts_workflow ON workflow_acts (workflow_id, at);
+CREATE INDEX workflow_orders_workflow ON workflow_orders (workflow_id, at);
 
 -- Jobs of workflows that have left the queue, until somebody has dealt with it. Job 0: look at the workflow;
 -- the workflow itself: its own job is gone.
-CREATE TABLE endings (
+CREATE TABLE ended_steps (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     workflow_id INTEGER NOT NULL,
     job_id      INTEGER NOT NULL
@@ -540,8 +540,8 @@ CREATE TABLE endings (
 CREATE TRIGGER jobs_ended AFTER DELETE ON jobs
 WHEN OLD.workflow_id IS NOT NULL OR OLD.run_at = 253307692800000000
 BEGIN
-    INSERT INTO endings (workflow_id, job_id) SELECT OLD.workflow_id, OLD.id WHERE OLD.workflow_id IS NOT NULL;
-    INSERT INTO endings (workflow_id, job_id)
+    INSERT INTO ended_steps (workflow_id, job_id) SELECT OLD.workflow_id, OLD.id WHERE OLD.workflow_id IS NOT NULL;
+    INSERT INTO ended_steps (workflow_id, job_id)
     SELECT w.id, w.id FROM workflows w WHERE OLD.run_at = 253307692800000000 AND w.id = OLD.id AND w.state = 0;
 END;
 
@@ -604,15 +604,15 @@ CREATE INDEX sessions_token ON sessions (token_id);
 CREATE INDEX sessions_opened ON sessions (opened_at);
 
 -- What people and programs ordered. Numbered without gaps; `digest` covers the entry and the digest before it.
-CREATE TABLE acts (
+CREATE TABLE audit_log (
     id       INTEGER NOT NULL PRIMARY KEY,
     at       INTEGER NOT NULL,
     phase    TEXT    NOT NULL CHECK (phase IN ('ordered', 'done', 'failed', 'refused')),
-    act      TEXT    NOT NULL,
+    action      TEXT    NOT NULL,
     actor    TEXT    NOT NULL,
     role     TEXT    NOT NULL,
     via      TEXT    NOT NULL,
-    target   TEXT    NOT NULL,
+    object   TEXT    NOT NULL,
     details  BLOB    NOT NULL,
     order_id INTEGER,   -- the entry that ordered what this one tells the end of
     address  TEXT    NOT NULL,
@@ -621,37 +621,37 @@ CREATE TABLE acts (
         at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE UNIQUE INDEX acts_order ON acts (order_id) WHERE order_id IS NOT NULL;
-CREATE INDEX acts_first ON acts (id) WHERE order_id IS NULL;
-CREATE INDEX acts_target ON acts (target, id) WHERE order_id IS NULL;
-CREATE INDEX acts_actor ON acts (actor, id) WHERE order_id IS NULL;
-CREATE INDEX acts_act ON acts (act, id) WHERE order_id IS NULL;
+CREATE UNIQUE INDEX audit_log_order ON audit_log (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX audit_log_first ON audit_log (id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_object ON audit_log (object, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_actor ON audit_log (actor, id) WHERE order_id IS NULL;
+CREATE INDEX audit_log_action ON audit_log (action, id) WHERE order_id IS NULL;
 
 -- The last entry.
-CREATE TABLE acts_head (
+CREATE TABLE audit_log_head (
     one    INTEGER NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id     INTEGER NOT NULL,
     digest BLOB    NOT NULL
 ) STRICT;
-INSERT INTO acts_head (id, digest) VALUES (0, zeroblob(32));
-CREATE TRIGGER acts_stand BEFORE UPDATE ON acts BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: update of acts is refused');
+INSERT INTO audit_log_head (id, digest) VALUES (0, zeroblob(32));
+CREATE TRIGGER audit_log_stand BEFORE UPDATE ON audit_log BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: update of audit_log is refused');
 END;
-CREATE TRIGGER acts_stay BEFORE DELETE ON acts BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: delete of acts is refused');
+CREATE TRIGGER audit_log_stay BEFORE DELETE ON audit_log BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: delete of audit_log is refused');
 END;
 -- REPLACE would delete the old row without a word to the trigger above.
-CREATE TRIGGER acts_once BEFORE INSERT ON acts WHEN EXISTS (SELECT 1 FROM acts WHERE id = new.id) BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: insert over acts is refused');
+CREATE TRIGGER audit_log_once BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = new.id) BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: insert over audit_log is refused');
 END;
-CREATE TRIGGER acts_head_rises BEFORE UPDATE ON acts_head WHEN new.id <= old.id BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: update of acts_head is refused');
+CREATE TRIGGER audit_log_head_rises BEFORE UPDATE ON audit_log_head WHEN new.id <= old.id BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: update of audit_log_head is refused');
 END;
-CREATE TRIGGER acts_head_stays BEFORE DELETE ON acts_head BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: delete of acts_head is refused');
+CREATE TRIGGER audit_log_head_stays BEFORE DELETE ON audit_log_head BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: delete of audit_log_head is refused');
 END;
-CREATE TRIGGER acts_head_once BEFORE INSERT ON acts_head BEGIN
-    SELECT RAISE(ABORT, 'acts are on record for good: insert over acts_head is refused');
+CREATE TRIGGER audit_log_head_once BEFORE INSERT ON audit_log_head BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only: insert over audit_log_head is refused');
 END;
 
 -- Requests that carry a key of their caller's, and what was answered: who asks again is answered the same.
@@ -669,7 +669,7 @@ CREATE TABLE requests (
 CREATE INDEX requests_at ON requests (at);
 
 -- Processes whose lease ended without a word: their own rows are gone as soon as their jobs are given back.
-CREATE TABLE lost_members (
+CREATE TABLE lost_processes (
     id      INTEGER NOT NULL PRIMARY KEY,
     role    TEXT    NOT NULL,
     name    TEXT    NOT NULL,
@@ -678,7 +678,7 @@ CREATE TABLE lost_members (
         lost_at BETWEEN -2208988800000000 AND 253402214400000000
     )
 ) STRICT;
-CREATE INDEX lost_members_at ON lost_members (lost_at);
+CREATE INDEX lost_processes_at ON lost_processes (lost_at);
 
 CREATE TABLE alerts (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -21,13 +21,13 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// An act was sent: its question has been answered.
+// An action was sent: its question has been answered.
 document.addEventListener("submit", (event) => {
   const dialog = event.target.closest("dialog[open]");
   if (dialog && event.target.hasAttribute("hx-post")) dialog.close();
 });
 
-// What must be typed before an act is allowed: <input data-must-be="word">.
+// What must be typed before an action is allowed: <input data-must-be="word">.
 document.addEventListener("input", (event) => {
   const word = event.target.dataset?.mustBe;
   if (word === undefined) return;

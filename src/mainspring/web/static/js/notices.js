@@ -1,4 +1,4 @@
-// What became of an act that could not be done, said aloud by screen readers, as text and never as markup.
+// What became of an action that could not be done, said aloud by screen readers, as text and never as markup.
 export function say(text, kind = "bad") {
   const place = document.getElementById("notices");
   if (!place) return;

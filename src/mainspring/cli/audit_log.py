@@ -1,4 +1,4 @@
-"""`acts`: the audit log, and the check that no entry of it was changed."""
+"""`audit_log`: the audit log, and the check that no entry of it was changed."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from mainspring.errors import shown
 from mainspring.model.audit_log import AuditFilter
 
 if TYPE_CHECKING:
-    from mainspring.admin.audit_log import Act
+    from mainspring.admin.audit_log import RecordedOrder
 
 LARGEST_PAGE = 1000
 _KNOWN = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
 @click.group()
-def acts() -> None:
+def audit_log() -> None:
     """Read the audit log, and check that it is whole."""
 
 
-@acts.command("list")
-@click.option("--act", help="Only this order, such as jobs.cancel.")
+@audit_log.command("list")
+@click.option("--action", help="Only this order, such as jobs.cancel.")
 @click.option("--actor", help="Only orders of this actor.")
-@click.option("--target", help="Only orders about this id or name.")
+@click.option("--object", help="Only orders about this id or name.")
 @click.option("--before", type=Whole(1, LARGEST_ID), metavar="ID", help="Only entries before this one.")
 @click.option("--limit", type=Whole(1, LARGEST_PAGE), default=50, show_default=True, help="How many to list.")
 @store_options
-def list_acts(
-    act: str | None,
+def list_entries(
+    action: str | None,
     actor: str | None,
-    target: str | None,
+    object: str | None,
     before: int | None,
     limit: int,
     access: Access,
@@ -49,16 +49,16 @@ def list_acts(
     """
     from mainspring.admin.audit_log import AuditEntryView
 
-    which = AuditFilter(act=act, actor=actor, target=target, before=before, limit=limit)
+    which = AuditFilter(action=action, actor=actor, object=object, before=before, limit=limit)
     found = access.ask(lambda admin: admin.audit_log.afind(which))
     if as_json:
         document([AuditEntryView.of(each) for each in found])
         return
-    titles = ["ID", "AT", "ACTOR", "VIA", "ACT", "OUTCOME", "TARGET"]
-    table(titles, map(_row, found), none=f"no acts in {access.where()}")
+    titles = ["ID", "AT", "ACTOR", "VIA", "ACTION", "OUTCOME", "OBJECT"]
+    table(titles, map(_row, found), none=f"no entries in {access.where()}")
 
 
-@acts.command()
+@audit_log.command()
 @click.option(
     "--known", metavar="ID:DIGEST", help="A head that an earlier check printed and that you kept elsewhere."
 )
@@ -92,6 +92,6 @@ def _known(text: str | None) -> tuple[int, bytes] | None:
     return int(match[1]), bytes.fromhex(match[2])
 
 
-def _row(told: Act) -> Sequence[object]:
+def _row(told: RecordedOrder) -> Sequence[object]:
     entry = told.entry
-    return entry.id, when(entry.at), entry.actor, entry.via, entry.act, told.outcome, entry.target or None
+    return entry.id, when(entry.at), entry.actor, entry.via, entry.action, told.outcome, entry.object or None

@@ -1,4 +1,4 @@
-"""`audit`: did every slot happen, once?"""
+"""`verify`: did every slot happen, once?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import click
 
 from mainspring.admin.admin import Admin
-from mainspring.admin.slot_verification.audit import Finding
-from mainspring.admin.slot_verification.auditing import Auditor, Report, ReportView
+from mainspring.admin.slot_verification.verification import Finding
+from mainspring.admin.slot_verification.verifier import Report, ReportView, SlotVerifier
 from mainspring.cli.errors import FAILED
 from mainspring.cli.options import length, moment, store_options
 from mainspring.cli.output import document, say, table, when
@@ -23,7 +23,7 @@ from mainspring.cli.session import Access, with_admin
 @click.option("--strict", is_flag=True, help="A late slot is a failure too.")
 @store_options
 @click.pass_context
-def audit(
+def verify(
     ctx: click.Context,
     start: datetime | None,
     end: datetime | None,
@@ -43,8 +43,8 @@ def audit(
     keep = app.settings.retention.history
 
     async def verified(admin: Admin) -> Report:
-        auditor = Auditor(await admin.context.store(), app._clock, keep=keep)
-        return await auditor.audit(start=start, end=end, name=name, late=late)
+        verifier = SlotVerifier(await admin.context.store(), app._clock, keep=keep)
+        return await verifier.verify(start=start, end=end, name=name, late=late)
 
     report = with_admin(app, verified)
     if as_json:

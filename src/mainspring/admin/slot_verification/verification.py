@@ -109,7 +109,7 @@ class Passed(Value, frozen=True, kw_only=True):
     count: int
 
 
-class Audit(Value, frozen=True, kw_only=True):
+class Verification(Value, frozen=True, kw_only=True):
     """How many slots one schedule should have had, and what was found."""
 
     schedule: str
@@ -120,14 +120,14 @@ class Audit(Value, frozen=True, kw_only=True):
     unjudged: tuple[Passed, ...] = ()
 
 
-def audit(
+def verify(
     history: History, within: Range, calendars: Calendars | None = None, *, most: int = MOST_SLOTS
-) -> Audit:
+) -> Verification:
     """Compare what should have happened with what is on record."""
-    return _Auditor(history, within, calendars or {}, most).audit()
+    return _Judge(history, within, calendars or {}, most).verify()
 
 
-class _Auditor:
+class _Judge:
     """One schedule's audit while it runs."""
 
     def __init__(self, history: History, within: Range, calendars: Calendars, most: int) -> None:
@@ -148,7 +148,7 @@ class _Auditor:
         self._passed: dict[Unjudged, Passed] = {}
         self._cut_at: datetime | None = None
 
-    def audit(self) -> Audit:
+    def verify(self) -> Verification:
         expected: set[datetime] = set()
         for span in self._spans:
             for slot in self._walk(span):
@@ -166,7 +166,7 @@ class _Auditor:
             if self._judged(slot):
                 self._judge_rows(slot, self._rows[slot], slot in expected)
         self._judge_jobs()
-        return Audit(
+        return Verification(
             schedule=self._history.name,
             slots=self._slots,
             findings=tuple(sorted(self._found, key=lambda each: (each.slot_at or self._end, each.kind))),

@@ -38,7 +38,7 @@ flow.step(broken)
 app.schedule("greetings", greet, every="1h")
 """
 READING = {
-    *("config show", "doctor", "check", "next", "simulate", "audit", "db verify", "db sql"),
+    *("config show", "doctor", "check", "next", "simulate", "verify", "db verify", "db sql"),
     *(
         "why job",
         "why schedule",
@@ -49,9 +49,16 @@ READING = {
         "dead groups",
         "dead show",
     ),
-    *("workflows list", "workflows show", "workflows graph", "queues list", "limits list", "members list"),
+    *("workflows list", "workflows show", "workflows graph", "queues list", "limits list", "processes list"),
     *("schedules list", "schedules show", "schedules next", "schedules history", "schedules plan"),
-    *("backfills list", "backfills show", "tokens list", "sessions list", "acts list", "acts verify"),
+    *(
+        "backfills list",
+        "backfills show",
+        "tokens list",
+        "sessions list",
+        "audit-log list",
+        "audit-log verify",
+    ),
     *("alerts list", "alerts show", "alerts rules", "status", "completion"),
     "top",  # orders that are given in it are on record: test_top.py
 }
@@ -79,7 +86,7 @@ CHANGING = [
     ("schedules create", "schedules create mine --task greet --every 1h"),
     ("schedules apply", "schedules apply -A shop"),
     ("schedules edit", "schedules edit greetings --priority 3"),
-    ("schedules hand-back", "schedules hand-back greetings"),
+    ("schedules revert", "schedules revert greetings"),
     ("schedules pause", "schedules pause greetings"),
     ("schedules resume", "schedules resume greetings"),
     ("schedules trigger", "schedules trigger greetings"),
@@ -98,7 +105,7 @@ CHANGING = [
 NAMES = {
     "enqueue": "jobs.enqueue",
     "backfill": "backfills.start",
-    "schedules hand-back": "schedules.hand_back",
+    "schedules revert": "schedules.revert",
     "schedules go-on": "backfills.go_on",
     "db new-id": "db.new_id",
 }
@@ -113,7 +120,7 @@ def leaves(group: click.Group, *path: str) -> Iterator[str]:
 
 
 def on_record(call: Callable[..., Answer]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = call("acts", "list", "--json", "--limit", "1000").data
+    found: list[dict[str, Any]] = call("audit-log", "list", "--json", "--limit", "1000").data
     return found[::-1]
 
 
@@ -158,16 +165,16 @@ def test_every_command_that_changes_something_is_on_record(bare_shell: Shell, ca
         done = call(*words.split())
         assert done.code == 0, (words, done.err)
         new = on_record(call)[seen:]
-        assert [each["act"] for each in new] == [NAMES.get(command, command.replace(" ", "."))], words
+        assert [each["action"] for each in new] == [NAMES.get(command, command.replace(" ", "."))], words
         assert (new[0]["outcome"], new[0]["actor"], new[0]["via"]) == ("done", login_name(), "cli"), words
         seen += 1
     assert "hunter2" not in json.dumps(on_record(call))
     [first, *_] = on_record(call)
-    assert (first["act"], first["result"]) == ("db.migrate", {"applied": applied})
-    checked = call("acts", "verify", "--json").data
-    # `db migrate`, `queues drain`, `schedules apply` and five enqueues have two entries each.
-    assert (checked["sound"], checked["entries"]) == (True, seen + 8)
-    assert call("acts", "verify", "--known", checked["head"]).code == 0
+    assert (first["action"], first["result"]) == ("db.migrate", {"applied": applied})
+    checked = call("audit-log", "verify", "--json").data
+    # `db migrate`, `queues drain`, `schedules apply`, `alerts test` and five enqueues have two entries each.
+    assert (checked["sound"], checked["entries"]) == (True, seen + 9)
+    assert call("audit-log", "verify", "--known", checked["head"]).code == 0
 
 
 def test_what_fails_is_on_record_and_what_only_looks_is_not(bare_shell: Shell, call: Callable[..., Answer]):
@@ -186,7 +193,7 @@ def test_what_fails_is_on_record_and_what_only_looks_is_not(bare_shell: Shell, c
     assert call("jobs", "cancel", "99").code == 1
 
     [*_, last] = on_record(call)
-    assert (last["act"], last["target"], last["outcome"]) == ("jobs.cancel", "99", "failed")
+    assert (last["action"], last["object"], last["outcome"]) == ("jobs.cancel", "99", "failed")
     assert last["result"]["error"] == "NotFound"
     with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
         database.execute(
@@ -197,22 +204,26 @@ def test_what_fails_is_on_record_and_what_only_looks_is_not(bare_shell: Shell, c
     assert call("queues", "pause", "default").code == 1
 
     [*_, last] = on_record(call)
-    assert (last["act"], last["outcome"], last["result"]["error"]) == ("queues.pause", "failed", "StoreError")
+    assert (last["action"], last["outcome"], last["result"]["error"]) == (
+        "queues.pause",
+        "failed",
+        "StoreError",
+    )
 
 
 def test_a_changed_log_is_told_of(bare_shell: Shell, call: Callable[..., Answer]):
     call("db", "migrate")
     call("queues", "pause", "default")
     with sqlite3.connect(bare_shell.folder / "mainspring.db") as database:
-        database.execute("DROP TRIGGER acts_stand")
-        database.execute("UPDATE acts SET actor = 'nobody' WHERE id = 3")
+        database.execute("DROP TRIGGER audit_log_stand")
+        database.execute("UPDATE audit_log SET actor = 'nobody' WHERE id = 3")
     database.close()
 
-    told = call("acts", "verify")
+    told = call("audit-log", "verify")
 
     assert told.code == 1
     assert told.err.startswith("entry 3: it was changed")
-    assert call("acts", "verify", "--known", "x").code == 2
+    assert call("audit-log", "verify", "--known", "x").code == 2
 
 
 def test_a_token_is_shown_once(call: Callable[..., Answer]):
@@ -254,4 +265,4 @@ def test_a_token_for_programs_is_called_secret_as_by_http(call: Callable[..., An
     assert made["secret"].startswith("ms_")
     assert "token" not in made
     [*_, last] = on_record(call)
-    assert (last["act"], last["result"]) == ("tokens.create", {"token_id": made["id"]})
+    assert (last["action"], last["result"]) == ("tokens.create", {"token_id": made["id"]})

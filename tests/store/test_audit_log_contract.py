@@ -1,4 +1,4 @@
-"""The contract of the log of acts: it only grows, in one chain, and whoever changes it is found out."""
+"""The contract of the audit log: it only grows, in one chain, and whoever changes it is found out."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.management import admin_of
 
 ORDER = NewAuditEntry(
     phase=AuditPhase.ORDERED,
-    act="jobs.cancel",
+    action="jobs.cancel",
     actor="ada",
     role="operator",
     via="token",
-    target="42",
+    object="42",
     details=b'{"force":true}',
     address="127.0.0.1",
 )
@@ -67,7 +67,7 @@ def test_nothing_appended_is_nothing_changed(desk):
 
 
 def test_orders_are_found_newest_first_and_their_ends_by_them(desk):
-    first, second, third = append(desk, ORDER, entry(actor="bob"), entry(act="jobs.retry", target="7"))
+    first, second, third = append(desk, ORDER, entry(actor="bob"), entry(action="jobs.retry", object="7"))
     [end] = append(desk, entry(phase=AuditPhase.FAILED, order=first.id))
     [refused] = append(desk, entry(phase=AuditPhase.REFUSED, actor="eve"))
 
@@ -77,10 +77,10 @@ def test_orders_are_found_newest_first_and_their_ends_by_them(desk):
     assert found() == [refused, third, second, first]
     assert found(limit=1, before=refused.id) == [third]
     assert found(actor="bob") == [second]
-    assert found(actor="ada", act="jobs.retry") == [third]
-    assert found(act="jobs.cancel") == [refused, second, first]
-    assert found(target="42", actor="ada", act="jobs.cancel") == [first]
-    assert found(target="42", limit=1, before=refused.id) == [second]
+    assert found(actor="ada", action="jobs.retry") == [third]
+    assert found(action="jobs.cancel") == [refused, second, first]
+    assert found(object="42", actor="ada", action="jobs.cancel") == [first]
+    assert found(object="42", limit=1, before=refused.id) == [second]
     assert desk.run(desk.store.audit_log.ends([first.id, second.id])) == {first.id: end}
 
 
@@ -132,7 +132,12 @@ async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
         with connection:
             if unguarded:
-                for trigger in ("acts_stand", "acts_stay", "acts_once", "acts_head_rises"):
+                for trigger in (
+                    "audit_log_stand",
+                    "audit_log_stay",
+                    "audit_log_once",
+                    "audit_log_head_rises",
+                ):
                     connection.execute(f"DROP TRIGGER {trigger}")
             for statement in statements:
                 connection.execute(statement)
@@ -142,7 +147,7 @@ async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
     try:
         if unguarded:
             await server.execute(
-                "ALTER TABLE acts DISABLE TRIGGER ALL; ALTER TABLE acts_head DISABLE TRIGGER ALL"
+                "ALTER TABLE audit_log DISABLE TRIGGER ALL; ALTER TABLE audit_log_head DISABLE TRIGGER ALL"
             )
         for statement in statements:
             await server.execute(statement)
@@ -153,10 +158,10 @@ async def sabotage(url: str, *statements: str, unguarded: bool = True) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE acts SET actor = 'nobody' WHERE id = 2",
-        "DELETE FROM acts WHERE id = 2",
-        "UPDATE acts_head SET id = 1",
-        "DELETE FROM acts_head",
+        "UPDATE audit_log SET actor = 'nobody' WHERE id = 2",
+        "DELETE FROM audit_log WHERE id = 2",
+        "UPDATE audit_log_head SET id = 1",
+        "DELETE FROM audit_log_head",
     ],
 )
 def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clock, statement):
@@ -164,7 +169,7 @@ def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clo
         store = open_store(database_url, clock=clock)
         try:
             await store.audit_log.append([ORDER] * 3, at=clock.stamp())
-            with pytest.raises((sqlite3.Error, asyncpg.PostgresError), match="on record for good"):
+            with pytest.raises((sqlite3.Error, asyncpg.PostgresError), match="append-only"):
                 await sabotage(database_url, statement, unguarded=False)
             assert (await audit_log(store, clock).averify()).sound
         finally:
@@ -176,18 +181,18 @@ def test_the_database_refuses_to_change_what_is_on_record(database_url, run, clo
 @pytest.mark.parametrize(
     ("statements", "first_bad"),
     [
-        (["UPDATE acts SET actor = 'nobody' WHERE id = 3"], 3),
-        (["UPDATE acts SET at = (SELECT at FROM acts WHERE id = 5) WHERE id = 2"], 2),
-        (["UPDATE acts SET order_id = 1 WHERE id = 4"], 4),
-        (["DELETE FROM acts WHERE id = 4"], 4),
-        (["DELETE FROM acts WHERE id = 1"], 1),
-        (["DELETE FROM acts WHERE id = 6"], 6),
-        (["UPDATE acts SET id = 99 WHERE id = 6"], 6),
+        (["UPDATE audit_log SET actor = 'nobody' WHERE id = 3"], 3),
+        (["UPDATE audit_log SET at = (SELECT at FROM audit_log WHERE id = 5) WHERE id = 2"], 2),
+        (["UPDATE audit_log SET order_id = 1 WHERE id = 4"], 4),
+        (["DELETE FROM audit_log WHERE id = 4"], 4),
+        (["DELETE FROM audit_log WHERE id = 1"], 1),
+        (["DELETE FROM audit_log WHERE id = 6"], 6),
+        (["UPDATE audit_log SET id = 99 WHERE id = 6"], 6),
         (
             [
-                "UPDATE acts SET id = 99 WHERE id = 2",
-                "UPDATE acts SET id = 2 WHERE id = 3",
-                "UPDATE acts SET id = 3 WHERE id = 99",
+                "UPDATE audit_log SET id = 99 WHERE id = 2",
+                "UPDATE audit_log SET id = 2 WHERE id = 3",
+                "UPDATE audit_log SET id = 3 WHERE id = 99",
             ],
             2,
         ),
@@ -201,7 +206,7 @@ def test_whoever_changes_the_log_is_found_out(database_url, run, statements, fir
         store = open_store(database_url, clock=clock)
         try:
             for number in range(6):
-                await store.audit_log.append([entry(target=str(number))], at=clock.stamp())
+                await store.audit_log.append([entry(object=str(number))], at=clock.stamp())
                 clock.advance(SECOND)
             acts = audit_log(store, clock)
             whole = await acts.averify(page=2)
@@ -236,7 +241,7 @@ def test_many_appenders_make_one_chain(database_url, run, clock):
         try:
             entries = await asyncio.gather(
                 *(
-                    store.audit_log.append([entry(actor=f"{number}", target=f"{turn}")], at=None)
+                    store.audit_log.append([entry(actor=f"{number}", object=f"{turn}")], at=None)
                     for number, store in enumerate(stores)
                     for turn in range(25)
                 )
@@ -267,7 +272,8 @@ def test_an_entry_is_on_the_disk_when_it_is_answered(backend, desk):
             INSERT INTO mainspring.watched VALUES (current_setting('synchronous_commit'));
             RETURN NULL;
         END $$;
-        CREATE TRIGGER watch AFTER INSERT ON mainspring.acts FOR EACH ROW EXECUTE FUNCTION mainspring.watch();
+        CREATE TRIGGER watch AFTER INSERT ON mainspring.audit_log
+            FOR EACH ROW EXECUTE FUNCTION mainspring.watch();
     """
 
     async def work() -> list[str]:

@@ -14,11 +14,11 @@ Start = Callable[..., subprocess.Popen[str]]
 
 def test_who_lives_is_listed_and_who_left_is_not(shell: Shell, started: Start) -> None:
     shell("db", "migrate")
-    nobody = shell("members", "list")
+    nobody = shell("processes", "list")
     process = started("worker", "shop", "-n", "ann", "-q", "mail,default")
-    until(lambda: shell("members", "list", "--json").data, "the worker to join")
-    [member] = shell("members", "list", "--json").data
-    titles, line = shell("members", "list").out.splitlines()
+    until(lambda: shell("processes", "list", "--json").data, "the worker to join")
+    [member] = shell("processes", "list", "--json").data
+    titles, line = shell("processes", "list").out.splitlines()
     process.send_signal(signal.SIGTERM)
     process.wait(FINISHES_WITHIN)
 
@@ -28,15 +28,15 @@ def test_who_lives_is_listed_and_who_left_is_not(shell: Shell, started: Start) -
     assert titles.split()[:3] == ["MEMBER", "ROLE", "NAME"]
     assert line.split()[:3] == [member["id"], "worker", "ann"]
     assert "mail,default" in line
-    assert shell("members", "list", "--all", "--json").data == []
+    assert shell("processes", "list", "--all", "--json").data == []
 
 
 def test_who_was_killed_is_shown_on_request(shell: Shell, started: Start) -> None:
     shell("db", "migrate")
     process = started("worker", "shop", "-n", "bob", "--lease", "3s", "--heartbeat", "1s")
-    until(lambda: shell("members", "list", "--json").data, "the worker to join")
+    until(lambda: shell("processes", "list", "--json").data, "the worker to join")
     process.kill()
-    until(lambda: not shell("members", "list", "--json").data, "its lease to end")
-    [member] = shell("members", "list", "--all", "--json").data
+    until(lambda: not shell("processes", "list", "--json").data, "its lease to end")
+    [member] = shell("processes", "list", "--all", "--json").data
 
     assert (member["name"], member["alive"]) == ("bob", False)

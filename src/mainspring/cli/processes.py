@@ -1,24 +1,24 @@
-"""`members`: the processes of the fleet."""
+"""`processes`: the processes of the fleet."""
 
 from __future__ import annotations
 
 import click
 
-from mainspring.admin.views import MemberView, member_id
+from mainspring.admin.views import MemberView, process_id
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, table, when
 from mainspring.cli.session import Access
 
 
 @click.group()
-def members() -> None:
+def processes() -> None:
     """List workers and schedulers, and the jobs they run."""
 
 
-@members.command("list")
+@processes.command("list")
 @click.option("--all", "everybody", is_flag=True, help="Ended processes too, as long as they are on record.")
 @store_options
-def list_members(everybody: bool, access: Access, as_json: bool) -> None:
+def list_processes(everybody: bool, access: Access, as_json: bool) -> None:
     """List live workers and schedulers by start time."""
     found = access.ask(lambda admin: admin.processes.aall())
     shown = [each for each in found if each.alive or everybody]
@@ -28,7 +28,7 @@ def list_members(everybody: bool, access: Access, as_json: bool) -> None:
     titles = ["MEMBER", "ROLE", "NAME", "STARTED", "LEASE UNTIL", "ALIVE", "HOLDS", "QUEUES", "VERSION"]
     rows = [
         (
-            member_id(each.id),
+            process_id(each.id),
             each.role.value,
             each.name,
             when(each.started_at),

@@ -1,4 +1,4 @@
-"""Reads what an audit judges: the ledger of each schedule, page by page, and its versions."""
+"""Reads what a verification judges: the ledger of each schedule, page by page, and its versions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Self
 
 import msgspec
 
-from mainspring.admin.slot_verification.audit import (
-    Audit,
+from mainspring.admin.slot_verification.verification import (
     Finding,
     History,
     Kind,
     Passed,
     Range,
     Unjudged,
-    audit,
+    Verification,
+    verify,
 )
 from mainspring.admin.words import moment
 from mainspring.clock import Clock
@@ -38,21 +38,21 @@ PAGE = 1000
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """What an audit of several schedules found."""
+    """What a verification of several schedules found."""
 
     start: datetime
     end: datetime
-    audits: tuple[Audit, ...]
+    verifications: tuple[Verification, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def slots(self) -> int:
-        return sum(each.slots for each in self.audits)
+        return sum(each.slots for each in self.verifications)
 
     @property
     def findings(self) -> list[Finding]:
         """Schedule by schedule, each in the order of its slots."""
-        return [finding for each in self.audits for finding in each.findings]
+        return [finding for each in self.verifications for finding in each.findings]
 
     def wrong(self, *, strict: bool) -> list[Finding]:
         """Those that are failures; late ones only if we are strict."""
@@ -60,7 +60,7 @@ class Report(Value, frozen=True, kw_only=True):
 
     def sentence(self, *, strict: bool) -> str:
         """All in one line."""
-        what = f"{_counted(self.slots, 'slot')} of {_counted(len(self.audits), 'schedule')}"
+        what = f"{_counted(self.slots, 'slot')} of {_counted(len(self.verifications), 'schedule')}"
         wrong, late = self.wrong(strict=strict), len(self.findings) - len(self.wrong(strict=False))
         kinds = Counter[str]()
         for each in wrong:
@@ -71,7 +71,7 @@ class Report(Value, frozen=True, kw_only=True):
 
 
 class ReportView(Value, frozen=True, kw_only=True):
-    """What an audit of several schedules found, as programs read it."""
+    """What a verification of several schedules found, as programs read it."""
 
     start: datetime = msgspec.field(name="from")
     end: datetime = msgspec.field(name="to")
@@ -88,7 +88,7 @@ class ReportView(Value, frozen=True, kw_only=True):
         return cls(
             start=report.start,
             end=report.end,
-            schedules=len(report.audits),
+            schedules=len(report.verifications),
             slots=report.slots,
             ok=not report.wrong(strict=strict),
             sentence=report.sentence(strict=strict),
@@ -105,7 +105,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-class Auditor:
+class SlotVerifier:
     """Audits of one store."""
 
     def __init__(self, store: Store, clock: Clock, *, keep: timedelta) -> None:
@@ -115,7 +115,7 @@ class Auditor:
         self._notes: list[str] = []
         self._unjudged = Counter[Unjudged]()
 
-    async def audit(
+    async def verify(
         self,
         *,
         start: datetime | None = None,
@@ -137,19 +137,21 @@ class Auditor:
         stored = await self._store.calendars.all()
         self._calendars = {(c.name, c.version): decode_calendar(c.definition) for c in stored}
         names = await self._store.schedules.names() if name is None else [name]
-        audits: list[Audit] = []
+        verifications: list[Verification] = []
         for each in names:
             if told is not None:
-                told(len(audits), len(names))
-            audits.append(await self._one(each, within))
+                told(len(verifications), len(names))
+            verifications.append(await self._one(each, within))
         self._notes += [
             f"{count - MOST_NAMED:,} more schedules have slots that are not judged: {why}"
             for why, count in self._unjudged.items()
             if count > MOST_NAMED
         ]
-        return Report(start=within.start, end=within.end, audits=tuple(audits), notes=tuple(self._notes))
+        return Report(
+            start=within.start, end=within.end, verifications=tuple(verifications), notes=tuple(self._notes)
+        )
 
-    async def _one(self, name: str, within: Range) -> Audit:
+    async def _one(self, name: str, within: Range) -> Verification:
         schedule = await self._store.schedules.get(name)
         versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
@@ -160,13 +162,13 @@ class Auditor:
             within = Range(start=rows[-1].slot_at, end=within.end, now=within.now, late=within.late)
         rows = [row for row in rows if row.slot_at >= within.start]
         history = await self._history(name, schedule, versions, rows, within)
-        done = audit(history, within, self._calendars)
+        done = verify(history, within, self._calendars)
         if done.cut_at is not None:
             self._notes.append(f"{name}: slots from {done.cut_at:%Y-%m-%d %H:%M:%SZ} on are not judged")
         self._tell_unjudged(done)
         return done
 
-    def _tell_unjudged(self, done: Audit) -> None:
+    def _tell_unjudged(self, done: Verification) -> None:
         """The first few by name: where no scheduler is alive it may be every schedule there is."""
         for each in done.unjudged:
             self._unjudged[each.why] += 1
