@@ -147,6 +147,20 @@ def test_the_interface_page_names_every_option_and_every_field() -> None:
         assert re.search(rf"\b{name}\b", page), f"docs/api.md does not mention {name}"
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)(?:: ([\w.]+))?`", (ROOT / "CONTRIBUTING.md").read_text()))),
+)
+def test_the_files_and_functions_that_contributors_are_sent_to_exist(file: str, name: str) -> None:
+    found = [each for each in (ROOT / "src/mainspring" / file, ROOT / file) if each.is_file()]
+    found = found or [each for room in ("src", "tests", "benchmarks") for each in (ROOT / room).rglob(file)]
+
+    assert found, f"CONTRIBUTING names {file}"
+    text = found[0].read_text(encoding="utf-8")
+    for part in name.split(".") if name else ():
+        assert re.search(rf"(class|def) {part}\b", text), f"{file} has no {part}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
