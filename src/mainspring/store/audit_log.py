@@ -36,6 +36,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _entry = reader(AuditEntry, order=lambda row: row["order_id"])
 
 
+_signature: ContextVar[Signature | None] = ContextVar("mainspring_signature", default=None)
+
+
 class AuditLog:
     """Orders, refusals and how orders ended.
 
@@ -122,14 +125,6 @@ class AuditLog:
                 each.done.set_result(chained)
 
 
-class _Waiting:
-    """A call that waits for its entries to be written."""
-
-    def __init__(self, entries: Sequence[NewAuditEntry], at: Stamp) -> None:
-        self.entries, self.at = entries, at
-        self.done: asyncio.Future[list[AuditEntry]] = asyncio.get_running_loop().create_future()
-
-
 class Signature:
     """The entry of an order that one transaction carries out. It is the last thing that this transaction
     writes: other orders wait for the row of the last entry until the transaction ends, and a transaction that
@@ -146,9 +141,6 @@ class Signature:
         """Append the entry of the order that this transaction answers so."""
         await _appended(tx, [([self._entry(answer)], self._at)])
         self.written = True
-
-
-_signature: ContextVar[Signature | None] = ContextVar("mainspring_signature", default=None)
 
 
 @contextmanager
@@ -206,21 +198,6 @@ async def carried_out_alone(
     return await carried_out(database, statement, work)
 
 
-async def _appended(
-    tx: Transaction, groups: Sequence[tuple[Sequence[NewAuditEntry], Stamp]]
-) -> list[list[AuditEntry]]:
-    """Append these entries behind the last one."""
-    written: list[list[AuditEntry]] = []
-    [head] = await tx.fetch("lock_head")
-    last, digest = head["id"], head["digest"]
-    for entries, at in groups:
-        written.append(_chained(last, digest, entries, at or moment(head["now"])))
-        last, digest = written[-1][-1].id, written[-1][-1].digest
-    await tx.each("append_audit_log", [_params(entry) for entries in written for entry in entries])
-    await tx.fetch("move_head", id=last, digest=digest)
-    return written
-
-
 def digest_of(previous: bytes, entry: AuditEntry) -> bytes:
     """What an entry's digest must be after this one. A JSON array of all its fields, in the order of the
     class, is the one way to write it: no two entries read the same."""
@@ -240,6 +217,29 @@ def digest_of(previous: bytes, entry: AuditEntry) -> bytes:
         )
     )
     return hashlib.sha256(_KIND + previous + written).digest()
+
+
+class _Waiting:
+    """A call that waits for its entries to be written."""
+
+    def __init__(self, entries: Sequence[NewAuditEntry], at: Stamp) -> None:
+        self.entries, self.at = entries, at
+        self.done: asyncio.Future[list[AuditEntry]] = asyncio.get_running_loop().create_future()
+
+
+async def _appended(
+    tx: Transaction, groups: Sequence[tuple[Sequence[NewAuditEntry], Stamp]]
+) -> list[list[AuditEntry]]:
+    """Append these entries behind the last one."""
+    written: list[list[AuditEntry]] = []
+    [head] = await tx.fetch("lock_head")
+    last, digest = head["id"], head["digest"]
+    for entries, at in groups:
+        written.append(_chained(last, digest, entries, at or moment(head["now"])))
+        last, digest = written[-1][-1].id, written[-1][-1].digest
+    await tx.each("append_audit_log", [_params(entry) for entries in written for entry in entries])
+    await tx.fetch("move_head", id=last, digest=digest)
+    return written
 
 
 def _chained(last_id: int, digest: bytes, entries: Sequence[NewAuditEntry], at: datetime) -> list[AuditEntry]:

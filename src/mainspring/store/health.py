@@ -43,20 +43,6 @@ from mainspring.store.rows import maybe_moment, moment, reader
 
 LOOK_AGAIN = 10.0
 """Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
-
-_log = logging.getLogger("mainspring")
-_process = reader(ProcessInfo)
-_lost = reader(Lost)
-_overdue = reader(Overdue)
-_dropped = reader(Dropped)
-_expected = reader(LateJob)
-_stale = reader(LateJob, given=["claimed", "begun", "expect_start_within", "expect_finish_by"])
-_waiting = reader(Waiting)
-_pause = reader(QueuePause)
-_died = reader(Died)
-_retrying = reader(Retrying)
-_gap = reader(Outage)
-unreadable_row = reader(UnreadableRow)
 HERD = 50
 """Schedules of one burst that are named as overdue."""
 OF_LISTS: dict[str, tuple[Rule, ...]] = {
@@ -71,6 +57,20 @@ OF_LISTS: dict[str, tuple[Rule, ...]] = {
     "retrying": (Rule.RETRYING,),
 }
 """Whose rules have more to tell where a list was cut."""
+
+_log = logging.getLogger("mainspring")
+_process = reader(ProcessInfo)
+_lost = reader(Lost)
+_overdue = reader(Overdue)
+_dropped = reader(Dropped)
+_expected = reader(LateJob)
+_stale = reader(LateJob, given=["claimed", "begun", "expect_start_within", "expect_finish_by"])
+_waiting = reader(Waiting)
+_pause = reader(QueuePause)
+_died = reader(Died)
+_retrying = reader(Retrying)
+_gap = reader(Outage)
+unreadable_row = reader(UnreadableRow)
 T = TypeVar("T")
 
 
@@ -162,7 +162,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
 
     [clock] = await tx.fetch("now", at=at)
     [standing] = await tx.fetch("watch_scheduled", at=at)
-    lists, scanned, lately = Lists(watched.most), watched.scanned, watched.failed_window
+    lists, scanned, lately = _Lists(watched.most), watched.scanned, watched.failed_window
     overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, burst=HERD)
     dropped = await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
     expected = await look("watch_expecting")
@@ -199,7 +199,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
         died=tuple(map(_died, lists.cut("died", died))),
         grown=grown["grown"],
         grown_since=maybe_moment(grown["since"]),
-        streaks=streaks(
+        streaks=_streaks(
             (row["schedule"], moment(row["slot_at"]), bool(row["dead"]), bool(row["live"])) for row in runs
         ),
         retrying=tuple(map(_retrying, lists.cut("retrying", await look("watch_retrying")))),
@@ -208,7 +208,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
     )
 
 
-class Lists:
+class _Lists:
     """Cuts lists to what may be named, and keeps which rules they were for."""
 
     def __init__(self, most: int) -> None:
@@ -228,7 +228,7 @@ class Lists:
         return tuple(self._cut)
 
 
-def streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:
+def _streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:
     """Of (schedule, slot, dead, live), newest slot first for each schedule. A job that is still live says
     nothing yet; one that ended otherwise ends the row."""
     found = []

@@ -36,6 +36,9 @@ SAME_NAME = 5
 """Schedules of one name, all but one of them deleted, whose jobs are listed."""
 LOOK_FOR_RUNNING = 2000
 """How far from the head of each priority level running jobs are looked for."""
+LOOK = 20_000
+"""Rows that one page looks at, of each source, before it is given up."""
+NEWEST = 2**63 - 1
 _failures = msgspec.json.Decoder(tuple[Failure, ...]).decode
 _live_job = reader(
     Job,
@@ -62,9 +65,6 @@ _running_job = reader(
     attempt=lambda row: row["failures"] + 1,
     note=lambda row: row["note"] or "",
 )
-LOOK = 20_000
-"""Rows that one page looks at, of each source, before it is given up."""
-NEWEST = 2**63 - 1
 
 
 class _Holding(Value, frozen=True, kw_only=True):
@@ -201,12 +201,23 @@ class Jobs:
 
     async def find(self, which: JobFilter, *, at: Stamp) -> list[Job]:
         """As `page`, but all that were asked for, however long it takes to find them."""
-        return await gathered(lambda page: self.page(page, at=at), which)
+        return await _gathered(lambda page: self.page(page, at=at), which)
 
     @reads
     async def page(self, which: JobFilter, *, at: Stamp) -> JobPage:
         """Jobs, newest id first, of whatever states the filter names."""
         return await self._database.reading("jobs_page", lambda tx: _Search(tx, which, at).page())
+
+
+async def _gathered(page: Callable[[JobFilter], Awaitable[JobPage]], which: JobFilter) -> list[Job]:
+    """As many as were asked for, however many pages that takes."""
+    jobs: list[Job] = []
+    while True:
+        found = await page(which)
+        jobs += found.jobs
+        if found.next is None or len(found.jobs) >= which.limit:
+            return jobs
+        which = replace(which, before=found.next, limit=which.limit - len(found.jobs))
 
 
 class _Search:
@@ -219,27 +230,27 @@ class _Search:
     async def page(self) -> JobPage:
         which = self._which
         if which.key is not None:
-            return merged([await self._of_key(which.key)], which.limit)
+            return _merged([await self._of_key(which.key)], which.limit)
         if which.worker is not None:
-            return merged([await self._of_worker(which.worker)], which.limit)
+            return _merged([await self._of_worker(which.worker)], which.limit)
         if which.schedule is None:
-            return merged(await self._sources(None), which.limit)
+            return _merged(await self._sources(None), which.limit)
         owners = await self._tx.fetch("schedule_ids", name=which.schedule, limit=SAME_NAME)
         parts = [part for row in owners for part in await self._sources(row["id"])]
-        return merged(parts, which.limit)
+        return _merged(parts, which.limit)
 
-    async def _sources(self, schedule_id: int | None) -> list[Found]:
+    async def _sources(self, schedule_id: int | None) -> list[_Found]:
         """What is in the queue comes first: a job that was replayed is what it is now."""
         sources = []
-        if states := live(self._which):
+        if states := _live_states(self._which):
             sources.append(await self._live(states, schedule_id))
         if JobState.DEAD in self._which.wanted:
             sources.append(await self._part("dead_page", _dead_job, schedule_id=schedule_id))
-        if verdicts := [FINAL_CODE[state] for state in finished(self._which)]:
+        if verdicts := [FINAL_CODE[state] for state in _finished_states(self._which)]:
             sources += await self._ended(verdicts, schedule_id)
         return sources
 
-    async def _live(self, states: Sequence[JobState], schedule_id: int | None) -> Found:
+    async def _live(self, states: Sequence[JobState], schedule_id: int | None) -> _Found:
         if schedule_id is not None:
             own = await self._tx.fetch(
                 "live_of_schedule", schedule_id=schedule_id, before=self._before, look=LOOK, at=self._at
@@ -258,7 +269,7 @@ class _Search:
         wanted = None if len(states) == len(LIVE_STATES) else list(states)
         return await self._part("live_page", _live_job, states=wanted, at=self._at)
 
-    async def _ended(self, verdicts: Sequence[int], schedule_id: int | None) -> list[Found]:
+    async def _ended(self, verdicts: Sequence[int], schedule_id: int | None) -> list[_Found]:
         """By the index that leaves out most: of a schedule, of a task, or of verdicts that are rare."""
         if schedule_id is not None:
             own = {"schedule_id": schedule_id, "verdicts": verdicts}
@@ -268,7 +279,7 @@ class _Search:
             return [await self._part(statement, _ended_job, verdicts=verdicts)]
         return [await self._part("ended_unusually", _ended_job, verdict=verdict) for verdict in verdicts]
 
-    async def _part(self, statement: str, read: Callable[[Row], Job], **more: object) -> Found:
+    async def _part(self, statement: str, read: Callable[[Row], Job], **more: object) -> _Found:
         rows = await self._tx.fetch(
             statement,
             task=self._which.task,
@@ -281,14 +292,14 @@ class _Search:
             **more,
         )
         frontier = rows[-1]["job_id"] if rows and rows[-1]["place"] == LOOK else None
-        return found([read(row) for row in rows if row["fits"]], self._which.limit, frontier)
+        return _found([read(row) for row in rows if row["fits"]], self._which.limit, frontier)
 
-    async def _of_key(self, name: str) -> Found:
+    async def _of_key(self, name: str) -> _Found:
         holders = await self._tx.fetch("jobs_of_key", name=name, limit=self._which.limit)
         jobs = [await _job(self._tx, row["job_id"], self._at) for row in holders]
         return self._those([job for job in jobs if job is not None])
 
-    async def _of_worker(self, worker_id: int) -> Found:
+    async def _of_worker(self, worker_id: int) -> _Found:
         rows = await self._tx.fetch("holding", id=worker_id)
         jobs = await self._by_id([job_id for row in rows for job_id in _holding(row).holding])
         return self._those([job for job in jobs if job.worker_id == worker_id])
@@ -297,9 +308,9 @@ class _Search:
         below = sorted(each for each in ids if each < self._before)
         return [_live_job(row) for row in await self._tx.fetch("live_by_id", ids=below, at=self._at)]
 
-    def _those(self, jobs: Sequence[Job]) -> Found:
+    def _those(self, jobs: Sequence[Job]) -> _Found:
         """Of jobs that are all there are, newest first, those that fit."""
-        return found([job for job in jobs if matches(job, self._which)], self._which.limit, None)
+        return _found([job for job in jobs if _matches(job, self._which)], self._which.limit, None)
 
 
 async def _job(where: Database | Transaction, job_id: int, at: Stamp) -> Job | None:
@@ -319,24 +330,35 @@ def _dead_job(row: Row) -> Job:
     return dead_job(row).as_job()
 
 
-class Found(Value, frozen=True, kw_only=True):
-    """What one source has, newest id first."""
-
-    jobs: tuple[Job, ...]
-    down_to: int = 0
-    """Every match with this id or a higher one is here; zero when there are no others."""
-    gave_up: bool = False
-    """It stopped because it had looked at enough, not because it had found enough."""
+def _live_states(which: JobFilter) -> tuple[JobState, ...]:
+    """The states of the queue."""
+    return tuple(each for each in which.wanted if each in LIVE_STATES)
 
 
-def found(jobs: Sequence[Job], limit: int, frontier: int | None) -> Found:
-    """Up to limit + 1 matches, and the last row that was looked at if looking was given up there."""
-    if len(jobs) > limit:
-        return Found(jobs=tuple(jobs[:limit]), down_to=jobs[limit - 1].id)
-    return Found(jobs=tuple(jobs), down_to=frontier or 0, gave_up=frontier is not None)
+def _finished_states(which: JobFilter) -> tuple[JobState, ...]:
+    """The states that only history knows."""
+    return tuple(each for each in which.wanted if each not in (*LIVE_STATES, JobState.DEAD))
 
 
-def merged(sources: Iterable[Found], limit: int) -> JobPage:
+def _matches(job: Job, which: JobFilter) -> bool:
+    """For jobs that were found by something else than the filter."""
+    moment = job.enqueued_at if job.state in LIVE_STATES else job.finished_at or job.enqueued_at
+    return (
+        (job.state in which.wanted or _any_state(which))
+        and which.task in (None, job.task)
+        and which.queue in (None, job.queue)
+        and (which.since is None or moment >= which.since)
+        and (which.until is None or moment < which.until)
+        and job.id < (which.before or NEWEST)
+    )
+
+
+def _any_state(which: JobFilter) -> bool:
+    """Who asks for a key and for no state wants its job wherever it stands."""
+    return which.key is not None and which.state is None and not which.states
+
+
+def _merged(sources: Iterable[_Found], limit: int) -> JobPage:
     """One page of several sources. Of a job that is in two of them, the first counts."""
     parts = list(sources)
     down_to = max((each.down_to for each in parts), default=0)
@@ -356,40 +378,18 @@ def merged(sources: Iterable[Found], limit: int) -> JobPage:
     )
 
 
-async def gathered(page: Callable[[JobFilter], Awaitable[JobPage]], which: JobFilter) -> list[Job]:
-    """As many as were asked for, however many pages that takes."""
-    jobs: list[Job] = []
-    while True:
-        found = await page(which)
-        jobs += found.jobs
-        if found.next is None or len(found.jobs) >= which.limit:
-            return jobs
-        which = replace(which, before=found.next, limit=which.limit - len(found.jobs))
+def _found(jobs: Sequence[Job], limit: int, frontier: int | None) -> _Found:
+    """Up to limit + 1 matches, and the last row that was looked at if looking was given up there."""
+    if len(jobs) > limit:
+        return _Found(jobs=tuple(jobs[:limit]), down_to=jobs[limit - 1].id)
+    return _Found(jobs=tuple(jobs), down_to=frontier or 0, gave_up=frontier is not None)
 
 
-def matches(job: Job, which: JobFilter) -> bool:
-    """For jobs that were found by something else than the filter."""
-    moment = job.enqueued_at if job.state in LIVE_STATES else job.finished_at or job.enqueued_at
-    return (
-        (job.state in which.wanted or _any_state(which))
-        and which.task in (None, job.task)
-        and which.queue in (None, job.queue)
-        and (which.since is None or moment >= which.since)
-        and (which.until is None or moment < which.until)
-        and job.id < (which.before or NEWEST)
-    )
+class _Found(Value, frozen=True, kw_only=True):
+    """What one source has, newest id first."""
 
-
-def _any_state(which: JobFilter) -> bool:
-    """Who asks for a key and for no state wants its job wherever it stands."""
-    return which.key is not None and which.state is None and not which.states
-
-
-def finished(which: JobFilter) -> tuple[JobState, ...]:
-    """The states that only history knows."""
-    return tuple(each for each in which.wanted if each not in (*LIVE_STATES, JobState.DEAD))
-
-
-def live(which: JobFilter) -> tuple[JobState, ...]:
-    """The states of the queue."""
-    return tuple(each for each in which.wanted if each in LIVE_STATES)
+    jobs: tuple[Job, ...]
+    down_to: int = 0
+    """Every match with this id or a higher one is here; zero when there are no others."""
+    gave_up: bool = False
+    """It stopped because it had looked at enough, not because it had found enough."""

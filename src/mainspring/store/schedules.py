@@ -58,6 +58,9 @@ _version = reader(ScheduleVersion, schedule=lambda row: _definition.decode(row["
 _counts = reader(ScheduleCounts, more=lambda row: row["total"] == MOST_COUNTED)
 
 
+_Written = tuple[list[str], list[Said]]
+
+
 class Schedules:
     """Schedules by name.
 
@@ -375,9 +378,6 @@ class Schedules:
         begins = [{"id": key, "moment": begin} for key, begin in left.active_from(now).items()]
         await tx.each("move_active", begins)
         return left.whole
-
-
-_Written = tuple[list[str], list[Said]]
 
 
 def _names_written(written: _Written | None) -> list[str]:

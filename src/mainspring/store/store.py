@@ -117,7 +117,7 @@ class Store(ABC):
         earlier, workflows, steps and events of that age, and see to it that there is room for the days ahead.
         Dead letters are never touched. Answers how many rows or partitions went: zero means there was
         nothing."""
-        return await prune(self._base, self.effects, self.workflows, self.events, keep=keep, at=at)
+        return await _prune(self._base, self.effects, self.workflows, self.events, keep=keep, at=at)
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
@@ -149,7 +149,7 @@ class Store(ABC):
         return old
 
 
-async def prune(
+async def _prune(
     database: Database, effects: Effects, workflows: Workflows, events: Events, *, keep: timedelta, at: Stamp
 ) -> int:
     """Drop what is older than the days that are kept; answer how many rows or partitions went."""

@@ -65,6 +65,20 @@ def decide(
     return Decision(answers=tuple(answers), make=tuple(make), replace=tuple(replace.values()))
 
 
+def written(jobs: Sequence[Inserted]) -> bytes:
+    """An answer as it is kept: a row may stand for thousands of jobs."""
+    return msgspec.json.encode([(each.job_id, each.created, each.replaced) for each in jobs])
+
+
+def recalled(request: RequestKey, digest: bytes, answer: bytes) -> Answered:
+    """The answer that is on record, if it is one to this request."""
+    if digest != request.digest:
+        raise KeyReused(request.key)
+    found = _decode(answer)
+    jobs = tuple(Inserted(job_id=job_id, created=made, replaced=new) for job_id, made, new in found)
+    return Answered(jobs=jobs, again=True)
+
+
 def _standing(
     key: Key,
     taken: Mapping[bytes, int],
@@ -96,17 +110,3 @@ def _duplicate(task: str, key: Key, other: int, *, running: bool) -> Inserted:
             if running:
                 raise DuplicateJob(task, key.name, other, "it runs already")
             return Inserted(job_id=other, created=False, replaced=True)
-
-
-def written(jobs: Sequence[Inserted]) -> bytes:
-    """An answer as it is kept: a row may stand for thousands of jobs."""
-    return msgspec.json.encode([(each.job_id, each.created, each.replaced) for each in jobs])
-
-
-def recalled(request: RequestKey, digest: bytes, answer: bytes) -> Answered:
-    """The answer that is on record, if it is one to this request."""
-    if digest != request.digest:
-        raise KeyReused(request.key)
-    found = _decode(answer)
-    jobs = tuple(Inserted(job_id=job_id, created=made, replaced=new) for job_id, made, new in found)
-    return Answered(jobs=jobs, again=True)

@@ -28,7 +28,6 @@ LONGEST = timedelta(days=3_660_000)
 INT, SMALL = 2**31 - 2, 2**15 - 2
 """What can still be counted up by one."""
 
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _Micros = Annotated[

@@ -20,6 +20,7 @@ from mainspring.store.borrowed.guest import (
     Lent,
     Params,
     Result,
+    SQLiteGuest,
     dollars,
     no_transaction,
     pyformat,
@@ -56,126 +57,6 @@ def awaiting(tx: object) -> Awaiting:
     found: Awaiting = guest
     found.check()
     return found
-
-
-def _guest(tx: object) -> Any:
-    if isinstance(tx, Lent):
-        return tx.guest()
-    if isinstance(tx, str):
-        return _django_alias(tx)
-    for cls in type(tx).__mro__:
-        found = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
-        if found is not None:
-            return found(tx)
-    raise InvalidArgument("tx", type(tx), _EXPECTED)
-
-
-def _kind(tx: object) -> str:
-    return f"{type(tx).__module__.partition('.')[0]}'s {type(tx).__name__}"
-
-
-def _sqlite(tx: object) -> object:
-    from mainspring.store.borrowed.guest import SQLiteGuest
-
-    return SQLiteGuest(tx)
-
-
-def _psycopg(tx: object) -> object:
-    return PsycopgGuest(tx)
-
-
-def _async_psycopg(tx: object) -> object:
-    return AsyncPsycopgGuest(tx)
-
-
-def _asyncpg(tx: object) -> object:
-    return AsyncpgGuest(tx)
-
-
-def _sqlalchemy(tx: object) -> object:
-    return SQLAlchemyGuest(connection_of(tx))
-
-
-def _async_sqlalchemy(tx: object) -> object:
-    return AsyncSQLAlchemyGuest(tx)
-
-
-def _django(tx: object) -> object:
-    return DjangoGuest(tx)
-
-
-def _django_alias(alias: str) -> object:
-    return DjangoGuest(by_alias(alias))
-
-
-_KINDS: dict[tuple[str, str], Callable[[object], object]] = {
-    ("sqlite3", "Connection"): _sqlite,
-    ("psycopg", "Connection"): _psycopg,
-    ("psycopg", "AsyncConnection"): _async_psycopg,
-    ("asyncpg", "Connection"): _asyncpg,
-    ("asyncpg", "PoolConnectionProxy"): _asyncpg,
-    ("sqlalchemy", "Connection"): _sqlalchemy,
-    ("sqlalchemy", "Session"): _sqlalchemy,
-    ("sqlalchemy", "scoped_session"): _sqlalchemy,
-    ("sqlalchemy", "AsyncConnection"): _async_sqlalchemy,
-    ("sqlalchemy", "AsyncSession"): _async_sqlalchemy,
-    ("sqlalchemy", "async_scoped_session"): _async_sqlalchemy,
-    ("django", "BaseDatabaseWrapper"): _django,
-    ("django", "ConnectionProxy"): _django,
-}
-
-
-class AsyncpgGuest:
-    """A connection that is awaited."""
-
-    dialect = POSTGRES
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def check(self) -> None:
-        if not self._connection.is_in_transaction():
-            raise no_transaction("asyncpg connection", "use it inside `async with connection.transaction():`")
-
-    async def run(self, text: str, params: Params) -> Result:
-        sql, names = dollars(text)
-        found = await self._connection.fetch(sql, *[params[name] for name in names])
-        return Result([dict(row) for row in found], len(found))
-
-    async def blocking(self, work: Callable[[Blocking], T]) -> T:
-        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
-
-
-class DjangoGuest:
-    """A connection of Django's, through its own cursor, so that its instrumentation sees us too."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.dialect: str = connection.vendor
-
-    def check(self) -> None:
-        if not self._connection.in_atomic_block and self._connection.get_autocommit():
-            raise no_transaction("Django connection", "use it inside `with transaction.atomic():`")
-
-    def run(self, text: str, params: Params) -> Result:
-        with self._connection.cursor() as cursor:
-            cursor.execute(pyformat(text), dict(params))
-            if not cursor.description:
-                return Result([], cursor.rowcount)
-            return Result(
-                rows([column[0] for column in cursor.description], cursor.fetchall()), cursor.rowcount
-            )
-
-
-def by_alias(alias: str) -> Any:
-    """The connection of this name, in this thread."""
-    django = sys.modules.get("django.db")
-    if django is None:
-        expected = "a connection: a name is an alias of Django's, which is not in use here"
-        raise InvalidArgument("tx", alias, expected)
-    if alias not in django.connections:
-        raise InvalidArgument("tx", alias, f"one of Django's databases: {', '.join(django.connections)}")
-    return django.connections[alias]
 
 
 class PsycopgGuest:
@@ -215,20 +96,25 @@ class AsyncPsycopgGuest:
         raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
 
 
-def _check(connection: Any, instead: str) -> None:
-    # Without autocommit the driver begins a transaction by itself.
-    if connection.autocommit and connection.info.transaction_status == _IDLE:
-        raise no_transaction("psycopg connection, which is in autocommit mode", f"use it inside `{instead}`")
+class AsyncpgGuest:
+    """A connection that is awaited."""
 
+    dialect = POSTGRES
 
-def _result(cursor: Any, found: list[Any]) -> Result:
-    return Result(rows([column.name for column in cursor.description or ()], found), cursor.rowcount)
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
 
+    def check(self) -> None:
+        if not self._connection.is_in_transaction():
+            raise no_transaction("asyncpg connection", "use it inside `async with connection.transaction():`")
 
-def _tuples() -> Any:
-    from psycopg.rows import tuple_row  # whoever has such a connection has the library
+    async def run(self, text: str, params: Params) -> Result:
+        sql, names = dollars(text)
+        found = await self._connection.fetch(sql, *[params[name] for name in names])
+        return Result([dict(row) for row in found], len(found))
 
-    return tuple_row
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
 
 
 class SQLAlchemyGuest:
@@ -273,7 +159,7 @@ class AsyncSQLAlchemyGuest:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self.dialect: str = sync_connection(connection).dialect.name
+        self.dialect: str = _sync_connection(connection).dialect.name
 
     def check(self) -> None:
         if (twin := getattr(self._connection, "sync_connection", None)) is not None:
@@ -284,7 +170,7 @@ class AsyncSQLAlchemyGuest:
 
     async def blocking(self, work: Callable[[Blocking], T]) -> T:
         def inside(twin: Any) -> T:
-            guest = SQLAlchemyGuest(connection_of(twin))
+            guest = SQLAlchemyGuest(_connection_of(twin))
             guest.check()
             return work(guest)
 
@@ -292,15 +178,100 @@ class AsyncSQLAlchemyGuest:
         return done
 
 
-def connection_of(tx: Any) -> Any:
+class DjangoGuest:
+    """A connection of Django's, through its own cursor, so that its instrumentation sees us too."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = connection.vendor
+
+    def check(self) -> None:
+        if not self._connection.in_atomic_block and self._connection.get_autocommit():
+            raise no_transaction("Django connection", "use it inside `with transaction.atomic():`")
+
+    def run(self, text: str, params: Params) -> Result:
+        with self._connection.cursor() as cursor:
+            cursor.execute(pyformat(text), dict(params))
+            if not cursor.description:
+                return Result([], cursor.rowcount)
+            return Result(
+                rows([column[0] for column in cursor.description], cursor.fetchall()), cursor.rowcount
+            )
+
+
+def _guest(tx: object) -> Any:
+    if isinstance(tx, Lent):
+        return tx.guest()
+    if isinstance(tx, str):
+        return DjangoGuest(_by_alias(tx))
+    for cls in type(tx).__mro__:
+        found = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if found is not None:
+            return found(tx)
+    raise InvalidArgument("tx", type(tx), _EXPECTED)
+
+
+def _kind(tx: object) -> str:
+    return f"{type(tx).__module__.partition('.')[0]}'s {type(tx).__name__}"
+
+
+def _sqlalchemy(tx: object) -> object:
+    return SQLAlchemyGuest(_connection_of(tx))
+
+
+def _by_alias(alias: str) -> Any:
+    """The connection of this name, in this thread."""
+    django = sys.modules.get("django.db")
+    if django is None:
+        expected = "a connection: a name is an alias of Django's, which is not in use here"
+        raise InvalidArgument("tx", alias, expected)
+    if alias not in django.connections:
+        raise InvalidArgument("tx", alias, f"one of Django's databases: {', '.join(django.connections)}")
+    return django.connections[alias]
+
+
+def _check(connection: Any, instead: str) -> None:
+    # Without autocommit the driver begins a transaction by itself.
+    if connection.autocommit and connection.info.transaction_status == _IDLE:
+        raise no_transaction("psycopg connection, which is in autocommit mode", f"use it inside `{instead}`")
+
+
+def _result(cursor: Any, found: list[Any]) -> Result:
+    return Result(rows([column.name for column in cursor.description or ()], found), cursor.rowcount)
+
+
+def _tuples() -> Any:
+    from psycopg.rows import tuple_row  # whoever has such a connection has the library
+
+    return tuple_row
+
+
+def _connection_of(tx: Any) -> Any:
     """The `Connection` itself, or the one that a session uses."""
     return tx if hasattr(tx, "exec_driver_sql") else tx.connection()
 
 
-def sync_connection(tx: Any) -> Any:
+def _sync_connection(tx: Any) -> Any:
     """Something that knows the dialect, without awaiting: the bind of a session, or the engine."""
     if (twin := getattr(tx, "sync_connection", None)) is not None:
         return twin
     if hasattr(tx, "get_bind"):
         return tx.get_bind()
     return tx.engine
+
+
+_KINDS: dict[tuple[str, str], Callable[[object], object]] = {
+    ("sqlite3", "Connection"): SQLiteGuest,
+    ("psycopg", "Connection"): PsycopgGuest,
+    ("psycopg", "AsyncConnection"): AsyncPsycopgGuest,
+    ("asyncpg", "Connection"): AsyncpgGuest,
+    ("asyncpg", "PoolConnectionProxy"): AsyncpgGuest,
+    ("sqlalchemy", "Connection"): _sqlalchemy,
+    ("sqlalchemy", "Session"): _sqlalchemy,
+    ("sqlalchemy", "scoped_session"): _sqlalchemy,
+    ("sqlalchemy", "AsyncConnection"): AsyncSQLAlchemyGuest,
+    ("sqlalchemy", "AsyncSession"): AsyncSQLAlchemyGuest,
+    ("sqlalchemy", "async_scoped_session"): AsyncSQLAlchemyGuest,
+    ("django", "BaseDatabaseWrapper"): DjangoGuest,
+    ("django", "ConnectionProxy"): DjangoGuest,
+}

@@ -79,6 +79,17 @@ class Claiming:
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
         return [*suspected, *claims] if suspected else claims
 
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        while self._lost_sessions:
+            await self._database.end_session(self._lost_sessions[-1])
+            self._lost_sessions.pop()
+        life = self._database.lives.count
+        database_id = self._database_id if self._known_in == life else await self._learn(life)
+        rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
+        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
+        claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
+        return [replace(each, orphan=row["orphan"]) for each, row in zip(claims, rows, strict=True)]
+
     async def _orphans(
         self,
         life: int,
@@ -104,13 +115,6 @@ class Claiming:
         _sort(rows, queue_ids)
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
         return [replace(claim, orphan=True) for claim in claims]
-
-    async def _learn(self, life: int) -> str:
-        """The identity of the database that answers in this life."""
-        [row] = await self._database.fetch_as_of(life, "identity")
-        found: str = row["id"]
-        self._database_id, self._known_in = found, life
-        return found
 
     async def _seek(
         self,
@@ -152,23 +156,19 @@ class Claiming:
         self._hints.looked(stretch, began, _lasts(rows), full=len(rows) == limit)
         return rows
 
-    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
-        while self._lost_sessions:
-            await self._database.end_session(self._lost_sessions[-1])
-            self._lost_sessions.pop()
-        life = self._database.lives.count
-        database_id = self._database_id if self._known_in == life else await self._learn(life)
-        rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
-        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
-        claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
-        return [replace(each, orphan=row["orphan"]) for each, row in zip(claims, rows, strict=True)]
-
     async def _relaxed(self, life: int, statement: str, **params: object) -> list[Record]:
         try:
             return await self._database.relaxed_as_of(life, statement, **params)
         except AnswerLost as lost:
             self._lost_sessions.append(lost.session)
             raise
+
+    async def _learn(self, life: int) -> str:
+        """The identity of the database that answers in this life."""
+        [row] = await self._database.fetch_as_of(life, "identity")
+        found: str = row["id"]
+        self._database_id, self._known_in = found, life
+        return found
 
 
 def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:

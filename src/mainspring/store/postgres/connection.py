@@ -154,6 +154,151 @@ class Database:
         self.lives.require(life)
         return await self._alone(statement, params, relaxed=True, life=life)
 
+    @asynccontextmanager
+    async def transaction(
+        self, what: str, *, life: int | None = None, durable: bool = True, reads: bool = False
+    ) -> AsyncIterator[Transaction]:
+        """Several statements that happen together or not at all. One that only reads has nothing to lose when
+        the answer to its COMMIT is lost."""
+        async with (
+            self._connection(relaxed=not durable, life=life) as connection,
+            self._committed(what, connection, relaxed=not durable, reads=reads),
+        ):
+            yield Transaction(self, connection)
+
+    async def within(
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
+    ) -> T:
+        """The same as a callback; workers are hinted once it has been committed."""
+        try:
+            return await self._within(what, work, durable, nested)
+        except PartitionMoved:
+            # Nothing of it has happened, and it is sure to see the new partition now.
+            return await self._within(what, work, durable, nested)
+
+    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+        """The same for work that only reads."""
+        async with self.transaction(what, reads=True) as transaction:
+            return await work(transaction)
+
+    @asynccontextmanager
+    async def nesting(self, what: str) -> AsyncIterator[Transaction]:
+        """The same for those who ask for names, ids or definitions on other sessions meanwhile."""
+        async with self._nesting, self.transaction(what) as transaction:
+            yield transaction
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Say that so many jobs may be due, and whether before jobs that were claimed already."""
+        self.on_hint(jobs, earlier)
+
+    def renamed(self, identity: str) -> None:
+        """The database has this id now: what this process has learnt of it is no longer so."""
+        self.lives.end()
+
+    async def left_out(self, error: Exception) -> bool:
+        """Whether rows that cannot be read were in the way, and have been moved out of it."""
+        return await self.on_unreadable(error)
+
+    def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
+        """Inside it, the driver's errors are told as ours."""
+        return translated(what, session)
+
+    def session_of(self, connection: Connection) -> Session | Mark | None:
+        """How `end_session` is told of this session."""
+        if self._pooled:
+            mark: Mark | None = getattr(connection, "mark", None)  # one that is lent has none
+            return mark
+        return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
+
+    async def session_in(self, connection: Connection) -> Session | Mark | None:
+        """The same as `session_of`, for a lent session that is in its transaction."""
+        if not self._pooled:
+            return self.session_of(connection)
+        sql, _ = SQL["session"]
+        with translated("session", None):
+            [row] = await connection.fetch(sql)
+        return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
+
+    async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
+        """Run one statement on a session that the caller has."""
+        sql, names = SQL[statement]
+        session = self.session_of(connection)
+        if self._pooled and isinstance(session, Mark):
+            sql = session.text + sql
+        with translated(statement, session):
+            return await connection.fetch(sql, *[params[name] for name in names])
+
+    async def end_session(self, session: object) -> None:
+        """See to it that a session we lost contact with does nothing more."""
+        match session:
+            case Session():
+                named = {"pid": session.pid, "started": session.started, "began": session.began}
+                [row] = await self.fetch("end_session", **named)
+            case Mark():
+                [row] = await self.fetch("end_marked", mark=session.text)
+            case _:
+                return
+        if row["gone"] is False:
+            raise StoreUnavailable(f"{session} could not be ended")
+
+    async def lend(self) -> Connection:
+        """A session for statements that are not ours: without our settings, and from a pool of its own,
+        so that handlers which keep theirs for long hold up nobody but one another."""
+        if self._closed:
+            raise self._refusal()
+        async with self._opening:
+            if self._lending is None:
+                with connecting():
+                    self._lending = await asyncpg.create_pool(
+                        self._url,
+                        min_size=0,
+                        max_size=LENT,
+                        connect=_connect,
+                        timeout=CONNECT_WITHIN.total_seconds(),
+                        server_settings={"application_name": "mainspring handler"},
+                        **self._lent,
+                    )
+        with connecting():
+            return await self._lending.acquire()
+
+    async def take_back(self, connection: Connection) -> None:
+        """A lent session comes back; one that is broken or still in a transaction is thrown away."""
+        if self._lending is None:
+            return
+        with released():
+            if not connection.is_closed() and connection.is_in_transaction():
+                connection.terminate()
+            await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
+
+    async def is_down(self) -> bool:
+        """Whether each host that may have the database refuses sessions, says that it is starting or
+        stopping, or, where there are several, is a standby."""
+        hosts = apart(self._url)
+        found = await asyncio.gather(*(self._is_down(url, among=len(hosts)) for url in hosts))
+        return all(found)
+
+    async def connect(self) -> asyncpg.Connection[Record]:
+        """A session of its own, outside the pools, for notifications."""
+        with connecting():
+            connection = await _connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
+        self._listening.add(connection)
+        return connection
+
+    async def close(self) -> None:
+        """Let go of every session; running statements get the time of one connect to end."""
+        self._closed = True
+        lending = () if self._lending is None else (Sessions(self._lending, self.timeout),)
+        for pool in (*self._pools.values(), *lending):
+            try:
+                await pool.close(CONNECT_WITHIN)
+            except (TimeoutError, *BROKEN):
+                pool.terminate()
+
     async def _alone(
         self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None = None
     ) -> list[Record]:
@@ -264,46 +409,6 @@ class Database:
             return connection.transaction()
         return steered(connection, mark, RELAXED if relaxed else DURABLE)
 
-    @asynccontextmanager
-    async def transaction(
-        self, what: str, *, life: int | None = None, durable: bool = True, reads: bool = False
-    ) -> AsyncIterator[Transaction]:
-        """Several statements that happen together or not at all. One that only reads has nothing to lose when
-        the answer to its COMMIT is lost."""
-        async with (
-            self._connection(relaxed=not durable, life=life) as connection,
-            self._committed(what, connection, relaxed=not durable, reads=reads),
-        ):
-            yield Transaction(self, connection)
-
-    async def within(
-        self,
-        what: str,
-        work: Callable[[Transaction], Coroutine[Any, Any, T]],
-        *,
-        durable: bool = True,
-        nested: bool = False,
-    ) -> T:
-        """The same as a callback; workers are hinted once it has been committed."""
-        try:
-            return await self._within(what, work, durable, nested)
-        except PartitionMoved:
-            # Nothing of it has happened, and it is sure to see the new partition now.
-            return await self._within(what, work, durable, nested)
-
-    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
-        """The same for work that only reads."""
-        async with self.transaction(what, reads=True) as transaction:
-            return await work(transaction)
-
-    def renamed(self, identity: str) -> None:
-        """The database has this id now: what this process has learnt of it is no longer so."""
-        self.lives.end()
-
-    async def left_out(self, error: Exception) -> bool:
-        """Whether rows that cannot be read were in the way, and have been moved out of it."""
-        return await self.on_unreadable(error)
-
     async def _within(
         self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool, nested: bool
     ) -> T:
@@ -313,83 +418,6 @@ class Database:
         if transaction.hinted:
             self.hint(transaction.hinted, earlier=transaction.earlier)
         return answer
-
-    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        """Say that so many jobs may be due, and whether before jobs that were claimed already."""
-        self.on_hint(jobs, earlier)
-
-    @asynccontextmanager
-    async def nesting(self, what: str) -> AsyncIterator[Transaction]:
-        """The same for those who ask for names, ids or definitions on other sessions meanwhile."""
-        async with self._nesting, self.transaction(what) as transaction:
-            yield transaction
-
-    def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
-        """Inside it, the driver's errors are told as ours."""
-        return translated(what, session)
-
-    async def end_session(self, session: object) -> None:
-        """See to it that a session we lost contact with does nothing more."""
-        match session:
-            case Session():
-                named = {"pid": session.pid, "started": session.started, "began": session.began}
-                [row] = await self.fetch("end_session", **named)
-            case Mark():
-                [row] = await self.fetch("end_marked", mark=session.text)
-            case _:
-                return
-        if row["gone"] is False:
-            raise StoreUnavailable(f"{session} could not be ended")
-
-    async def lend(self) -> Connection:
-        """A session for statements that are not ours: without our settings, and from a pool of its own,
-        so that handlers which keep theirs for long hold up nobody but one another."""
-        if self._closed:
-            raise self._refusal()
-        async with self._opening:
-            if self._lending is None:
-                with connecting():
-                    self._lending = await asyncpg.create_pool(
-                        self._url,
-                        min_size=0,
-                        max_size=LENT,
-                        connect=_connect,
-                        timeout=CONNECT_WITHIN.total_seconds(),
-                        server_settings={"application_name": "mainspring handler"},
-                        **self._lent,
-                    )
-        with connecting():
-            return await self._lending.acquire()
-
-    @property
-    def _lent(self) -> dict[str, Any]:
-        # A reset behind a pooler would reset whatever session comes next.
-        return {"statement_cache_size": 0, "reset": _keep} if self._pooled else {"init": self._remember}
-
-    async def session_in(self, connection: Connection) -> Session | Mark | None:
-        """The same as `session_of`, for a lent session that is in its transaction."""
-        if not self._pooled:
-            return self.session_of(connection)
-        sql, _ = SQL["session"]
-        with translated("session", None):
-            [row] = await connection.fetch(sql)
-        return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
-
-    async def take_back(self, connection: Connection) -> None:
-        """A lent session comes back; one that is broken or still in a transaction is thrown away."""
-        if self._lending is None:
-            return
-        with released():
-            if not connection.is_closed() and connection.is_in_transaction():
-                connection.terminate()
-            await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
-
-    async def is_down(self) -> bool:
-        """Whether each host that may have the database refuses sessions, says that it is starting or
-        stopping, or, where there are several, is a standby."""
-        hosts = apart(self._url)
-        found = await asyncio.gather(*(self._is_down(url, among=len(hosts)) for url in hosts))
-        return all(found)
 
     async def _is_down(self, url: str, *, among: int) -> bool:
         try:
@@ -408,23 +436,6 @@ class Database:
             return False
         finally:
             connection.terminate()
-
-    async def connect(self) -> asyncpg.Connection[Record]:
-        """A session of its own, outside the pools, for notifications."""
-        with connecting():
-            connection = await _connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
-        self._listening.add(connection)
-        return connection
-
-    async def close(self) -> None:
-        """Let go of every session; running statements get the time of one connect to end."""
-        self._closed = True
-        lending = () if self._lending is None else (Sessions(self._lending, self.timeout),)
-        for pool in (*self._pools.values(), *lending):
-            try:
-                await pool.close(CONNECT_WITHIN)
-            except (TimeoutError, *BROKEN):
-                pool.terminate()
 
     @asynccontextmanager
     async def _connection(self, relaxed: bool, life: int | None = None) -> AsyncIterator[Connection]:
@@ -491,6 +502,11 @@ class Database:
                 **how,
             )
 
+    @property
+    def _lent(self) -> dict[str, Any]:
+        # A reset behind a pooler would reset whatever session comes next.
+        return {"statement_cache_size": 0, "reset": _keep} if self._pooled else {"init": self._remember}
+
     async def _greet(self, connection: asyncpg.Connection[Record]) -> None:
         row = await self._remember(connection)
         if row is not None and row["plans"] != STEERING["plan_cache_mode"]:
@@ -504,22 +520,6 @@ class Database:
         if row is not None:
             self._sessions[row["pid"]] = Session(pid=row["pid"], started=row["backend_start"])
         return row
-
-    def session_of(self, connection: Connection) -> Session | Mark | None:
-        """How `end_session` is told of this session."""
-        if self._pooled:
-            mark: Mark | None = getattr(connection, "mark", None)  # one that is lent has none
-            return mark
-        return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
-
-    async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
-        """Run one statement on a session that the caller has."""
-        sql, names = SQL[statement]
-        session = self.session_of(connection)
-        if self._pooled and isinstance(session, Mark):
-            sql = session.text + sql
-        with translated(statement, session):
-            return await connection.fetch(sql, *[params[name] for name in names])
 
 
 class Transaction:

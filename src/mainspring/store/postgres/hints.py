@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 from mainspring.clock import Clock
 
 Key = tuple[int, int]
+Place = tuple[datetime, int]
 MOST_LOOKS = 64
 """Of one claim that is short of jobs."""
 NEAR_EVERY = 1.0
@@ -48,7 +49,22 @@ SMALLEST = timedelta(milliseconds=100)
 """No piece is shorter: at 10,000 jobs a second that is a millisecond of dead rows."""
 LADDER = 21
 """Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
-Place = tuple[datetime, int]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Of the order in which jobs are due: behind one place, up to another; or without an end."""
+
+    after: Place | None = None
+    until: Place | None = None
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it is not everything."""
+        return self.after is not None or self.until is not None
+
+
+EVERYTHING = Stretch()
 
 
 class Hints:
@@ -123,22 +139,6 @@ class Hints:
         self._sweep.owe()
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Of the order in which jobs are due: behind one place, up to another; or without an end."""
-
-    after: Place | None = None
-    until: Place | None = None
-
-    @property
-    def is_piece(self) -> bool:
-        """Whether it is not everything."""
-        return self.after is not None or self.until is not None
-
-
-EVERYTHING = Stretch()
-
-
 class Sweep:
     """Which stretch is to be looked at, and when."""
 
@@ -150,7 +150,7 @@ class Sweep:
         self._usual = AT_FIRST
         self._cold = True
         self._owed = self._promised = 0
-        self._orphans: set[tuple[Place | None, Place | None]] = set()
+        self._long_once: set[tuple[Place | None, Place | None]] = set()
         self._turn = _Turn()
         self.floor: Place | None = None
         """What was due up to here has been looked at in every priority level that was open to us."""
@@ -219,14 +219,14 @@ class Sweep:
         """Whether it took long twice in a row: once may be anything, a server or ourselves held up."""
         key = (stretch.after, stretch.until)
         if took <= self._limit + FULL * full + WHOLE * (not stretch.is_piece):
-            self._orphans.discard(key)
+            self._long_once.discard(key)
             return False
-        if key in self._orphans:
-            self._orphans.remove(key)
+        if key in self._long_once:
+            self._long_once.remove(key)
             return True
-        if len(self._orphans) >= MOST_CUTS:
-            self._orphans.clear()
-        self._orphans.add(key)
+        if len(self._long_once) >= MOST_CUTS:
+            self._long_once.clear()
+        self._long_once.add(key)
         return False
 
     def _pass(self, stretch: Stretch, took: float) -> None:

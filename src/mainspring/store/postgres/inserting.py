@@ -190,41 +190,6 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
         await transaction.fetch(statement, **params)
 
 
-def _records(batch: Batch, now: datetime) -> Iterator[Row]:
-    for job_id, job, queue_id, task_id in zip(
-        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
-    ):
-        run_at = job.run_at or (now + job.delay if job.delay else now)
-        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
-
-
-def _with_limit_sets(records: Iterator[Row], limit_set_ids: Sequence[int | None]) -> Iterator[Row]:
-    for row, limit_set_id in zip(records, limit_set_ids, strict=True):
-        if limit_set_id is None:
-            yield *row, None, None
-        else:
-            yield *row[:_RUN_AT], LIMITED, *row[_RUN_AT + 1 :], limit_set_id, row[_RUN_AT]
-
-
-def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
-    for row, job in zip(records, jobs, strict=True):
-        # One that waits for its limits is due where it stands in line.
-        due = cast("datetime", row[-1] if row[_RUN_AT] == LIMITED else row[_RUN_AT])
-        yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
-
-
-def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
-    for row, job in zip(records, jobs, strict=True):
-        yield *row, job.trace
-
-
-def _with_steps(
-    records: Iterator[Row], steps: Sequence[StepRecord], traces: Mapping[int, str]
-) -> Iterator[Row]:
-    for row, step in zip(records, steps, strict=True):
-        yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)
-
-
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
     """Make each job of the batch, or find the one that stands for it."""
     async with database.transaction("insert_jobs", life=batch.life) as transaction:
@@ -308,3 +273,38 @@ async def _replace(transaction: Transaction, batch: Batch, place: int, job_id: i
         trace=job.trace,
         at=at,
     )
+
+
+def _records(batch: Batch, now: datetime) -> Iterator[Row]:
+    for job_id, job, queue_id, task_id in zip(
+        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
+    ):
+        run_at = job.run_at or (now + job.delay if job.delay else now)
+        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
+
+
+def _with_limit_sets(records: Iterator[Row], limit_set_ids: Sequence[int | None]) -> Iterator[Row]:
+    for row, limit_set_id in zip(records, limit_set_ids, strict=True):
+        if limit_set_id is None:
+            yield *row, None, None
+        else:
+            yield *row[:_RUN_AT], LIMITED, *row[_RUN_AT + 1 :], limit_set_id, row[_RUN_AT]
+
+
+def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        # One that waits for its limits is due where it stands in line.
+        due = cast("datetime", row[-1] if row[_RUN_AT] == LIMITED else row[_RUN_AT])
+        yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
+
+
+def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        yield *row, job.trace
+
+
+def _with_steps(
+    records: Iterator[Row], steps: Sequence[StepRecord], traces: Mapping[int, str]
+) -> Iterator[Row]:
+    for row, step in zip(records, steps, strict=True):
+        yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)

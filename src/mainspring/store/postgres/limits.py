@@ -25,6 +25,7 @@ from mainspring.store.postgres.names import Names
 
 if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
+
 MOST_KNOWN = 100_000
 
 
@@ -64,41 +65,6 @@ class PostgresAdmitter:
         passed = decide(lines, states, now)
         await _write(transaction, passed, at)
         return admission(lines, passed)
-
-
-async def _fill(transaction: Transaction, lines: Iterable[WaitingLine], at: Stamp) -> None:
-    """Find the first of each line, as many as there is room for."""
-    open_limit_sets = {line.id: line for line in lines if line.room}
-    if not open_limit_sets:
-        return
-    jobs: dict[int, list[Record]] = defaultdict(list)
-    for row in await transaction.fetch(
-        "first_of_limit_set",
-        limit_set_ids=list(open_limit_sets),
-        limits=[line.room for line in open_limit_sets.values()],
-        at=at,
-    ):
-        jobs[row["limit_set_id"]].append(row)
-    for limit_set_id, rows in jobs.items():
-        open_limit_sets[limit_set_id].jobs = [row["id"] for row in rows]
-        open_limit_sets[limit_set_id].priority = rows[0]["priority"]
-
-
-async def _write(transaction: Transaction, passed: Passed, at: Stamp) -> None:
-    if passed.job_ids:
-        await transaction.fetch("admit_jobs", ids=sorted(passed.job_ids), at=at)
-        await transaction.fetch(
-            "add_limit_holders",
-            limit_key_ids=[limit_key_id for limit_key_id, _ in passed.limit_holders],
-            job_ids=[job_id for _, job_id in passed.limit_holders],
-        )
-    if passed.spent:
-        await transaction.fetch(
-            "spend_tokens",
-            ids=[limit_key_id for limit_key_id, _, _ in passed.spent],
-            tokens=[tokens for _, tokens, _ in passed.spent],
-            refilled_ats=[moment for _, _, moment in passed.spent],
-        )
 
 
 class Lines:
@@ -164,4 +130,39 @@ class PostgresPlaces:
         await self._names.task_ids(task for _, task, _ in places)
         await self._names.ensure_priority_levels(
             {(queue_id, priority) for queue_id, (_, _, priority) in zip(queue_ids, places, strict=True)}
+        )
+
+
+async def _fill(transaction: Transaction, lines: Iterable[WaitingLine], at: Stamp) -> None:
+    """Find the first of each line, as many as there is room for."""
+    open_limit_sets = {line.id: line for line in lines if line.room}
+    if not open_limit_sets:
+        return
+    jobs: dict[int, list[Record]] = defaultdict(list)
+    for row in await transaction.fetch(
+        "first_of_limit_set",
+        limit_set_ids=list(open_limit_sets),
+        limits=[line.room for line in open_limit_sets.values()],
+        at=at,
+    ):
+        jobs[row["limit_set_id"]].append(row)
+    for limit_set_id, rows in jobs.items():
+        open_limit_sets[limit_set_id].jobs = [row["id"] for row in rows]
+        open_limit_sets[limit_set_id].priority = rows[0]["priority"]
+
+
+async def _write(transaction: Transaction, passed: Passed, at: Stamp) -> None:
+    if passed.job_ids:
+        await transaction.fetch("admit_jobs", ids=sorted(passed.job_ids), at=at)
+        await transaction.fetch(
+            "add_limit_holders",
+            limit_key_ids=[limit_key_id for limit_key_id, _ in passed.limit_holders],
+            job_ids=[job_id for _, job_id in passed.limit_holders],
+        )
+    if passed.spent:
+        await transaction.fetch(
+            "spend_tokens",
+            ids=[limit_key_id for limit_key_id, _, _ in passed.spent],
+            tokens=[tokens for _, tokens, _ in passed.spent],
+            refilled_ats=[moment for _, _, moment in passed.spent],
         )

@@ -24,10 +24,6 @@ class Names:
         for known in (self._queue_ids, self._task_ids, self._lanes):
             database.lives.on_change(known.clear)
 
-    @property
-    def _is_old(self) -> bool:
-        return self._read_in != self._database.lives.count
-
     async def queue_ids(self, names: Iterable[str]) -> list[int]:
         """Numbers of these queues, made where they are new."""
         return await self._ids("queues", self._queue_ids, self._queues, list(names))
@@ -97,6 +93,10 @@ class Names:
     def known_task(self, name: str | None) -> int | None:
         """The number of a task, or None when there is no such task."""
         return None if name is None else self._task_ids.get(name)
+
+    @property
+    def _is_old(self) -> bool:
+        return self._read_in != self._database.lives.count
 
     async def _ids(
         self, table: str, ids: dict[str, int], names: dict[int, str], wanted: Sequence[str]

@@ -96,10 +96,6 @@ class PooledConnection(Driver):
         return self._described[key]
 
 
-def _name(option: tuple[str, object]) -> str:
-    return option[0]
-
-
 @asynccontextmanager
 async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) -> AsyncIterator[None]:
     """A transaction with these settings, which end with it."""
@@ -114,3 +110,7 @@ async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) 
             await connection.execute(f"{mark.text}ROLLBACK")
         raise
     await connection.execute(f"{mark.text}COMMIT")
+
+
+def _name(option: tuple[str, object]) -> str:
+    return option[0]

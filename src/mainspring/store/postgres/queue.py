@@ -148,14 +148,6 @@ class PostgresQueue:
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
 
-    async def _start(
-        self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
-    ) -> None:
-        """Begin the workflows of jobs that were settled as started."""
-        session = await WorkflowSession.of(transaction, self._step_jobs, at)
-        found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
-        await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
-
     @reads
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
         return await recorded(self._database.fetch, settlements)
@@ -194,6 +186,14 @@ class PostgresQueue:
                 if self._clock.monotonic() >= give_up:
                     raise AnswerLost("enqueue", ids=tuple(ids), session=lost.session) from error
                 await pause(RESOLVE_EVERY)
+
+    async def _start(
+        self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
+    ) -> None:
+        """Begin the workflows of jobs that were settled as started."""
+        session = await WorkflowSession.of(transaction, self._step_jobs, at)
+        found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
+        await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
 
 
 async def _insert_once(database: Database, request: RequestKey, batch: Batch, at: Stamp) -> Answered:

@@ -67,14 +67,6 @@ async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]
     return [row["job_id"] for row in found]
 
 
-def _dying(batch: list[Settlement]) -> dict[str, object]:
-    return {"rans": [s.ran for s in batch], "reasons": [s.reason or Reason.FAILED for s in batch]}
-
-
-def _errors(batch: list[Settlement]) -> list[str]:
-    return [written(s.failure) for s in batch]
-
-
 def groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settlement]]]:
     """By verdict, worker and whether it ends the job, each sorted by job as the statements want it. Nearly
     always one group."""
@@ -82,19 +74,6 @@ def groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settle
     for settlement in sorted(settlements, key=_job_id):
         groups[settlement.verdict, settlement.worker_id, settlement.reason is None].append(settlement)
     return [(verdict, batch) for (verdict, _, _), batch in groups.items()]
-
-
-def _job_id(settlement: Settlement) -> int:
-    return settlement.job_id
-
-
-def _named(batch: list[Settlement]) -> dict[str, object]:
-    """One worker's batch."""
-    return {
-        "worker_id": batch[0].worker_id,
-        "job_ids": [s.job_id for s in batch],
-        "fences": [s.fence for s in batch],
-    }
 
 
 async def note_logs(
@@ -111,10 +90,6 @@ async def note_logs(
             texts=[s.log for s in logged],
             at=at,
         )
-
-
-if TYPE_CHECKING:
-    from mainspring.store.postgres.connection import Record
 
 
 async def meet(fetch: Fetch, settlements: Sequence[Settlement]) -> list[Settlement]:
@@ -145,3 +120,24 @@ async def put_waits(fetch: Fetch, settlements: Sequence[Settlement], settled: se
         names=[s.awaits for s in waits],
         fences=[s.fence for s in waits],
     )
+
+
+def _dying(batch: list[Settlement]) -> dict[str, object]:
+    return {"rans": [s.ran for s in batch], "reasons": [s.reason or Reason.FAILED for s in batch]}
+
+
+def _errors(batch: list[Settlement]) -> list[str]:
+    return [written(s.failure) for s in batch]
+
+
+def _job_id(settlement: Settlement) -> int:
+    return settlement.job_id
+
+
+def _named(batch: list[Settlement]) -> dict[str, object]:
+    """One worker's batch."""
+    return {
+        "worker_id": batch[0].worker_id,
+        "job_ids": [s.job_id for s in batch],
+        "fences": [s.fence for s in batch],
+    }

@@ -57,11 +57,6 @@ class Notifier:
             self._rest = next_rest(self._rest, self._wanted)
 
 
-def next_rest(rest: timedelta, jobs: int) -> timedelta:
-    """How long to rest after the next hint, when so many jobs came in during this rest."""
-    return min(rest * 2, LONG_REST) if jobs > CROWD else max(rest / 2, SHORT_REST)
-
-
 class PostgresWaker:
     """Keeps one session listening, and calls `on_hint` for every notification."""
 
@@ -90,3 +85,8 @@ class PostgresWaker:
     async def close(self) -> None:
         if self._connection is not None:
             self._connection.terminate()
+
+
+def next_rest(rest: timedelta, jobs: int) -> timedelta:
+    """How long to rest after the next hint, when so many jobs came in during this rest."""
+    return min(rest * 2, LONG_REST) if jobs > CROWD else max(rest / 2, SHORT_REST)

@@ -153,11 +153,6 @@ class Transaction:
         return self._now
 
 
-def wal(path: str) -> str:
-    """Where SQLite keeps its log: beside the file, wherever links lead."""
-    return f"{os.path.realpath(path)}-wal"
-
-
 class Checkpoints:
     """Moves the WAL back into the database once it has grown, from the writer's own thread.
 
@@ -186,6 +181,11 @@ class Checkpoints:
             return True  # whatever it was, the next call meets it and tells its caller
         finally:
             _wait_for_locks(connection, NOW)
+
+
+def wal(path: str) -> str:
+    """Where SQLite keeps its log: beside the file, wherever links lead."""
+    return f"{os.path.realpath(path)}-wal"
 
 
 def open_writer(path: str) -> sqlite3.Connection:
@@ -235,12 +235,6 @@ def is_out(path: str) -> bool:
         return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR)
 
 
-def _commits(connection: sqlite3.Connection) -> int:
-    """A number that changes whenever another connection has committed."""
-    found: int = connection.execute("PRAGMA data_version").fetchone()[0]
-    return found
-
-
 def begin(connection: sqlite3.Connection, statement: str) -> bool:
     """Open a transaction, with the lock that it asks for; false when it gave way to a fork before it had the
     lock. SQLite's own wait looks ever more seldom, in the end every 100 ms: beside a process that writes
@@ -266,17 +260,6 @@ def begin(connection: sqlite3.Connection, statement: str) -> bool:
         _wait_for_locks(connection, NOW)
 
 
-def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
-    """None, or the error if somebody else has the lock."""
-    try:
-        connection.execute(statement)
-    except sqlite3.OperationalError as error:
-        if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
-            raise
-        return error
-    return None
-
-
 def set_durable(connection: sqlite3.Connection, durable: bool) -> None:
     """Whether commits wait for the disk; only outside a transaction."""
     connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
@@ -299,6 +282,23 @@ def is_full(error: sqlite3.Error) -> bool:
 def is_io_error(error: sqlite3.Error) -> bool:
     """Whether the disk itself failed."""
     return _code(error) & 0xFF == sqlite3.SQLITE_IOERR
+
+
+def _commits(connection: sqlite3.Connection) -> int:
+    """A number that changes whenever another connection has committed."""
+    found: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return found
+
+
+def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
+    """None, or the error if somebody else has the lock."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return error
+    return None
 
 
 def _told(error: sqlite3.Error, connection: sqlite3.Connection | None) -> StoreError:

@@ -24,17 +24,6 @@ from mainspring.waiting import at_once
 T = TypeVar("T")
 
 
-def identity(session: Session) -> str:
-    """The database's random id."""
-    found: str = session.row("identity")["id"]
-    return found
-
-
-async def unheard(error: Exception) -> bool:
-    """Where no rows can be moved out of the way."""
-    return False
-
-
 class Database:
     """Takes work to the right thread. Nothing is opened before the first call."""
 
@@ -46,7 +35,7 @@ class Database:
         """Of a handler to have a transaction. The file has one write lock, and whoever waits for it looks
         now and then: of hundreds some would never find it free, nor would our own writes between them."""
         self._hints = 0
-        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = unheard
+        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = _unheard
         # IMMEDIATE takes the write lock at once: a transaction that began as a reader could not
         # wait for it, and would fail as soon as another process had written.
         self._writer = ConnectionThread(
@@ -85,14 +74,6 @@ class Database:
     async def relaxed(self, statement: str, **params: object) -> list[sqlite3.Row]:
         """The same for what a crash of the machine may undo."""
         return await self._alone(statement, params, durable=False)
-
-    async def _alone(self, statement: str, params: dict[str, object], *, durable: bool) -> list[sqlite3.Row]:
-        def work(session: Session) -> list[sqlite3.Row]:
-            return at_once(Transaction(session).fetch(statement, **params))
-
-        if statement in READING:
-            return await self.read(work)
-        return await self.write(work, durable=durable)
 
     async def each(
         self,
@@ -172,3 +153,22 @@ class Database:
         the WAL into the database, and a reader may not."""
         await self._reader.close()
         await self._writer.close()
+
+    async def _alone(self, statement: str, params: dict[str, object], *, durable: bool) -> list[sqlite3.Row]:
+        def work(session: Session) -> list[sqlite3.Row]:
+            return at_once(Transaction(session).fetch(statement, **params))
+
+        if statement in READING:
+            return await self.read(work)
+        return await self.write(work, durable=durable)
+
+
+def identity(session: Session) -> str:
+    """The database's random id."""
+    found: str = session.row("identity")["id"]
+    return found
+
+
+async def _unheard(error: Exception) -> bool:
+    """Where no rows can be moved out of the way."""
+    return False

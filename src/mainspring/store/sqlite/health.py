@@ -17,6 +17,10 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import micros, span
 from mainspring.store.unreadable import FIRST, LAST, LONGEST, TABLES, Table, holds, quoted
 
+_Found = dict[str, list[tuple[int, ...]]]
+"""By table, the keys of rows that cannot be read. An empty key is for any of its rows: where keys are texts,
+those may be what cannot be read, and the table is small."""
+
 
 class SQLiteHealth(Health):
     """The file is asked, and the library that reads it."""
@@ -72,25 +76,6 @@ class SQLiteHealth(Health):
         return await self._file.write(lambda session: _move(session, found)) if found else []
 
 
-def _wal_reset_bug() -> str:
-    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
-        return "not affected"
-    return "affected, avoided by checkpointing only under the write lock"
-
-
-def _size(path: str) -> int:
-    """Zero for a log that is not there: the last one who closed the file has taken it away."""
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
-
-
-_Found = dict[str, list[tuple[int, ...]]]
-"""By table, the keys of rows that cannot be read. An empty key is for any of its rows: where keys are texts,
-those may be what cannot be read, and the table is small."""
-
-
 def _search(session: Session) -> _Found:
     connection, found = _with_functions(session), {}
     for name, table in TABLES.items():
@@ -125,6 +110,20 @@ def _move(session: Session, found: _Found) -> list[UnreadableRow]:
                 connection.execute(f"DELETE FROM {name} WHERE {here}", key)
             moved += map(unreadable_row, rows)
     return moved
+
+
+def _wal_reset_bug() -> str:
+    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
+        return "not affected"
+    return "affected, avoided by checkpointing only under the write lock"
+
+
+def _size(path: str) -> int:
+    """Zero for a log that is not there: the last one who closed the file has taken it away."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> dict[str, str]:

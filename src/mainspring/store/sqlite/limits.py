@@ -35,6 +35,36 @@ class SQLiteAdmitter:
         )
 
 
+class SQLitePlaces:
+    """Where jobs of schedules wait: numbers for the limits, and the queues that a schedule names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
+        wanted = list(limit_keys)
+        named = [each for each in wanted if each]
+        if not named:
+            return [None] * len(wanted)
+        # Most are on record: that is seen beside whoever writes.
+        known = await self._database.read(lambda session: known_limit_sets(session, named))
+        if not all(known.values()):
+            known = await self._database.write(lambda session: limit_set_ids(session, named))
+        return [known[each] if each else None for each in wanted]
+
+    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+        lanes = [
+            {"queue": queue, "priority": priority}
+            for queue, priority in sorted({(queue, priority) for queue, _, priority in places})
+        ]
+
+        async def work(tx: Transaction) -> None:
+            await tx.each("add_priority_levels", lanes)
+
+        # What the schedules' own transaction makes durable holds this one too.
+        await self._database.within("add_priority_levels", work, durable=False)
+
+
 def limit_set_ids(
     session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
 ) -> dict[tuple[LimitKey, ...], int]:
@@ -65,6 +95,32 @@ def known_limit_sets(
     }
 
 
+def _admit(session: Session, after: int, now: int) -> Admission:
+    session.change("free_limit_holders")
+    found = {
+        row["id"]: row["limit_keys"]
+        for row in session.rows("waiting_limit_sets", after=after, limit=MOST_LINES)
+    }
+    limit_key_ids = {limit_key for text in found.values() for limit_key in read(text)}
+    states = states_of(session.rows("limit_keys", ids=listed(limit_key_ids)))
+    lines = lines_of(found, states, moment(now))
+    for line in lines:
+        if room := line.room:
+            rows = session.rows("first_of_limit_set", limit_set_id=line.id, limit=room, now=now)
+            line.jobs = [row["id"] for row in rows]
+            line.priority = rows[0]["priority"] if rows else 0
+    passed = decide(lines, states, moment(now))
+    if passed.job_ids:
+        session.rows("admit_jobs", ids=listed(passed.job_ids), now=now)
+        session.each("add_limit_holders", passed.limit_holders)
+        session.hint()
+    if passed.spent:
+        session.each(
+            "spend_tokens", ((tokens, micros(at), limit_key) for limit_key, tokens, at in passed.spent)
+        )
+    return admission(lines, passed)
+
+
 def _line(session: Session, limit_keys: tuple[LimitKey, ...], ids: dict[tuple[str, str], int]) -> int | None:
     found = session.rows(
         "limit_set_ids", limit_keys=written(ids[limit_key.name, limit_key.key] for limit_key in limit_keys)
@@ -92,59 +148,3 @@ def _declared(limit_key: LimitKey) -> dict[str, object]:
         "burst": limit_key.burst,
         "open_window": limit_key.window,
     }
-
-
-def _admit(session: Session, after: int, now: int) -> Admission:
-    session.change("free_limit_holders")
-    found = {
-        row["id"]: row["limit_keys"]
-        for row in session.rows("waiting_limit_sets", after=after, limit=MOST_LINES)
-    }
-    limit_key_ids = {limit_key for text in found.values() for limit_key in read(text)}
-    states = states_of(session.rows("limit_keys", ids=listed(limit_key_ids)))
-    lines = lines_of(found, states, moment(now))
-    for line in lines:
-        if room := line.room:
-            rows = session.rows("first_of_limit_set", limit_set_id=line.id, limit=room, now=now)
-            line.jobs = [row["id"] for row in rows]
-            line.priority = rows[0]["priority"] if rows else 0
-    passed = decide(lines, states, moment(now))
-    if passed.job_ids:
-        session.rows("admit_jobs", ids=listed(passed.job_ids), now=now)
-        session.each("add_limit_holders", passed.limit_holders)
-        session.hint()
-    if passed.spent:
-        session.each(
-            "spend_tokens", ((tokens, micros(at), limit_key) for limit_key, tokens, at in passed.spent)
-        )
-    return admission(lines, passed)
-
-
-class SQLitePlaces:
-    """Where jobs of schedules wait: numbers for the limits, and the queues that a schedule names."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
-        wanted = list(limit_keys)
-        named = [each for each in wanted if each]
-        if not named:
-            return [None] * len(wanted)
-        # Most are on record: that is seen beside whoever writes.
-        known = await self._database.read(lambda session: known_limit_sets(session, named))
-        if not all(known.values()):
-            known = await self._database.write(lambda session: limit_set_ids(session, named))
-        return [known[each] if each else None for each in wanted]
-
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
-        lanes = [
-            {"queue": queue, "priority": priority}
-            for queue, priority in sorted({(queue, priority) for queue, _, priority in places})
-        ]
-
-        async def work(tx: Transaction) -> None:
-            await tx.each("add_priority_levels", lanes)
-
-        # What the schedules' own transaction makes durable holds this one too.
-        await self._database.within("add_priority_levels", work, durable=False)

@@ -95,13 +95,6 @@ class SQLiteQueue:
         named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
         return bool(await self._database.write(lambda session: session.change("begin_orphan", **named)))
 
-    def _identity(self, session: Session) -> str:
-        """Read once: nobody puts another file under an open one."""
-        known = self._database.identity
-        if known is None:
-            known = self._database.identity = identity(session)
-        return known
-
     @reads
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
@@ -141,6 +134,13 @@ class SQLiteQueue:
 
         # As `held`: behind a settle whose caller gave up waiting.
         return await self._database.write(work, durable=False)
+
+    def _identity(self, session: Session) -> str:
+        """Read once: nobody puts another file under an open one."""
+        known = self._database.identity
+        if known is None:
+            known = self._database.identity = identity(session)
+        return known
 
 
 def _claimed(

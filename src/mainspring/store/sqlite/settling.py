@@ -130,7 +130,7 @@ def _discarded(session: Session, standing: Standing, now: int) -> set[int]:
 
 def _released(session: Session, standing: Standing, now: int) -> set[int]:
     session.each("note_run", [_run(s, None, now) for s, _ in standing if s.ran])
-    found = begin_waits(session, [s for s, _ in standing if s.awaits is not None])
+    found = _begin_waits(session, [s for s, _ in standing if s.awaits is not None])
     session.each(
         "settle_released",
         [
@@ -194,7 +194,7 @@ def _ids(standing: Standing) -> set[int]:
     return {settlement.job_id for settlement, _ in standing}
 
 
-def begin_waits(session: Session, settlements: Sequence[Settlement]) -> set[int]:
+def _begin_waits(session: Session, settlements: Sequence[Settlement]) -> set[int]:
     """Put on record that these jobs wait, in the transaction that settles them; answer which need not, for
     their event has come."""
     found = {s.job_id for s in settlements if session.rows("event", job_id=s.job_id, name=s.awaits)}

@@ -95,11 +95,6 @@ class SQLiteWaker:
         return True
 
 
-def _data_version(session: Session) -> int:
-    version: int = session.row("data_version")["data_version"]
-    return version
-
-
 class Stirs:
     """An event that is set whenever the file has been written to. Belongs to the running event loop."""
 
@@ -144,3 +139,8 @@ def stirs(path: str) -> Stirs | None:
         if isinstance(error, NotImplementedError):  # an event loop that knows no files
             return None
         raise
+
+
+def _data_version(session: Session) -> int:
+    version: int = session.row("data_version")["data_version"]
+    return version

@@ -52,7 +52,7 @@ class Workflows:
         if not row["there"]:
             return Resolved()
         done = await self._database.within(
-            "workflow", self._work(lambda session: resolve(session, limit), at), nested=True
+            "workflow", self._work(lambda session: _resolve(session, limit), at), nested=True
         )
         # Another process has the workflows of what is left in hand, or has dealt with all of it.
         return done if done.taken else Resolved(busy=True)
@@ -175,7 +175,7 @@ class Workflows:
         return inside
 
 
-async def resolve(session: WorkflowSession, limit: int) -> Resolved:
+async def _resolve(session: WorkflowSession, limit: int) -> Resolved:
     """Deal with endings of workflows that nobody else has in hand."""
     taken: dict[int, list[int]] = defaultdict(list)
     rows = await session.fetch("take_endings", limit=limit)

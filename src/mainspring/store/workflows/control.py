@@ -76,6 +76,33 @@ async def retry_steps(
     return await _retry(session, workflow, graph, names, operator)
 
 
+async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:
+    """Begin a workflow that has what the steps before this one made."""
+    workflow, graph = await _locked(session, workflow_id)
+    kept = forked(graph, await _nodes(session, workflow), _place(graph, workflow, step))
+    [new_id] = await session.take_ids(1)
+    nodes = await _renewed(session, list(kept.values()), new_id)
+    items: list[StepRecord] = []
+    for place, each in kept.items():
+        if graph.nodes[place].kind is NodeKind.MAP and each.state is not StepState.WAITING:
+            old = await session.steps("items_of", workflow_id=workflow_id, place=place)
+            items += await _renewed(session, old, new_id)
+    if not await session.fetch("fork_root", id=new_id, source_id=workflow_id):
+        raise NotFound("job", workflow_id)
+    new = begun_workflow(
+        session,
+        new_id,
+        workflow.name,
+        workflow.definition_id,
+        workflow.params,
+        nodes,
+        forked_from=workflow_id,
+    )
+    await put(session, [new], [*nodes, *items])
+    await operator.sign(session, new_id, WorkflowCommand.FORKED, f"from {step} of workflow {workflow_id}")
+    return new_id
+
+
 async def _retry(
     session: WorkflowSession,
     workflow: WorkflowRecord,
@@ -129,33 +156,6 @@ async def _retry(
 async def _goes_on(session: WorkflowSession, workflow: WorkflowRecord) -> bool:
     """Whether nobody is stopping it: by what it says, or by having taken its own job."""
     return workflow.stopping is None and bool(await session.fetch("live_holders", ids=[workflow.id]))
-
-
-async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:
-    """Begin a workflow that has what the steps before this one made."""
-    workflow, graph = await _locked(session, workflow_id)
-    kept = forked(graph, await _nodes(session, workflow), _place(graph, workflow, step))
-    [new_id] = await session.take_ids(1)
-    nodes = await _renewed(session, list(kept.values()), new_id)
-    items: list[StepRecord] = []
-    for place, each in kept.items():
-        if graph.nodes[place].kind is NodeKind.MAP and each.state is not StepState.WAITING:
-            old = await session.steps("items_of", workflow_id=workflow_id, place=place)
-            items += await _renewed(session, old, new_id)
-    if not await session.fetch("fork_root", id=new_id, source_id=workflow_id):
-        raise NotFound("job", workflow_id)
-    new = begun_workflow(
-        session,
-        new_id,
-        workflow.name,
-        workflow.definition_id,
-        workflow.params,
-        nodes,
-        forked_from=workflow_id,
-    )
-    await put(session, [new], [*nodes, *items])
-    await operator.sign(session, new_id, WorkflowCommand.FORKED, f"from {step} of workflow {workflow_id}")
-    return new_id
 
 
 async def _locked(session: WorkflowSession, workflow_id: int) -> tuple[WorkflowRecord, Graph]:

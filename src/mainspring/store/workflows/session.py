@@ -146,6 +146,20 @@ async def nudge(session: WorkflowSession, workflow_ids: Iterable[int]) -> None:
     await session.fetch("nudge", ids=sorted(workflow_ids))
 
 
+def definition_text(definition: Definition) -> tuple[bytes, str]:
+    """The digest by which it is known, and its text."""
+    text = _encode(definition)
+    return hashlib.sha256(text).digest(), text.decode()
+
+
+def read_definition(text: str) -> Definition:
+    """One that was kept."""
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError as error:
+        raise Unreadable("definition of a workflow", str(error)) from error
+
+
 def _record(step: StepRecord) -> dict[str, object]:
     """A step as its row keeps it."""
     return {
@@ -190,17 +204,3 @@ def _new(workflow: WorkflowRecord) -> dict[str, object]:
         "step_ids": written(workflow.step_ids),
         "nodes_left": workflow.left,
     }
-
-
-def definition_text(definition: Definition) -> tuple[bytes, str]:
-    """The digest by which it is known, and its text."""
-    text = _encode(definition)
-    return hashlib.sha256(text).digest(), text.decode()
-
-
-def read_definition(text: str) -> Definition:
-    """One that was kept."""
-    try:
-        return _decode(text)
-    except msgspec.MsgspecError as error:
-        raise Unreadable("definition of a workflow", str(error)) from error
