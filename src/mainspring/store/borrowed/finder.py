@@ -1,8 +1,8 @@
-"""Which kind of connection `tx=` is, found by the names of its classes, and how each kind is used.
+"""Kinds of connections for `tx=`. The kind is found by the names of the classes.
 
-asyncpg: a `Connection`, or what a pool has handed out. psycopg 3: `Connection` and `AsyncConnection`.
+asyncpg: a `Connection`, also from a pool. psycopg 3: `Connection` and `AsyncConnection`.
 Django: a database's alias, or its connection. SQLAlchemy 2: `Session` and `Connection`, and their async
-twins, which begin transactions by themselves. No library is imported for it.
+variants, which begin transactions by themselves. This module imports none of these libraries.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def awaiting(tx: object) -> Awaiting:
 
 
 class PsycopgGuest:
-    """A blocking connection."""
+    """A blocking connection of psycopg."""
 
     dialect = POSTGRES
 
@@ -77,7 +77,7 @@ class PsycopgGuest:
 
 
 class AsyncPsycopgGuest:
-    """An awaited connection."""
+    """An async connection of psycopg."""
 
     dialect = POSTGRES
 
@@ -97,7 +97,7 @@ class AsyncPsycopgGuest:
 
 
 class AsyncpgGuest:
-    """A connection that is awaited."""
+    """An async connection of asyncpg."""
 
     dialect = POSTGRES
 
@@ -118,7 +118,7 @@ class AsyncpgGuest:
 
 
 class SQLAlchemyGuest:
-    """A blocking `Connection`."""
+    """A blocking `Connection` of SQLAlchemy."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -126,7 +126,7 @@ class SQLAlchemyGuest:
         self._paramstyle: str = connection.dialect.paramstyle
 
     def check(self) -> None:
-        # As an option of this connection or its engine, or else as the engine was made.
+        # The level is an option of this connection or of its engine, or an argument of the engine.
         level = self._connection.get_execution_options().get("isolation_level")
         if level is None:
             level = getattr(self._connection.dialect, "_on_connect_isolation_level", None)
@@ -136,7 +136,7 @@ class SQLAlchemyGuest:
             )
 
     def run(self, text: str, params: Params) -> Result:
-        # Not through text(): it would take the casts for parameters.
+        # Not with text(), which would read casts as parameters.
         result = self._connection.exec_driver_sql(*self._spelled(text, params))
         if not result.returns_rows:
             return Result([], result.rowcount)
@@ -155,7 +155,7 @@ class SQLAlchemyGuest:
 
 
 class AsyncSQLAlchemyGuest:
-    """An `AsyncConnection` or an `AsyncSession`: what it does, it does through its blocking twin."""
+    """An `AsyncConnection` or an `AsyncSession`: it runs statements on its blocking variant."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -179,7 +179,8 @@ class AsyncSQLAlchemyGuest:
 
 
 class DjangoGuest:
-    """A connection of Django's, through its own cursor, so that its instrumentation sees us too."""
+    """A Django connection. It uses the cursor of Django, so that the instrumentation of Django sees the
+    statements."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -241,18 +242,18 @@ def _result(cursor: Any, found: list[Any]) -> Result:
 
 
 def _tuples() -> Any:
-    from psycopg.rows import tuple_row  # whoever has such a connection has the library
+    from psycopg.rows import tuple_row  # a caller with such a connection has the library
 
     return tuple_row
 
 
 def _connection_of(tx: Any) -> Any:
-    """The `Connection` itself, or the one that a session uses."""
+    """The `Connection`, or the connection that a session uses."""
     return tx if hasattr(tx, "exec_driver_sql") else tx.connection()
 
 
 def _sync_connection(tx: Any) -> Any:
-    """Something that knows the dialect, without awaiting: the bind of a session, or the engine."""
+    """An object that has the dialect, without awaiting: the bind of a session, or the engine."""
     if (twin := getattr(tx, "sync_connection", None)) is not None:
         return twin
     if hasattr(tx, "get_bind"):
