@@ -1,4 +1,4 @@
-"""Our statements on connections to PostgreSQL that are the caller's own, and transactions for handlers."""
+"""Calls of the store on callers' own connections to PostgreSQL, and transactions for handlers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_SCHEMA = ("3F000", "42883", "42P01")
 
 
 class PostgresErrand(Generic[T]):
-    """Work written once, as a coroutine that fetches; a blocking connection answers it without a pause."""
+    """Work as a coroutine that fetches. On a blocking connection the coroutine never has to wait."""
 
     def __init__(self, work: Callable[[Fetch], Coroutine[Any, Any, T]]) -> None:
         self._work = work
@@ -111,7 +111,7 @@ class PostgresBorrower:
 
 
 class PostgresLoan:
-    """One session, in one transaction."""
+    """A loan of one session, in one transaction."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class PostgresLoan:
         return False
 
     def _require_owner(self) -> None:
-        if os.getpid() != self._pid:  # what we say on the session would be said for the parent
+        if os.getpid() != self._pid:  # the session belongs to the parent process
             raise UsageError("this transaction is of the process that this one was forked from")
 
     async def _fetch(self, statement: str, **params: object) -> list[Record]:
@@ -198,8 +198,8 @@ def _require(guest: Blocking | Awaiting, tx: object) -> None:
 
 
 def _explain(error: Exception) -> None:
-    """Raise our word for a database that has no schema of ours. SQLAlchemy and Django keep the driver's
-    error in `orig` and as the cause."""
+    """Raise SchemaMismatch for a database without the schema of the store. SQLAlchemy and Django keep the
+    error of the driver in `orig` and as the cause."""
     for told in (error, getattr(error, "orig", None), error.__cause__):
         state = getattr(told, "sqlstate", None) or getattr(told, "pgcode", None)
         if state in _NO_SCHEMA and "mainspring" in str(told):

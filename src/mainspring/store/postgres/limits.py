@@ -1,4 +1,4 @@
-"""Admission of jobs with limits on PostgreSQL, and the lines that they wait in."""
+"""Admission of jobs with limits on PostgreSQL, and the lines in which they wait."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PostgresAdmitter:
         now = row["now"]
         await transaction.fetch("free_limit_holders")
         found = await transaction.fetch("waiting_limit_sets", after=after, limit=MOST_LINES)
-        # One whose line a failover lost must not hold up the others.
+        # A job whose line was lost in a failover must not block the other jobs.
         texts = {row["id"]: row["limit_keys"] for row in found if row["limit_keys"] is not None}
         states = states_of(
             await transaction.fetch(
@@ -68,7 +68,7 @@ class PostgresAdmitter:
 
 
 class Lines:
-    """A cache: a line, once written, keeps its number and its limit keys for ever."""
+    """A cache of lines: a written line never changes its number or its limit keys."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -76,7 +76,7 @@ class Lines:
         database.lives.on_change(self._known.clear)
 
     async def ids(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
-        """The line of each, made where it is new; None for jobs without limit keys."""
+        """The line of each combination. A new line is written. None for jobs without limit keys."""
         wanted = list(limit_keys)
         known = {each: line for each in wanted if (line := self._known.get(each)) is not None}
         combinations, every = distinct(each for each in wanted if each not in known)
@@ -89,7 +89,7 @@ class Lines:
     ) -> dict[tuple[LimitKey, ...], int]:
         every.sort(
             key=lambda limit_key: (limit_key.name, limit_key.key)
-        )  # two that learn the same must not wait for each other
+        )  # in one order, so that two processes do not wait for each other
         names, keys = [limit_key.name for limit_key in every], [limit_key.key for limit_key in every]
         await self._database.fetch(
             "put_limit_keys",
@@ -115,7 +115,7 @@ class Lines:
 
 
 class PostgresPlaces:
-    """Where jobs of schedules wait: numbers for the limits and the queues that a schedule names."""
+    """Places on PostgreSQL: numbers for the limits and the queues that a schedule names."""
 
     def __init__(self, names: Names, lines: Lines) -> None:
         self._names = names
@@ -134,7 +134,7 @@ class PostgresPlaces:
 
 
 async def _fill(transaction: Transaction, lines: Iterable[WaitingLine], at: Stamp) -> None:
-    """Find the first of each line, as many as there is room for."""
+    """Find the first jobs of each line, as many as its limits have room for."""
     open_limit_sets = {line.id: line for line in lines if line.room}
     if not open_limit_sets:
         return

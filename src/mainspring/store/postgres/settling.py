@@ -1,4 +1,4 @@
-"""How runs end on PostgreSQL: a statement for each verdict, by whichever way statements are run.
+"""Settlements on PostgreSQL: one statement for each verdict.
 
 A job may begin to wait for an event as it is settled. The sender of the event and the settlement lock the
 same row.
@@ -27,7 +27,7 @@ Fetch = Callable[..., Awaitable["list[Record]"]]
 
 
 async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
-    """Write one group by whichever way statements are run; answer the jobs that were settled."""
+    """Write one group with the given `fetch`; answer the ids of the settled jobs."""
     params = {**_named(batch), "tooks": [s.took for s in batch], "at": at}
     match verdict:
         case Verdict.SUCCEEDED:
@@ -79,7 +79,7 @@ def groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settle
 async def note_logs(
     transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
 ) -> None:
-    """Keep what was captured of the runs that were settled, in the same transaction."""
+    """Write the captured logs of the settled runs, in the same transaction."""
     logged = [s for s in settlements if s.log is not None and s.job_id in settled]
     if logged:
         await transaction.fetch(
@@ -93,13 +93,13 @@ async def note_logs(
 
 
 async def meet(fetch: Fetch, settlements: Sequence[Settlement]) -> list[Settlement]:
-    """The same settlements, inside the transaction that writes them: a job whose event has come does not
-    wait for it, and whoever sends one that has not comes after us and finds our jobs waiting."""
+    """The same settlements, inside the transaction that writes them. A job whose event has come does not
+    wait. A later sender of an event comes after this transaction, and finds the waiting jobs."""
     awaiting = [s for s in settlements if s.awaits is not None]
     places = sorted({(job_id, s.awaits or "") for s in awaiting for job_id in (EVERYBODY, s.job_id)})
     where = {"job_ids": [job_id for job_id, _ in places], "names": [name for _, name in places]}
     met: list[Record] = []
-    while len(met) < len(places):  # one that was pruned in between is made anew
+    while len(met) < len(places):  # a row that was pruned meanwhile is made again
         await fetch("add_events", **where)
         met = await fetch("meet_events", **where)
     sent = {(row["job_id"], row["name"]) for row in met if row["sent"]}
@@ -112,7 +112,7 @@ async def meet(fetch: Fetch, settlements: Sequence[Settlement]) -> list[Settleme
 
 
 async def put_waits(fetch: Fetch, settlements: Sequence[Settlement], settled: set[int]) -> None:
-    """Those that were settled wait from now on."""
+    """Record that the settled jobs wait from now on."""
     waits = [s for s in settlements if s.awaits is not None and s.job_id in settled]
     await fetch(
         "put_waits",

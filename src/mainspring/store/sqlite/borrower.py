@@ -1,7 +1,8 @@
-"""Our statements on connections to SQLite that are the caller's own, and transactions for handlers.
+"""Calls of the store on callers' own connections to SQLite, and transactions for handlers.
 
-A handler's transaction is one call of a connection's thread, which runs the handler's statements until the
-handler commits or undoes them. A file gets a connection for each; a database in memory has only its own.
+A handler's transaction is one call of the thread of a connection, which runs the handler's statements until
+the commit or the rollback. On a file, each such transaction has its own connection. A database in memory has
+one connection.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Command = tuple[Callable[[Session], Any], "asyncio.Future[Any]"]
 
 
 class SQLiteErrand(Generic[T]):
-    """Work for a session that stands on the caller's connection."""
+    """Work for a session on the caller's connection."""
 
     def __init__(self, path: str, work: Callable[[Session], T]) -> None:
         self._path = path
@@ -294,7 +295,7 @@ class _Guest:
         self._ask = ask
 
     def check(self) -> None:
-        """There is a transaction: it is ours."""
+        """There is always a transaction: that of the loan."""
 
     async def run(self, text: str, params: Any) -> Any:
         return await self._ask(lambda session: SQLiteGuest(session.connection).run(text, params))

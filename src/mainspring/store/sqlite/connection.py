@@ -35,10 +35,10 @@ WAL_RESET_FIXED = (3, 51, 3)
 
 BUSY_TIMEOUT = timedelta(seconds=5)
 SLICE = timedelta(milliseconds=250)
-"""How long SQLite waits for a lock at a time, for it can not be told that a fork is about to happen."""
+"""How long SQLite waits for a lock at a time, for it cannot be interrupted for a fork."""
 LOOK_EVERY, LOOKS = timedelta(microseconds=500), 1000
 OUT_LOOK_EVERY, OUT_LOOKS = timedelta(milliseconds=5), 20
-"""How long we must not get the lock, with no commit of anybody's meanwhile, before the file counts as out."""
+"""How long the lock must not be free, without a commit of any process, before the file counts as out."""
 WAL_TRIES = 20
 CHECKPOINT_ABOVE = 8 * 1024 * 1024
 CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
@@ -178,7 +178,7 @@ class Checkpoints:
             [busy, _, _] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return bool(busy)
         except sqlite3.Error:
-            return True  # whatever it was, the next call meets it and tells its caller
+            return True  # the next call meets the same error and raises it
         finally:
             _wait_for_locks(connection, NOW)
 
@@ -198,7 +198,7 @@ def open_writer(path: str) -> sqlite3.Connection:
             # The switch fails at once where it should wait; beginning to write does wait.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
-        # From here on `begin` waits, and whoever has the lock meets no other.
+        # From here on `begin` waits for locks, not SQLite.
         _wait_for_locks(connection, NOW)
     except sqlite3.Error:
         connection.close()
@@ -214,8 +214,8 @@ def open_reader(path: str) -> sqlite3.Connection:
 
 
 def is_out(path: str) -> bool:
-    """Whether the file cannot be written at this moment by anybody on this machine: it is locked, or its disk
-    fails. That it cannot be opened may be only our trouble."""
+    """Whether no process on this machine can write the file at this moment: it is locked, or its disk fails.
+    If the file cannot be opened, only this process may have the problem."""
     forks.refuse_inherited(path)
     address = f"file:{quote(os.path.abspath(path))}?mode=rw"
     try:
@@ -223,7 +223,7 @@ def is_out(path: str) -> bool:
             forks.rest.awaited(),
             closing(sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)) as connection,
         ):
-            # One look may fall into the commit of somebody who can write, as a reaper of our jobs could.
+            # One try may meet the commit of another process, which can write.
             before = _commits(connection)
             for _ in range(OUT_LOOKS):
                 if _begun(connection, "BEGIN IMMEDIATE") is None:
@@ -245,7 +245,7 @@ def begin(connection: sqlite3.Connection, statement: str) -> bool:
         if forks.rest.wanted:
             return False
         nap(LOOK_EVERY)
-    # Whoever has it does not let go of it between transactions: it is in one, or stopped.
+    # The other process has a long transaction, or is stopped.
     _wait_for_locks(connection, SLICE)
     left = (BUSY_TIMEOUT - LOOKS * LOOK_EVERY) // SLICE
     try:
@@ -291,7 +291,7 @@ def _commits(connection: sqlite3.Connection) -> int:
 
 
 def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
-    """None, or the error if somebody else has the lock."""
+    """None, or the error if another connection has the lock."""
     try:
         connection.execute(statement)
     except sqlite3.OperationalError as error:

@@ -1,4 +1,4 @@
-"""Rows of new jobs on SQLite, with keys or without, inside a transaction that has the write lock."""
+"""Inserts of jobs on SQLite, with or without unique keys, inside a transaction that has the write lock."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
 
 
 def insert_unique(session: Session, jobs: Sequence[NewJob], now: int) -> list[Inserted]:
-    """Make each job, or find the one that stands for it."""
+    """Insert each job, or find the job that has its key."""
     first: int = session.row("reserve_ids")["id"] + 1
     ids = list(range(first, first + len(jobs)))
     holders = _lock_keys(session, jobs, ids)

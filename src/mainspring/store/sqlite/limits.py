@@ -1,4 +1,4 @@
-"""Admission of jobs with limits on SQLite, and the lines they wait in."""
+"""Admission of jobs with limits on SQLite, and the lines in which they wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SQLiteAdmitter:
 
 
 class SQLitePlaces:
-    """Where jobs of schedules wait: numbers for the limits, and the queues that a schedule names."""
+    """Places on SQLite: numbers for the limits, and the queues that a schedule names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -46,7 +46,7 @@ class SQLitePlaces:
         named = [each for each in wanted if each]
         if not named:
             return [None] * len(wanted)
-        # Most are on record: that is seen beside whoever writes.
+        # Most lines are on record, and a read does not wait for a writer.
         known = await self._database.read(lambda session: known_limit_sets(session, named))
         if not all(known.values()):
             known = await self._database.write(lambda session: limit_set_ids(session, named))
@@ -61,14 +61,14 @@ class SQLitePlaces:
         async def work(tx: Transaction) -> None:
             await tx.each("add_priority_levels", lanes)
 
-        # What the schedules' own transaction makes durable holds this one too.
+        # The durable transaction of the schedules, which follows, makes this one durable too.
         await self._database.within("add_priority_levels", work, durable=False)
 
 
 def limit_set_ids(
     session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
 ) -> dict[tuple[LimitKey, ...], int]:
-    """The line of each combination of limit keys, made where it is new."""
+    """The line of each combination of limit keys. A new line is written."""
     combinations, every = distinct(limit_keys)
     ids = {
         (limit_key.name, limit_key.key): _known(session, limit_key) or _put(session, limit_key)
@@ -84,8 +84,8 @@ def limit_set_ids(
 def known_limit_sets(
     session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
 ) -> dict[tuple[LimitKey, ...], int]:
-    """The same without writing: 0, which is no line, where it is new or a limit key of it is not as it is
-    here."""
+    """The same without writing. The answer is 0, which is no line, for a new line, and for a limit key that
+    is declared differently in the store."""
     combinations, every = distinct(limit_keys)
     known = {(limit_key.name, limit_key.key): _known(session, limit_key) for limit_key in every}
     ids = {key: limit_key_id for key, limit_key_id in known.items() if limit_key_id is not None}

@@ -1,4 +1,4 @@
-"""Times, JSON and rows of SQLite, into model values and back."""
+"""Readers of SQLite rows, and parameters as SQLite keeps them."""
 
 from __future__ import annotations
 
