@@ -112,7 +112,7 @@ def is_refusal(error: BaseException) -> bool:
 @contextmanager
 def released() -> Iterator[None]:
     """Inside it, a session is given back."""
-    # The session is broken and the pool has dropped it; what matters was said by the statement.
+    # The session is broken, and the pool has dropped it. The statement has raised its own error already.
     try:
         yield
     except BROKEN:

@@ -347,4 +347,4 @@ def _undo(session: Session) -> None:
 
 
 def _nothing() -> None:
-    """It has been said."""
+    """The end of the loan was reported already."""

@@ -65,7 +65,7 @@ class Session:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """For statements that are not ours."""
+        """The connection, for statements of a handler."""
         return self._connection
 
     def rows(self, statement: str, **params: object) -> list[sqlite3.Row]:
